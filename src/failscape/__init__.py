@@ -1,0 +1,3 @@
+"""Failscape finds, certifies and maps where vision models fail."""
+
+__version__ = "0.1.0"

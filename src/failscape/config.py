@@ -1,0 +1,83 @@
+"""The settings of a run: one YAML file, checked here, stored resolved in the atlas.
+
+Unknown keys are errors. Secrets are never values: a model names the environment variable instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModelConfig(Settings):
+    """How one role is reached."""
+
+    provider: str = Field(description="openai, generate, onnx, python, toybox … or a plugin's name")
+    model: str = Field("", description="the model's name as the endpoint knows it")
+    endpoints: tuple[str, ...] = Field((), description="base URLs; several make a pool")
+    path: str = Field("", description="a model file or folder, `module:attr` or `file.py:attr`")
+    params: dict[str, Any] = Field(default_factory=dict, description="passed through to the model")
+    contract: Literal["boolean", "choice"] = Field("boolean", description="how a judge is asked")
+    image_max_side: int | None = Field(None, ge=16, description="shrink images to this before upload")
+    api_key_env: str = Field("", description="name of the environment variable that holds the key")
+    timeout: float = Field(120.0, gt=0, description="seconds for one request")
+    patience: float = Field(300.0, ge=0, description="seconds to wait for endpoints that are down")
+    concurrency: int = Field(32, ge=1, description="most requests in flight per endpoint")
+    batch: int | None = Field(None, ge=1, description="most items per call of an in-process model")
+    price: float = Field(0.0, ge=0, description="money per request")
+    labels: str = Field("", description="file with one label per line, for classifiers")
+
+
+class SpaceConfig(Settings):
+    """What can be asked of a text-to-image model."""
+
+    corpus: str = Field("toybox", description="a shipped corpus or a folder")
+    entities: Literal["all", "sample"] | tuple[str, ...] = Field(
+        "all", description="all, sample (one per sub-class) or a list"
+    )
+    families: tuple[Literal["Base", "Background", "Image"], ...] = ("Base", "Background", "Image")
+    depth: int = Field(2, ge=0, le=6, description="most attribute values on one node")
+
+
+class SearchConfig(Settings):
+    """The FailureAtlas rule: a fixed number of images per node, a threshold, all parents must pass."""
+
+    strategy: Literal["failureatlas"] = "failureatlas"
+    threshold: float = Field(0.8, gt=0, lt=1, description="a node fails when its success rate is below")
+    fdr: float = Field(0.05, gt=0, lt=1)
+    images_per_node: int = Field(25, ge=1)
+    traversal: Literal["layer", "entity"] = "layer"
+    batch_nodes: int = Field(32, ge=1, description="nodes opened at a time")
+
+
+class BudgetConfig(Settings):
+    """Reaching any of these is a clean stop. They count over all sessions of a run."""
+
+    images: int | None = Field(None, ge=1)
+    requests: int | None = Field(None, ge=1)
+    seconds: float | None = Field(None, gt=0)
+    money: float | None = Field(None, gt=0)
+
+
+class RuntimeConfig(Settings):
+    in_flight: int = Field(64, ge=1, le=4096, description="probes under way at once")
+    cache: bool = Field(True, description="reuse replies to identical calls found in the atlas")
+    keep_images: Literal["all", "failures", "none"] = "all"
+
+
+class T2IConfig(Settings):
+    """`hunt: t2i`: find the minimal entity × attribute combinations that the target cannot draw."""
+
+    hunt: Literal["t2i"]
+    target: ModelConfig
+    judge: ModelConfig
+    space: SpaceConfig = SpaceConfig()
+    search: SearchConfig = SearchConfig()
+    budget: BudgetConfig = BudgetConfig()
+    runtime: RuntimeConfig = RuntimeConfig()
+    seed: int = Field(0, ge=0)

@@ -1,0 +1,71 @@
+"""Errors that a user can act on. Each says what rule was broken, by what, and how to mend it.
+
+The command line prints them without a traceback and turns `exit_code` into the process's exit code.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class FailscapeError(Exception):
+    """Something a user can mend. `fix` is the next thing to do, often a command."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  fix: {self.fix}" if self.fix else self.message
+
+
+class ConfigError(FailscapeError):
+    """A configuration, corpus or command line that cannot be used."""
+
+
+class MissingExtra(FailscapeError):
+    """A part that needs an optional dependency which is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs packages that are not installed", f"pip install 'failscape[{extra}]'")
+
+
+class AtlasError(FailscapeError):
+    """An atlas that cannot be opened, written or understood."""
+
+
+class ModelError(FailscapeError):
+    """A model call that did not give a usable reply. Sub-classes say what the runtime should do next."""
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, message: str, fix: str = "", endpoint: str = "") -> None:
+        super().__init__(message, fix)
+        self.endpoint = endpoint
+
+
+class RateLimited(ModelError):
+    """The endpoint asks us to slow down; `retry_after` is in seconds when it said so."""
+
+    def __init__(self, message: str, endpoint: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, "", endpoint)
+        self.retry_after = retry_after
+
+
+class Transient(ModelError):
+    """A fault that may pass: a dropped connection, a 5xx, a time-out."""
+
+
+class BadReply(ModelError):
+    """The endpoint answered, but not in the form we need. Worth one more try, then the trial is invalid."""
+
+
+class Refused(ModelError):
+    """The endpoint declines this one request (content policy, too long): the trial is invalid."""
+
+
+class Permanent(ModelError):
+    """Trying again cannot help: wrong key, unknown model, unknown path. The run stops at once."""

@@ -1,0 +1,164 @@
+"""What models do for us: one small protocol per role, called by the runtime only.
+
+Every call takes a list and gives one reply per item, in order, so that in-process models can be
+micro-batched. A model that cannot give a usable reply raises one of the `ModelError`s, or marks that
+one reply as invalid; it never guesses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+from failscape.pictures import Picture
+from failscape.trials import Check
+
+T = TypeVar("T")
+
+Ranking = list[tuple[str, float]]
+"""Labels with scores, best first."""
+
+Turn = tuple[str, str]
+"""A question and the answer it got."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one reply cost. `requests` counts every attempt; `cost` is money, where a price is set."""
+
+    requests: int = 1
+    seconds: float = 0.0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[T]):
+    """A model's reply: a value, or the reason why there is none. `raw` is its own words, for the record."""
+
+    value: T | None
+    invalid: str = ""
+    raw: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A question about images, after the turns so far."""
+
+    images: tuple[Picture, ...]
+    question: str
+    history: tuple[Turn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An answer to be verified; `truth` is the right answer where it is known by construction."""
+
+    images: tuple[Picture, ...]
+    question: str
+    answer: str
+    history: tuple[Turn, ...] = ()
+    truth: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """`None` means that the verifier did not commit."""
+
+    valid: bool | None
+    right: bool | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """All that makes two calls comparable: provider, model, params, contract version, preprocessing.
+
+    It holds no secret and no address: the same model behind another endpoint is the same model.
+    """
+
+    role: str
+    provider: str
+    model: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return {"role": self.role, "provider": self.provider, "model": self.model, "settings": self.settings}
+
+    @property
+    def digest(self) -> str:
+        text = json.dumps(self.data, sort_keys=True, separators=(",", ":"), default=str)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+@runtime_checkable
+class Model(Protocol):
+    """What all roles share. `batch` is how many items the model wants at once; 1 means call per item."""
+
+    identity: Identity
+    batch: int
+
+    async def start(self) -> None:
+        """Make ready: load weights, open connections. Called once, before the first call."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class ImageGenerator(Model, Protocol):
+    async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]: ...
+
+
+class Judge(Model, Protocol):
+    async def judge(
+        self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]
+    ) -> list[Reply[list[bool | None]]]: ...
+
+
+class Classifier(Model, Protocol):
+    async def classify(self, images: Sequence[Picture]) -> list[Reply[Ranking]]: ...
+
+
+class Captioner(Model, Protocol):
+    async def caption(self, images: Sequence[Picture]) -> list[Reply[list[str]]]: ...
+
+
+class Answerer(Model, Protocol):
+    async def answer(self, conversations: Sequence[Conversation]) -> list[Reply[str]]: ...
+
+
+class Verifier(Model, Protocol):
+    async def verify(self, claims: Sequence[Claim]) -> list[Reply[Verification]]: ...
+
+
+class Questioner(Model, Protocol):
+    """`learn` is told how the proposed questions fared; a questioner that does not learn ignores it."""
+
+    async def propose(
+        self, images: Sequence[tuple[Picture, ...]], guidance: Sequence[str], counts: Sequence[int]
+    ) -> list[Reply[list[str]]]: ...
+
+    async def learn(self, rewards: Sequence[tuple[str, float]]) -> None: ...
+
+
+class Embedder(Model, Protocol):
+    async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]: ...
+
+
+ROLES: dict[str, tuple[type[Any], str]] = {
+    "generator": (ImageGenerator, "generate"),
+    "judge": (Judge, "judge"),
+    "classifier": (Classifier, "classify"),
+    "captioner": (Captioner, "caption"),
+    "answerer": (Answerer, "answer"),
+    "verifier": (Verifier, "verify"),
+    "questioner": (Questioner, "propose"),
+    "embedder": (Embedder, "embed"),
+}
+"""Role name → its protocol and the method that the runtime calls."""

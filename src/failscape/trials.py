@@ -1,0 +1,330 @@
+"""The words all layers share: a probe is a short list of steps, a trial is what came of it.
+
+Everything here is pure data, plus the one rule that turns the replies of a probe's steps into a
+verdict. A hunt asks for probes; the runtime walks their steps; the atlas keeps the trials.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, ClassVar
+
+Facts = Any
+"""What one step taught us, as plain JSON: see each step's docstring."""
+
+
+class Verdict(StrEnum):
+    """`NONE` is for probes that test nothing (a caption, a list of proposed questions)."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INVALID = "invalid"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One yes/no fact about an image.
+
+    `kind` groups checks whose judge errors are alike ("entity", "Base: Colour"). `value` is what should
+    be there, `statement` says it as a sentence. `choices` are distractors of the same kind for the
+    `choice` contract. A `gate` check guards the trial: when it does not hold the trial is invalid.
+    """
+
+    kind: str
+    value: str
+    statement: str
+    choices: tuple[str, ...] = ()
+    gate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Draw an image from `prompt` with the probe's seed. Facts: the image's digest."""
+
+    role: ClassVar[str] = "generator"
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Bring stored images into the trial. Facts: their digests."""
+
+    role: ClassVar[str] = ""
+    images: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decide:
+    """Let the judge decide checks about the latest image. Facts: one of true, false, null per check."""
+
+    role: ClassVar[str] = "judge"
+    checks: tuple[Check, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Classify:
+    """Rank labels for the latest image. Facts: `[[label, score], …]`, best first.
+
+    Passes when one of `accept` is among the first `top_k`. With `aim`, fails only when the best label is
+    `aim`: the targeted mode.
+    """
+
+    role: ClassVar[str] = "classifier"
+    accept: tuple[str, ...]
+    top_k: int = 1
+    aim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """Describe the latest image. Facts: a list of short sentences."""
+
+    role: ClassVar[str] = "captioner"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Ask the target about the trial's images, with the turns so far as history. Facts: its text."""
+
+    role: ClassVar[str] = "answerer"
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """Is the latest question valid and the answer right? Facts: `[valid, right, reason]`.
+
+    `truth` is the right answer where it is known by construction.
+    """
+
+    role: ClassVar[str] = "verifier"
+    truth: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Propose:
+    """Let the questioner propose `count` questions about the images. Facts: the questions."""
+
+    role: ClassVar[str] = "questioner"
+    guidance: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """Embed `texts`, or the trial's images when there are none. Facts: one list of floats for each."""
+
+    role: ClassVar[str] = "embedder"
+    texts: tuple[str, ...] = ()
+
+
+Step = Generate | Show | Decide | Classify | Caption | Answer | Verify | Propose | Embed
+STEP_KINDS: dict[str, type[Any]] = {
+    kind.__name__.lower(): kind
+    for kind in (Generate, Show, Decide, Classify, Caption, Answer, Verify, Propose, Embed)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One thing to try now.
+
+    `key` is unique in its hunt and the same each time the hunt asks for this very try, so that nothing is
+    recorded twice. `subject` names what the trial is about (a node, an arm, a failure mode).
+    """
+
+    key: str
+    subject: str
+    steps: tuple[Step, ...]
+    seed: int = 0
+
+    @property
+    def images(self) -> int:
+        """How many images it will have drawn."""
+        return sum(isinstance(step, Generate) for step in self.steps)
+
+
+class Trial:
+    """What came of a probe: all that a hunt is ever told.
+
+    `facts` has one entry per step that ran. Replayed trials keep them as JSON text until a hunt looks.
+    """
+
+    __slots__ = ("_facts", "_text", "key", "reason", "seed", "subject", "verdict")
+
+    def __init__(
+        self,
+        key: str,
+        subject: str,
+        verdict: Verdict,
+        reason: str = "",
+        facts: Sequence[Facts] | None = None,
+        seed: int = 0,
+        text: str = "",
+    ) -> None:
+        self.key = key
+        self.subject = subject
+        self.verdict = verdict
+        self.reason = reason
+        self.seed = seed
+        self._facts = facts
+        self._text = text
+
+    @property
+    def facts(self) -> Sequence[Facts]:
+        if self._facts is None:
+            self._facts = json.loads(self._text) if self._text else []
+        return self._facts
+
+    @property
+    def text(self) -> str:
+        """`facts` as compact JSON."""
+        return self._text or json.dumps(self._facts or [], separators=(",", ":"))
+
+    def __repr__(self) -> str:
+        return f"Trial({self.key!r}, {self.subject!r}, {self.verdict.value}, {self.reason!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trial) and self._state() == other._state()
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.subject))
+
+    def _state(self) -> tuple[Any, ...]:
+        return self.key, self.subject, self.verdict, self.reason, self.seed, self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A failure with its evidence. `rate` is the share of valid trials that failed.
+
+    `status` says how far to trust it: `certified` (survives e-BH at the run's level), `probable`
+    (posterior), `threshold` (a bare comparison, no error control). `details` is the hunt's own.
+    """
+
+    subject: str
+    title: str
+    caption: str
+    status: str
+    rate: float
+    interval: tuple[float, float]
+    e_value: float
+    trials: int
+    failures: int
+    invalid: int = 0
+    parents: tuple[dict[str, Any], ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a hunt is. `total` is `None` when nobody can know; `phase` is a short word or two."""
+
+    phase: str
+    finished: int
+    total: int | None
+    findings: int
+
+
+def derive_seed(run_seed: int, index: int) -> int:
+    """The seed of the `index`-th image of any prompt. Sibling nodes share it, so they share noise."""
+    digest = hashlib.blake2b(f"{run_seed}/{index}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") & 0x7FFFFFFF
+
+
+def reach_verdict(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Verdict, str]:
+    """The verdict of a probe, and why, from the facts of the steps that ran (perhaps not yet all).
+
+    Invalid wins over fail, fail over pass. A step that tests nothing leaves the verdict as it was.
+    """
+    verdict, reason = Verdict.NONE, ""
+    for step, fact in zip(steps, facts, strict=False):
+        now, why = _verdict_of(step, fact)
+        if now is Verdict.INVALID:
+            return now, why
+        if now is Verdict.FAIL and verdict is Verdict.FAIL:
+            reason = f"{reason}; {why}"
+        elif now is Verdict.FAIL or (now is Verdict.PASS and verdict is Verdict.NONE):
+            verdict, reason = now, why
+    return verdict, reason
+
+
+def _verdict_of(step: Step, fact: Facts) -> tuple[Verdict, str]:
+    if isinstance(step, Decide):
+        return _verdict_of_checks(step.checks, fact)
+    if isinstance(step, Classify):
+        return _verdict_of_labels(step, fact)
+    if isinstance(step, Verify):
+        valid, right, why = fact
+        if valid is None or right is None:
+            return Verdict.INVALID, why or "the verifier did not commit"
+        if not valid:
+            return Verdict.INVALID, f"not a valid question: {why}"
+        return (Verdict.PASS, "") if right else (Verdict.FAIL, why)
+    return Verdict.NONE, ""
+
+
+def _verdict_of_checks(checks: Sequence[Check], fact: Sequence[bool | None]) -> tuple[Verdict, str]:
+    missing: list[str] = []
+    for check, holds in zip(checks, fact, strict=True):
+        if holds is None:
+            return Verdict.INVALID, f"undecided: {check.value}"
+        if not holds and check.gate:
+            return Verdict.INVALID, f"not shown: {check.value}"
+        if not holds:
+            missing.append(check.value)
+    if missing:
+        return Verdict.FAIL, "not " + ", not ".join(missing)
+    return (Verdict.NONE, "") if all(check.gate for check in checks) else (Verdict.PASS, "")
+
+
+def _verdict_of_labels(step: Classify, fact: Sequence[Sequence[Any]]) -> tuple[Verdict, str]:
+    best = [label for label, _ in fact[: step.top_k]]
+    if not best:
+        return Verdict.INVALID, "the classifier gave no label"
+    wrong = best[0] == step.aim if step.aim else not any(label in step.accept for label in best)
+    return (Verdict.FAIL, f"called {best[0]}") if wrong else (Verdict.PASS, "")
+
+
+def steps_to_json(steps: Sequence[Step]) -> str:
+    """One compact JSON text for a probe's steps; equal steps give equal text."""
+    return json.dumps([_step_to_data(step) for step in steps], separators=(",", ":"), ensure_ascii=False)
+
+
+def steps_from_json(text: str) -> tuple[Step, ...]:
+    return tuple(_step_from_data(data) for data in json.loads(text))
+
+
+def _step_to_data(step: Step) -> dict[str, Any]:
+    data: dict[str, Any] = {"do": type(step).__name__.lower()}
+    for part in fields(step):
+        value = getattr(step, part.name)
+        data[part.name] = [_check_to_data(check) for check in value] if part.name == "checks" else value
+    return data
+
+
+def _check_to_data(check: Check) -> dict[str, Any]:
+    data: dict[str, Any] = {"kind": check.kind, "value": check.value, "statement": check.statement}
+    if check.choices:
+        data["choices"] = check.choices
+    if check.gate:
+        data["gate"] = True
+    return data
+
+
+def _step_from_data(data: dict[str, Any]) -> Step:
+    kind = STEP_KINDS[data["do"]]
+    values = {name: _frozen(name, value) for name, value in data.items() if name != "do"}
+    step: Step = kind(**values)
+    return step
+
+
+def _frozen(name: str, value: Any) -> Any:
+    if name == "checks":
+        return tuple(Check(**{**check, "choices": tuple(check.get("choices", ()))}) for check in value)
+    return tuple(value) if isinstance(value, list) else value
