@@ -81,3 +81,12 @@ class T2IConfig(Settings):
     budget: BudgetConfig = BudgetConfig()
     runtime: RuntimeConfig = RuntimeConfig()
     seed: int = Field(0, ge=0)
+
+    def models(self) -> dict[str, ModelConfig]:
+        """Role → how it is reached."""
+        return {"generator": self.target, "judge": self.judge}
+
+
+RunConfig = T2IConfig
+HUNTS: dict[str, type[RunConfig]] = {"t2i": T2IConfig}
+"""`hunt:` in a config file → its settings."""

@@ -148,7 +148,9 @@ class Questioner(Model, Protocol):
 
 
 class Embedder(Model, Protocol):
-    async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]: ...
+    """Each group of texts or pictures gets one vector per member."""
+
+    async def embed(self, groups: Sequence[Sequence[str | Picture]]) -> list[Reply[list[list[float]]]]: ...
 
 
 ROLES: dict[str, tuple[type[Any], str]] = {

@@ -1,0 +1,124 @@
+"""Reads a run's YAML file and turns every mistake in it into one clear line: file, key, value, fix."""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from failscape.config import HUNTS, RunConfig
+from failscape.errors import ConfigError
+
+
+def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
+    """The checked settings of `path`, with `a.b=c` overrides applied on top."""
+    data = _read_yaml(path)
+    for override in overrides:
+        _apply_override(data, override)
+    return parse_config(data, str(path))
+
+
+def parse_config(data: dict[str, Any], source: str) -> RunConfig:
+    hunt = data.get("hunt")
+    if hunt not in HUNTS:
+        known = ", ".join(HUNTS)
+        raise ConfigError(
+            f"{source}: `hunt` must be one of {known}, but got {hunt!r}{_nearest(str(hunt), HUNTS)}",
+            "write `hunt: t2i` at the top of the file",
+        )
+    settings = HUNTS[hunt]
+    try:
+        return settings.model_validate(data)
+    except ValidationError as error:
+        lines = [_explain(settings, item) for item in error.errors(include_url=False)]
+        count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
+        text = "".join(f"\n  {line}" for line in lines)
+        raise ConfigError(f"{source}: {count} in the settings{text}", "see `failscape schema`") from None
+
+
+def nearest_names(name: str, known: Iterable[str]) -> list[str]:
+    return difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = nearest_names(name, known)
+    return f" (did you mean {' or '.join(names)}?)" if names else ""
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(
+            f"no such file: {path}", "name an existing config, such as examples/t2i.yaml"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {_yaml_problem(error)}", "mend that line") from None
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: must hold `key: value` lines, but holds {type(data).__name__}")
+    return data
+
+
+def _yaml_problem(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else str(problem)
+
+
+def _apply_override(data: dict[str, Any], override: str) -> None:
+    name, equals, text = override.partition("=")
+    if not equals or not name:
+        raise ConfigError(
+            f"--set takes `key=value`, but got {override!r}", "for example --set budget.images=500"
+        )
+    *path, last = name.split(".")
+    place = data
+    for part in path:
+        inner = place.setdefault(part, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"--set {override}: `{part}` is {inner!r}, which has no keys")
+        place = inner
+    try:
+        place[last] = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {override}: {_yaml_problem(error)}") from None
+
+
+def _explain(settings: type[BaseModel], error: Any) -> str:
+    place = [str(part) for part in error["loc"]]
+    key = ".".join(place)
+    if error["type"] == "extra_forbidden":
+        owner = _model_at(settings, place[:-1])
+        known = list(owner.model_fields) if owner else []
+        hint = _nearest(place[-1], known) or f" (known: {', '.join(known)})"
+        return f"unknown key `{key}`{hint}"
+    if error["type"] == "missing":
+        return f"missing key `{key}`"
+    message = error["msg"][0].lower() + error["msg"][1:]
+    return f"`{key}`: {message}, but got {error['input']!r}"
+
+
+def _model_at(settings: type[BaseModel], place: Sequence[str]) -> type[BaseModel] | None:
+    """The settings class that a key path leads to."""
+    owner: type[BaseModel] | None = settings
+    for part in place:
+        if owner is None or part not in owner.model_fields:
+            return None
+        owner = _settings_class(owner.model_fields[part].annotation)
+    return owner
+
+
+def _settings_class(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return next(filter(None, map(_settings_class, typing.get_args(annotation))), None)
+    return None

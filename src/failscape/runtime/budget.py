@@ -1,0 +1,82 @@
+"""What a run may spend and has spent. Pure accounting: the engine tells it what starts and what ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from failscape.atlas import Call, Spent
+from failscape.config import BudgetConfig
+from failscape.trials import Probe, Show
+
+
+@dataclass(slots=True)
+class Budget:
+    """Counts over all sessions of a run. What is under way is set aside, so a limit is never passed."""
+
+    limits: BudgetConfig
+    spent: Spent
+    images_under_way: int = 0
+    requests_under_way: int = 0
+
+    def start(self, probe: Probe) -> bool:
+        """Set aside what `probe` will take, or say that there is not enough left."""
+        images, requests = probe.images, _requests(probe)
+        if not self._fits(images, requests):
+            return False
+        self.images_under_way += images
+        self.requests_under_way += requests
+        return True
+
+    def end(self, probe: Probe, calls: tuple[Call, ...] | list[Call]) -> None:
+        """Give back what was set aside for `probe` and count what it took."""
+        self.images_under_way -= probe.images
+        self.requests_under_way -= _requests(probe)
+        for call in calls:
+            if not call.cached:
+                self.spent.images += call.role == "generator"
+                self.spent.requests += call.usage.requests
+                self.spent.money += call.usage.cost
+
+    def room(self, most: int) -> int:
+        """How many more one-image probes may start now, at most `most`."""
+        limits = self.limits
+        if limits.images is not None:
+            most = min(most, limits.images - self.spent.images - self.images_under_way)
+        return 0 if self.exhausted() else max(most, 0)
+
+    def exhausted(self) -> str:
+        """The limit that has been reached, in words; `""` while there is room."""
+        limits, spent = self.limits, self.spent
+        if limits.images is not None and spent.images + self.images_under_way >= limits.images:
+            return f"budget of {limits.images} images"
+        if limits.requests is not None and spent.requests + self.requests_under_way >= limits.requests:
+            return f"budget of {limits.requests} requests"
+        if limits.seconds is not None and spent.seconds >= limits.seconds:
+            return f"budget of {limits.seconds:g} seconds"
+        if limits.money is not None and spent.money >= limits.money:
+            return f"budget of {limits.money:g} in money"
+        return ""
+
+    def share(self) -> float | None:
+        """The largest share of any limit that is spent; `None` without limits."""
+        limits, spent = self.limits, self.spent
+        pairs = (
+            (spent.images, limits.images),
+            (spent.requests, limits.requests),
+            (spent.seconds, limits.seconds),
+            (spent.money, limits.money),
+        )
+        shares = [used / limit for used, limit in pairs if limit is not None]
+        return max(shares) if shares else None
+
+    def _fits(self, images: int, requests: int) -> bool:
+        limits = self.limits
+        images += self.spent.images + self.images_under_way
+        requests += self.spent.requests + self.requests_under_way
+        return (limits.images is None or images <= limits.images) and (
+            limits.requests is None or requests <= limits.requests
+        )
+
+
+def _requests(probe: Probe) -> int:
+    return sum(not isinstance(step, Show) for step in probe.steps)

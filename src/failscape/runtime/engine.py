@@ -1,0 +1,156 @@
+"""The loop: ask, run, record, tell. It owns what is in flight and nothing else.
+
+Trials are recorded in groups by one writer thread, and told only afterwards, in the order recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from failscape.atlas import Atlas, Call, Recorded
+from failscape.config import RuntimeConfig
+from failscape.errors import AtlasError
+from failscape.hunts.protocol import Hunt
+from failscape.runtime.budget import Budget
+from failscape.runtime.health import Health
+from failscape.runtime.stages import Team
+from failscape.runtime.walk import Walk
+
+GRACE_SECONDS = 30.0
+"""How long probes in flight may finish after an interrupt before they are given up."""
+
+TICK_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a run ended: `done`, `budget` or `interrupted`. An error is raised instead."""
+
+    kind: str
+    reason: str
+
+
+class Engine:
+    """Runs one hunt until it is done, out of budget, interrupted or broken."""
+
+    def __init__(
+        self,
+        hunt: Hunt,
+        team: Team,
+        atlas: Atlas,
+        hunt_id: int,
+        budget: Budget,
+        settings: RuntimeConfig,
+        on_progress: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.hunt = hunt
+        self.budget = budget
+        self.health = Health()
+        self.in_flight: dict[asyncio.Task[Recorded], Walk] = {}
+        self._team = team
+        self._atlas = atlas
+        self._hunt_id = hunt_id
+        self._settings = settings
+        self._on_progress = on_progress
+        self._finished: list[Recorded] = []
+        self._wake = asyncio.Event()
+        self._stop: Stop | None = None
+        self._error: BaseException | None = None
+        self._writer = ThreadPoolExecutor(1, "atlas-writer")
+        self._find_call = atlas.find_call if settings.cache and atlas.has_calls else None
+        self._earlier_seconds = budget.spent.seconds
+        self._clock = time.monotonic()
+
+    def interrupt(self) -> None:
+        """Stop asking; let what is in flight finish and be recorded."""
+        self._stop = Stop("interrupted", "interrupted")
+        asyncio.get_running_loop().call_later(GRACE_SECONDS, self._give_up)
+        self._wake.set()
+
+    async def run(self) -> Stop:
+        try:
+            while True:
+                self._fill()
+                if not self.in_flight and not self._finished:
+                    break
+                await self._next_group()
+        except BaseException:
+            await self._abandon()
+            raise
+        finally:
+            self._writer.shutdown(wait=True)
+        if self._error is not None:
+            raise self._error
+        return self._stop or Stop("done", "the hunt is done" if self.hunt.done else "nothing left to ask")
+
+    def _fill(self) -> None:
+        if self._stop or self._error:
+            return
+        free = self._settings.in_flight - len(self.in_flight)
+        wanted = self.budget.room(free)
+        for probe in self.hunt.ask(wanted) if wanted else []:
+            if not self.budget.start(probe):
+                break
+            walk = Walk(probe, self._team, self._atlas.images.get, self._find_call)
+            task = asyncio.create_task(walk.run())
+            self.in_flight[task] = walk
+            task.add_done_callback(self._ended)
+        if spent := self.budget.exhausted():
+            self._stop = Stop("budget", spent)
+
+    def _ended(self, task: asyncio.Task[Recorded]) -> None:
+        walk = self.in_flight.pop(task)
+        self.budget.end(walk.probe, walk.calls)
+        self._wake.set()
+        if not task.cancelled() and task.exception() is None:
+            self._finished.append(task.result())
+            return
+        if not task.cancelled() and self._error is None:
+            self._error = task.exception()
+            self._give_up()
+        self._save_calls(walk.calls)
+
+    async def _next_group(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), TICK_SECONDS)
+        self._wake.clear()
+        self.budget.spent.seconds = self._earlier_seconds + time.monotonic() - self._clock
+        self._fill()  # keep the models busy while the group is being written
+        if self._finished:
+            group, self._finished = self._finished, []
+            await self._record(group)
+            for recorded in group:
+                self.hunt.tell(recorded.trial)
+                self.health.watch(recorded)
+            if self._error is None and (error := self.health.hopeless()):
+                self._error = error
+                self._give_up()
+        self._on_progress()
+
+    async def _record(self, group: list[Recorded]) -> None:
+        keep = self._settings.keep_images
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._writer, self._atlas.record, self._hunt_id, group, keep)
+
+    def _save_calls(self, calls: list[Call]) -> None:
+        """A walk that did not finish leaves its finished calls in the cache."""
+        paid = [call for call in calls if not call.cached]
+        if paid:
+            self._writer.submit(self._atlas.save_calls, self._hunt_id, paid)
+
+    def _give_up(self) -> None:
+        for task in self.in_flight:
+            task.cancel()
+
+    async def _abandon(self) -> None:
+        """Cancelled, or the atlas failed: keep what is finished if that is still possible, drop the rest."""
+        self._give_up()
+        await asyncio.gather(*self.in_flight, return_exceptions=True)
+        if self._finished:
+            with contextlib.suppress(AtlasError):
+                await self._record(self._finished)

@@ -1,0 +1,157 @@
+"""Shows how a run is going: a live line on a terminal, plain lines in a log, JSON lines for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import deque
+from dataclasses import asdict, dataclass
+from typing import IO, Protocol
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+PLAIN_SECONDS = 10.0
+JSON_SECONDS = 2.0
+RATE_WINDOW = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One look at a run. `eta` is in seconds, `None` when nobody can know."""
+
+    phase: str
+    trials: int
+    rate: float
+    invalid_share: float
+    findings: int
+    finished: int
+    total: int | None
+    images: int
+    money: float
+    budget_left: float | None
+    in_flight: int
+    eta: float | None
+
+
+class Reporter(Protocol):
+    def update(self, snapshot: Snapshot) -> None: ...
+
+    def note(self, kind: str, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Meter:
+    """Trials a second over the last half minute. It is handed the clock's reading."""
+
+    def __init__(self) -> None:
+        self._marks: deque[tuple[float, int]] = deque()
+
+    def rate(self, now: float, trials: int) -> float:
+        self._marks.append((now, trials))
+        while len(self._marks) > 2 and now - self._marks[0][0] > RATE_WINDOW:
+            self._marks.popleft()
+        then, before = self._marks[0]
+        return (trials - before) / (now - then) if now > then else 0.0
+
+
+class RichReporter:
+    """A live table, for people at a terminal."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, refresh_per_second=4, transient=True)
+        self._live.start()
+
+    def update(self, snapshot: Snapshot) -> None:
+        table = Table.grid(padding=(0, 2))
+        for label, value in _cells(snapshot):
+            table.add_row(f"[dim]{label}[/dim]", value)
+        self._live.update(table)
+
+    def note(self, kind: str, text: str) -> None:
+        colour = {"warning": "yellow", "error": "red"}.get(kind, "dim")
+        self._live.console.print(f"[{colour}]{kind}[/{colour}] {text}", highlight=False)
+
+    def close(self) -> None:
+        self._live.stop()
+
+
+class PlainReporter:
+    """One line every ten seconds, for logs."""
+
+    def __init__(self, stream: IO[str] | None = None, every: float = PLAIN_SECONDS) -> None:
+        self._stream = stream or sys.stderr
+        self._every = every
+        self._last = time.monotonic()
+
+    def update(self, snapshot: Snapshot) -> None:
+        now = time.monotonic()
+        if now - self._last >= self._every:
+            self._last = now
+            self._write(" | ".join(f"{label} {value}" for label, value in _cells(snapshot)))
+
+    def note(self, kind: str, text: str) -> None:
+        self._write(f"{kind}: {text}")
+
+    def close(self) -> None:
+        self._stream.flush()
+
+    def _write(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)
+
+
+class JsonReporter:
+    """One JSON object a line on standard output, for machines."""
+
+    def __init__(self, stream: IO[str] | None = None, every: float = JSON_SECONDS) -> None:
+        self._stream = stream or sys.stdout
+        self._every = every
+        self._last = 0.0
+
+    def update(self, snapshot: Snapshot) -> None:
+        now = time.monotonic()
+        if now - self._last >= self._every:
+            self._last = now
+            self._write({"event": "progress", **asdict(snapshot)})
+
+    def note(self, kind: str, text: str) -> None:
+        self._write({"event": kind, "text": text})
+
+    def close(self) -> None:
+        self._stream.flush()
+
+    def _write(self, data: dict[str, object]) -> None:
+        print(json.dumps(data), file=self._stream, flush=True)
+
+
+def choose_reporter(as_json: bool) -> Reporter:
+    if as_json:
+        return JsonReporter()
+    return RichReporter() if sys.stderr.isatty() else PlainReporter()
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02d}m" if hours else f"{minutes}m{rest:02d}s" if minutes else f"{rest}s"
+
+
+def _cells(snapshot: Snapshot) -> list[tuple[str, str]]:
+    done = f"{snapshot.finished:,}" + (f" of {snapshot.total:,}" if snapshot.total is not None else "")
+    cells = [
+        (snapshot.phase, done),
+        ("trials", f"{snapshot.trials:,} at {snapshot.rate:,.1f}/s, {snapshot.in_flight} in flight"),
+        ("findings", f"{snapshot.findings:,}"),
+        ("invalid", f"{snapshot.invalid_share:.1%}"),
+    ]
+    if snapshot.budget_left is not None:
+        cells.append(("budget left", f"{snapshot.budget_left:.0%}"))
+    if snapshot.money:
+        cells.append(("spent", f"{snapshot.money:,.2f}"))
+    if snapshot.eta is not None:
+        cells.append(("about", f"{duration(snapshot.eta)} to go"))
+    return cells

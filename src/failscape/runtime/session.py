@@ -1,0 +1,174 @@
+"""One session of a run: from checked settings to a stop. Start and resume are the same thing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from failscape.atlas import Atlas, Spent, open_hunt
+from failscape.config import RunConfig
+from failscape.hunts.build import build_hunt
+from failscape.hunts.protocol import Hunt
+from failscape.models.registry import create_model
+from failscape.runtime.budget import Budget
+from failscape.runtime.engine import Engine, Stop
+from failscape.runtime.health import Warning
+from failscape.runtime.progress import Meter, Reporter, Snapshot
+from failscape.runtime.stages import Team
+
+SNAPSHOT_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a session leaves behind, for the last lines on the screen."""
+
+    hunt_id: int
+    stop: Stop
+    resumed: int
+    trials: int
+    findings: int
+    seconds: float
+    spent: Spent
+    warnings: list[Warning]
+
+
+async def run_session(
+    config: RunConfig, folder: Path, reporter: Reporter, shard: tuple[int, int] = (0, 1), fork: bool = False
+) -> Summary:
+    """Run `config` in the atlas at `folder`, going on where an earlier session stopped."""
+    hunt = build_hunt(config, shard)
+    team = Team({role: create_model(role, settings) for role, settings in config.models().items()})
+    identities = {role: model.identity for role, model in team.models.items()}
+    with Atlas.open(folder, create=True) as atlas:
+        hunt_id = open_hunt(atlas, config, identities, shard, fork)
+        resumed = replay(atlas, hunt_id, hunt)
+        if resumed:
+            reporter.note("resumed", f"{resumed:,} trials told again from {folder}")
+        async with team:
+            return await _run(config, atlas, hunt_id, hunt, team, reporter, resumed)
+
+
+def replay(atlas: Atlas, hunt_id: int, hunt: Hunt) -> int:
+    """Tell a fresh hunt every recorded trial, in order. Returns how many there were."""
+    count = 0
+    for trial in atlas.replay(hunt_id):
+        hunt.tell(trial)
+        count += 1
+    return count
+
+
+async def _run(
+    config: RunConfig, atlas: Atlas, hunt_id: int, hunt: Hunt, team: Team, reporter: Reporter, resumed: int
+) -> Summary:
+    budget = Budget(config.budget, atlas.spent(hunt_id))
+    watch = _Watch(hunt, budget, reporter, resumed)
+    engine = Engine(hunt, team, atlas, hunt_id, budget, config.runtime, watch.look)
+    watch.engine = engine
+    run_id = atlas.begin_run(hunt_id)
+    clock = time.monotonic()
+    try:
+        with _interrupts(engine, reporter):
+            stop = await engine.run()
+    except BaseException as error:
+        watch.write_warnings()
+        atlas.log("error", {"error": type(error).__name__, "text": str(error)}, hunt_id)
+        atlas.end_run(run_id, "error", time.monotonic() - clock)
+        raise
+    watch.write_warnings()
+    seconds = time.monotonic() - clock
+    for warning in watch.warned.values():
+        atlas.log("warning", {"name": warning.name, "text": warning.text, "fix": warning.fix}, hunt_id)
+    atlas.end_run(run_id, stop.reason, seconds)
+    trials = sum(engine.health.verdicts.values())
+    findings = hunt.progress().findings
+    warnings = list(watch.warned.values())
+    return Summary(hunt_id, stop, resumed, trials, findings, seconds, budget.spent, warnings)
+
+
+class _Watch:
+    """Turns the state of engine and hunt into snapshots and warnings, not too often."""
+
+    engine: Engine
+
+    def __init__(self, hunt: Hunt, budget: Budget, reporter: Reporter, resumed: int) -> None:
+        self.warned: dict[str, Warning] = {}
+        self._hunt = hunt
+        self._budget = budget
+        self._reporter = reporter
+        self._resumed = resumed
+        self._meter = Meter()
+        self._last = 0.0
+
+    def look(self) -> None:
+        now = time.monotonic()
+        if now - self._last >= SNAPSHOT_SECONDS:
+            self._last = now
+            self._reporter.update(self._snapshot(now))
+            self.write_warnings()
+
+    def write_warnings(self) -> None:
+        for warning in self.engine.health.warnings():
+            if warning.name not in self.warned:
+                self._reporter.note("warning", f"{warning.text} ({warning.fix})")
+            self.warned[warning.name] = warning
+
+    def _snapshot(self, now: float) -> Snapshot:
+        health, progress = self.engine.health, self._hunt.progress()
+        trials = sum(health.verdicts.values())
+        rate = self._meter.rate(now, trials)
+        share, spent = self._budget.share(), self._budget.spent
+        return Snapshot(
+            progress.phase,
+            self._resumed + trials,
+            rate,
+            health.invalid_share,
+            progress.findings,
+            progress.finished,
+            progress.total,
+            spent.images,
+            spent.money,
+            None if share is None else max(0.0, 1 - share),
+            len(self.engine.in_flight),
+            self._eta(rate),
+        )
+
+    def _eta(self, rate: float) -> float | None:
+        images, spent = self._budget.limits.images, self._budget.spent
+        if images is not None and rate > 0:
+            return max(0.0, (images - spent.images) / rate)
+        seconds = self._budget.limits.seconds
+        return None if seconds is None else max(0.0, seconds - spent.seconds)
+
+
+@contextlib.contextmanager
+def _interrupts(engine: Engine, reporter: Reporter) -> Iterator[None]:
+    """The first Ctrl-C finishes what is in flight; the second leaves at once."""
+    loop, presses = asyncio.get_running_loop(), 0
+
+    def pressed() -> None:
+        nonlocal presses
+        presses += 1
+        if presses > 1:
+            reporter.close()
+            os._exit(130)
+        reporter.note("stopping", "finishing what is in flight; press Ctrl-C again to leave at once")
+        engine.interrupt()
+
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, pressed)
+    except (NotImplementedError, RuntimeError, ValueError):  # not in the main thread, or not on POSIX
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

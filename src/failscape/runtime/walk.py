@@ -1,0 +1,153 @@
+"""Walks a probe through its steps: each step is one model call, or its reply remembered by the atlas."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from failscape.atlas import Call, Recorded
+from failscape.errors import BadReply, Refused
+from failscape.models.roles import Claim, Conversation, Reply, Turn, Usage
+from failscape.pictures import Picture
+from failscape.runtime.stages import Item, Team
+from failscape.trials import (
+    Answer,
+    Caption,
+    Check,
+    Classify,
+    Decide,
+    Embed,
+    Facts,
+    Generate,
+    Probe,
+    Propose,
+    Show,
+    Step,
+    Trial,
+    Verdict,
+    Verify,
+    derive_seed,
+    reach_verdict,
+)
+
+FindCall = Callable[[bytes], Call | None]
+LoadPicture = Callable[[str], Picture]
+
+
+class Walk:
+    """One probe on its way. `calls` holds what is finished, so that an interrupted walk loses nothing."""
+
+    def __init__(self, probe: Probe, team: Team, load: LoadPicture, find_call: FindCall | None) -> None:
+        self.probe = probe
+        self.calls: list[Call] = []
+        self._team = team
+        self._load = load
+        self._find_call = find_call
+        self._images: list[Picture] = []
+        self._history: list[Turn] = []
+
+    async def run(self) -> Recorded:
+        started, clock = time.time(), time.perf_counter()
+        trial = await self._trial()
+        return Recorded(self.probe, trial, tuple(self.calls), started, time.perf_counter() - clock)
+
+    async def _trial(self) -> Trial:
+        probe, facts = self.probe, []
+        verdict, reason = Verdict.NONE, ""
+        for position, step in enumerate(probe.steps):
+            if isinstance(step, Show):
+                self._images.extend(self._load(digest) for digest in step.images)
+                facts.append(list(step.images))
+                continue
+            call = await self._call(position, step)
+            facts.append(call.facts)
+            if call.invalid:
+                verdict, reason = Verdict.INVALID, f"{step.role}: {call.invalid}"
+                break
+            verdict, reason = reach_verdict(probe.steps, facts)
+            if verdict is Verdict.INVALID:
+                break
+        return Trial(probe.key, probe.subject, verdict, reason, facts, probe.seed)
+
+    async def _call(self, position: int, step: Step) -> Call:
+        stage = self._team.stage(step.role)
+        item, request = self._request(position, step)
+        key = _call_key(stage.identity_digest, request)
+        call = self._find_call(key) if self._find_call else None
+        if call is None:
+            reply = await self._ask(stage.call, item)
+            facts = _facts_of(step, reply.value)
+            picture = reply.value if isinstance(reply.value, Picture) else None
+            identity = stage.model.identity
+            call = Call(key, step.role, identity, facts, reply.invalid, reply.raw, reply.usage, picture)
+        self.calls.append(call)
+        self._remember(step, call)
+        return call
+
+    async def _ask(self, call: Callable[[Item], Any], item: Item) -> Reply[Any]:
+        """A reply that cannot be used makes the trial invalid; it is no reason to stop the run."""
+        clock = time.perf_counter()
+        try:
+            reply: Reply[Any] = await call(item)
+        except (BadReply, Refused) as error:
+            return Reply(None, error.message, "", Usage(seconds=time.perf_counter() - clock))
+        return reply
+
+    def _remember(self, step: Step, call: Call) -> None:
+        if call.invalid:
+            return
+        if isinstance(step, Generate):
+            self._images.append(call.picture or self._load(call.facts))
+        elif isinstance(step, Answer):
+            self._history.append((step.question, call.facts))
+
+    def _request(self, position: int, step: Step) -> tuple[Item, list[Any]]:
+        """The arguments of the call, and the same as plain data: two equal requests are one call."""
+        images = tuple(self._images)
+        shown = [picture.digest for picture in images]
+        history = tuple(self._history)
+        match step:
+            case Generate(prompt):
+                drawn = sum(isinstance(earlier, Generate) for earlier in self.probe.steps[:position])
+                seed = derive_seed(self.probe.seed, drawn) if drawn else self.probe.seed
+                return (prompt, seed), [prompt, seed]
+            case Decide(checks):
+                return (images[-1], checks), [shown[-1], _checks_text(checks)]
+            case Classify() | Caption():
+                return (images[-1],), [shown[-1]]
+            case Answer(question):
+                return (Conversation(images, question, history),), [shown, question, history]
+            case Verify(truth):
+                (question, answer), earlier_turns = history[-1], history[:-1]
+                claim = Claim(images, question, answer, earlier_turns, truth)
+                return (claim,), [shown, question, answer, earlier_turns, truth]
+            case Propose(guidance, count):
+                return (images, guidance, count), [shown, guidance, count, self.probe.seed]
+            case Embed(texts):
+                return (texts or images,), [texts or shown]
+            case Show():
+                raise AssertionError("showing stored images calls no model")
+
+
+def _facts_of(step: Step, value: Any) -> Facts:
+    if value is None:
+        return None
+    if isinstance(step, Generate):
+        return value.digest
+    if isinstance(step, Verify):
+        return [value.valid, value.right, value.reason]
+    return value
+
+
+def _call_key(identity_digest: str, request: list[Any]) -> bytes:
+    text = json.dumps([identity_digest, request], separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+@lru_cache(maxsize=4096)
+def _checks_text(checks: tuple[Check, ...]) -> list[list[Any]]:
+    return [[check.kind, check.value, check.statement, check.choices] for check in checks]
