@@ -45,6 +45,8 @@ class ModelError(FailscapeError):
     def __init__(self, message: str, fix: str = "", endpoint: str = "") -> None:
         super().__init__(message, fix)
         self.endpoint = endpoint
+        self.requests = 0
+        """How many requests were spent before giving up, so that a budget can count them."""
 
 
 class RateLimited(ModelError):
