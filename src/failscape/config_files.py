@@ -56,7 +56,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(
-            f"no such file: {path}", "name an existing config, such as examples/t2i.yaml"
+            f"no such file: {path}", "name an existing config file"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
@@ -77,7 +77,7 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
     name, equals, text = override.partition("=")
     if not equals or not name:
         raise ConfigError(
-            f"--set takes `key=value`, but got {override!r}", "for example --set budget.images=500"
+            f"--set takes `key=value`, but got {override!r}", "such as --set budget.images=500"
         )
     *path, last = name.split(".")
     place = data

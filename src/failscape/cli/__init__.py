@@ -1,1 +1,73 @@
-"""."""
+"""The command line. Each command lives in a file of its own and is imported only when it is used."""
+
+from __future__ import annotations
+
+import importlib
+import keyword
+import sys
+from typing import Any
+
+import click
+
+from failscape import __version__
+from failscape.errors import FailscapeError
+
+COMMANDS = {
+    "demo": "Hunt a model that comes with Failscape and open the report.",
+    "run": "Start a hunt, or go on with one.",
+    "findings": "Print what a hunt has found.",
+    "report": "Write a static HTML report.",
+    "doctor": "Test a config by experiment before spending money on it.",
+    "list": "List providers, corpora and hunts.",
+    "schema": "Print the JSON Schema of config files.",
+    "export": "Write trials or nodes to a file.",
+    "import": "Bring FailureAtlas results into an atlas.",
+    "merge": "Join the atlases of shards.",
+    "serve": "Serve a shipped model over HTTP.",
+}
+"""Command → its line in `--help`, so that help needs no imports."""
+
+
+class LazyGroup(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        file = f"{name}_" if keyword.iskeyword(name) else name
+        module = importlib.import_module(f"failscape.cli.{file}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from failscape.config_files import nearest_names
+
+            near = nearest_names(args[0], COMMANDS)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="failscape")
+def cli() -> None:
+    """Failscape finds, certifies and maps where vision models fail."""
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Entry point. Errors that a user can mend are printed without a traceback."""
+    try:
+        return cli.main(arguments, standalone_mode=True)
+    except FailscapeError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.exit(141)

@@ -1,0 +1,5 @@
+"""`python -m failscape`."""
+
+from failscape.cli import main
+
+main()

@@ -1,0 +1,5 @@
+"""`python -m failscape.cli`."""
+
+from failscape.cli import main
+
+main()

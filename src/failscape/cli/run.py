@@ -1,0 +1,72 @@
+"""`failscape run CONFIG --atlas DIR`: start a hunt, or go on with one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from failscape.config import RunConfig
+from failscape.config_files import load_config
+from failscape.errors import ConfigError
+from failscape.runtime.progress import choose_reporter, duration
+from failscape.runtime.session import Summary, run_session
+
+
+@click.command("run")
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("--atlas", type=click.Path(path_type=Path), required=True, help="Folder that keeps everything.")
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting.")
+@click.option("--shard", metavar="I/N", default="1/1", help="Work on the I-th of N parts; join with `merge`.")
+@click.option("--fork", is_flag=True, help="The config has changed: begin a new hunt in the same atlas.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def command(
+    config: Path, atlas: Path, overrides: tuple[str, ...], shard: str, fork: bool, as_json: bool
+) -> None:
+    """Start the hunt that CONFIG describes, or go on where it stopped."""
+    settings = load_config(config, overrides)
+    summary = run_and_report(settings, atlas, parse_shard(shard), fork, as_json)
+    if not as_json:
+        click.echo(f"  failscape findings {atlas}\n  failscape report {atlas}")
+    if summary.stop.kind == "interrupted":
+        sys.exit(130)
+
+
+def run_and_report(
+    settings: RunConfig,
+    atlas: Path,
+    shard: tuple[int, int] = (0, 1),
+    fork: bool = False,
+    as_json: bool = False,
+) -> Summary:
+    """Run with progress on the screen and close with a short account."""
+    reporter = choose_reporter(as_json)
+    try:
+        summary = asyncio.run(run_session(settings, atlas, reporter, shard, fork))
+    finally:
+        reporter.close()
+    click.echo(json.dumps({"event": "summary", **asdict(summary)}) if as_json else describe(summary))
+    return summary
+
+
+def describe(summary: Summary) -> str:
+    rate = summary.trials / summary.seconds if summary.seconds else 0.0
+    spent = summary.spent
+    money = f", {spent.money:,.2f} in money" if spent.money else ""
+    return (
+        f"Stopped: {summary.stop.reason}. {summary.findings:,} findings.\n"
+        f"This session: {summary.trials:,} trials in {duration(summary.seconds)} ({rate:,.0f}/s). "
+        f"In all: {spent.images:,} images, {spent.requests:,} requests{money}."
+    )
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """`2/8` → (1, 8)."""
+    part, slash, parts = text.partition("/")
+    if not (slash and part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        raise ConfigError(f"--shard takes I/N with 1 <= I <= N, but got {text!r}", "for example --shard 2/8")
+    return int(part) - 1, int(parts)

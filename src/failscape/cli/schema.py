@@ -1,0 +1,21 @@
+"""`failscape schema`: the JSON Schema of config files, for editors and for checking in CI."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from pydantic import TypeAdapter
+
+from failscape.config import RunConfig
+
+
+def config_schema() -> dict[str, Any]:
+    schema = TypeAdapter(RunConfig).json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Failscape config", **schema}
+
+
+@click.command("schema", help="Print the JSON Schema of config files.")
+def command() -> None:
+    click.echo(json.dumps(config_schema(), indent=2))
