@@ -1,0 +1,151 @@
+"""The tables of an atlas, as a numbered list of steps. Step n brings version n - 1 to version n.
+
+A released step never changes; a new need is a new step at the end.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from failscape.errors import AtlasError
+
+APPLICATION_ID = 0x46534341  # "FSCA": tells an atlas from any other SQLite file
+
+
+def _first_tables(db: sqlite3.Connection) -> None:
+    for statement in _FIRST.split(";"):
+        if statement.strip():
+            db.execute(statement)
+
+
+# `totals` is kept up to date by every recording, so that counts and costs need no scan.
+# `trials_by_subject` ends in `verdict`: counting per subject reads the index alone.
+_FIRST = """
+CREATE TABLE hunts (
+    id INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    config TEXT NOT NULL,
+    identities TEXT NOT NULL,
+    shard INTEGER NOT NULL,
+    shards INTEGER NOT NULL,
+    parent INTEGER REFERENCES hunts (id),
+    created REAL NOT NULL
+);
+CREATE TABLE totals (
+    hunt INTEGER PRIMARY KEY REFERENCES hunts (id),
+    images INTEGER NOT NULL DEFAULT 0,
+    requests INTEGER NOT NULL DEFAULT 0,
+    money REAL NOT NULL DEFAULT 0,
+    pass INTEGER NOT NULL DEFAULT 0,
+    fail INTEGER NOT NULL DEFAULT 0,
+    invalid INTEGER NOT NULL DEFAULT 0,
+    none INTEGER NOT NULL DEFAULT 0,
+    first_trial INTEGER,
+    last_trial INTEGER
+);
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY,
+    hunt INTEGER NOT NULL REFERENCES hunts (id),
+    started REAL NOT NULL,
+    seconds REAL NOT NULL DEFAULT 0,
+    requests INTEGER NOT NULL DEFAULT 0,
+    why TEXT NOT NULL DEFAULT '',
+    origin TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY,
+    at REAL NOT NULL,
+    kind TEXT NOT NULL,
+    hunt INTEGER REFERENCES hunts (id),
+    detail TEXT NOT NULL,
+    origin TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE plans (
+    id INTEGER PRIMARY KEY,
+    digest BLOB NOT NULL UNIQUE,
+    steps TEXT NOT NULL
+);
+CREATE TABLE identities (
+    id INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,
+    role TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    model TEXT NOT NULL,
+    settings TEXT NOT NULL
+);
+CREATE TABLE images (
+    digest TEXT PRIMARY KEY,
+    bytes INTEGER NOT NULL,
+    width INTEGER NOT NULL,
+    height INTEGER NOT NULL,
+    format TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE calls (
+    key BLOB PRIMARY KEY,
+    role TEXT NOT NULL,
+    identity INTEGER NOT NULL REFERENCES identities (id),
+    facts TEXT NOT NULL,
+    invalid TEXT NOT NULL,
+    raw TEXT NOT NULL,
+    image TEXT,
+    requests INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    tokens_in INTEGER NOT NULL,
+    tokens_out INTEGER NOT NULL,
+    cost REAL NOT NULL,
+    hunt INTEGER NOT NULL REFERENCES hunts (id)
+);
+CREATE TABLE trials (
+    id INTEGER PRIMARY KEY,
+    hunt INTEGER NOT NULL REFERENCES hunts (id),
+    key TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    plan INTEGER NOT NULL REFERENCES plans (id),
+    seed INTEGER NOT NULL,
+    verdict TEXT NOT NULL CHECK (verdict IN ('pass', 'fail', 'invalid', 'none')),
+    reason TEXT NOT NULL,
+    facts TEXT NOT NULL,
+    calls BLOB NOT NULL,
+    started REAL NOT NULL,
+    seconds REAL NOT NULL,
+    UNIQUE (hunt, key)
+);
+CREATE INDEX trials_by_subject ON trials (hunt, subject, verdict)
+"""
+
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first_tables]
+
+
+def version_of(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def check_is_atlas(db: sqlite3.Connection, path: str) -> None:
+    """Refuse databases that are not atlases, or are of a newer version than this one understands."""
+    if int(db.execute("PRAGMA application_id").fetchone()[0]) != APPLICATION_ID:
+        raise AtlasError(
+            f"{path} is an SQLite database, but not an atlas", "give the folder that `failscape run` wrote"
+        )
+    version = version_of(db)
+    if version > len(MIGRATIONS):
+        raise AtlasError(
+            f"{path} is an atlas of version {version}; this failscape reads up to version {len(MIGRATIONS)}",
+            "pip install --upgrade failscape",
+        )
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Bring the tables up to date: all missing steps in one transaction, or none."""
+    if version_of(db) == len(MIGRATIONS):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for number in range(version_of(db) + 1, len(MIGRATIONS) + 1):
+            MIGRATIONS[number - 1](db)
+            db.execute(f"PRAGMA user_version = {number}")
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise

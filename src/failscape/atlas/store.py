@@ -1,0 +1,271 @@
+"""The atlas: a folder with `atlas.db`, `images/` and `thumbs/` that keeps all that one or more hunts did.
+
+One process writes, any number read. Methods may be called from any thread; those that write take turns.
+It knows nothing of strategies and models.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from failscape.atlas import reader
+from failscape.atlas.connect import DATABASE, missing, open_reader, open_writer
+from failscape.atlas.faults import explained
+from failscape.atlas.images import ImageStore
+from failscape.atlas.lock import WriterLock
+from failscape.atlas.records import Call, Event, HuntRow, KeepImages, Recorded, RunRow, Spent, StoredTrial
+from failscape.atlas.writer import RowWriter, to_json
+from failscape.errors import AtlasError
+from failscape.models.roles import Identity
+from failscape.pictures import Picture
+from failscape.trials import Trial, Verdict
+
+T = TypeVar("T")
+
+LOCK = "atlas.lock"
+
+
+class Atlas:
+    """Open one with `Atlas.open`; use it as a context manager, or call `close`."""
+
+    def __init__(self, folder: Path, writer: sqlite3.Connection | None, lock: WriterLock | None) -> None:
+        self.folder = folder
+        self.images = ImageStore(folder)
+        self._lock = lock
+        self._writer = writer
+        self._rows = RowWriter(writer) if writer is not None else None
+        self._turn = threading.RLock()
+        self._local = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+        self._running: dict[int, tuple[int, float]] = {}  # hunt -> its run and when that began
+
+    @classmethod
+    def open(cls, path: str | Path, create: bool = False, readonly: bool = False) -> Self:
+        """Open the atlas in folder `path`, for writing unless `readonly`.
+
+        Raises `AtlasError` when it is no atlas, of a newer version, or being written by another process.
+        """
+        folder = Path(path)
+        if readonly:
+            atlas = cls(folder, None, None)
+            atlas._read()
+            return atlas
+        if not create and not (folder / DATABASE).exists():
+            raise missing(folder)
+        with explained(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = WriterLock(folder / LOCK)
+        try:
+            atlas = cls(folder, open_writer(folder, create), lock)
+            with explained(atlas.images.folder):
+                atlas.images.prepare()
+        except BaseException:
+            lock.release()
+            raise
+        return atlas
+
+    def close(self) -> None:
+        """Close all connections and let the next writer in. Iterators that are still open end here."""
+        with self._turn:
+            for db in self._readers:
+                db.close()
+            self._readers.clear()
+            self._local = threading.local()
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = self._rows = None
+            if self._lock is not None:
+                self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Hunts, runs and events
+
+    def start_hunt(
+        self,
+        kind: str,
+        config: dict[str, Any],
+        identities: dict[str, Identity],
+        shard: tuple[int, int] = (0, 1),
+        parent: int | None = None,
+    ) -> int:
+        with self._transaction() as (_, rows):
+            return rows.add_hunt(kind, config, identities, shard, parent)
+
+    def hunts(self) -> list[HuntRow]:
+        return self._ask(reader.hunts)
+
+    def hunt(self, hunt_id: int) -> HuntRow:
+        found = next((hunt for hunt in self.hunts() if hunt.id == hunt_id), None)
+        if found is None:
+            raise self._ask(lambda db: reader.no_such_hunt(db, hunt_id))
+        return found
+
+    def begin_run(self, hunt_id: int) -> int:
+        """A session starts. Its seconds grow with each recording, so that a killed run counts too."""
+        with self._transaction() as (db, _):
+            cursor = db.execute("INSERT INTO runs (hunt, started) VALUES (?, ?)", (hunt_id, time.time()))
+            run = int(cursor.lastrowid or 0)
+        self._running[hunt_id] = (run, time.monotonic())
+        return run
+
+    def end_run(self, run_id: int, why: str, seconds: float | None = None, requests: int = 0) -> None:
+        """The session ends. `requests` are those that no recorded call accounts for: failed attempts."""
+        with self._transaction() as (db, _):
+            db.execute(
+                "UPDATE runs SET why = ?, seconds = coalesce(?, seconds), requests = ? WHERE id = ?",
+                (why, seconds, requests, run_id),
+            )
+        self._running = {hunt: run for hunt, run in self._running.items() if run[0] != run_id}
+
+    def runs(self, hunt_id: int | None = None) -> list[RunRow]:
+        return self._ask(lambda db: reader.runs(db, hunt_id))
+
+    def log(self, kind: str, detail: dict[str, Any], hunt_id: int | None = None) -> None:
+        with self._transaction() as (db, _):
+            db.execute(
+                "INSERT INTO events (at, kind, hunt, detail) VALUES (?, ?, ?, ?)",
+                (time.time(), kind, hunt_id, to_json(detail)),
+            )
+
+    def events(self, hunt_id: int | None = None) -> list[Event]:
+        return self._ask(lambda db: reader.events(db, hunt_id))
+
+    # Trials and calls
+
+    def record(self, hunt_id: int, group: Sequence[Recorded], keep_images: KeepImages = "all") -> None:
+        """Keep a group of trials, all or none of it. When this returns, the group is safe from kill -9."""
+        kept = {
+            call.picture.digest: call.picture
+            for recorded in group
+            for call in recorded.calls
+            if call.picture is not None and not call.cached and _keep(recorded, keep_images)
+        }
+        calls = [call for recorded in group for call in recorded.calls]
+        self._write(hunt_id, group, calls, list(kept.values()))
+
+    def save_calls(self, hunt_id: int, calls: Sequence[Call], keep_images: KeepImages = "all") -> None:
+        """Keep finished calls of trials that did not finish, so that nobody pays for them again."""
+        kept = [call.picture for call in calls if call.picture is not None and not call.cached]
+        self._write(hunt_id, [], calls, kept if keep_images == "all" else [])
+
+    def _write(
+        self, hunt_id: int, group: Sequence[Recorded], calls: Sequence[Call], pictures: list[Picture]
+    ) -> None:
+        # Files first: a row must never name a picture that is not there. The other way round is harmless.
+        for picture in pictures:
+            self.images.put(picture)
+        with self._transaction() as (db, rows):
+            if pictures:
+                rows.add_images(pictures)
+            rows.add_calls(hunt_id, calls)
+            if group:
+                rows.add_trials(hunt_id, group)
+            self._touch_run(db, hunt_id)
+
+    def _touch_run(self, db: sqlite3.Connection, hunt_id: int) -> None:
+        if hunt_id in self._running:
+            run, began = self._running[hunt_id]
+            db.execute("UPDATE runs SET seconds = ? WHERE id = ?", (time.monotonic() - began, run))
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether the response cache holds anything at all."""
+        return bool(self._ask(lambda db: db.execute("SELECT EXISTS (SELECT 1 FROM calls)").fetchone()[0]))
+
+    def find_call(self, key: bytes) -> Call | None:
+        """The stored reply to this very request; `None` also when its picture was not kept."""
+        found = self._ask(lambda db: reader.find_call(db, self.images, key))
+        if found is None or (found.image and found.path is None):
+            return None
+        picture = self.images.get(found.image) if found.image else None
+        return Call(
+            found.key,
+            found.role,
+            found.identity,
+            found.facts,
+            found.invalid,
+            found.raw,
+            found.usage,
+            picture,
+            cached=True,
+        )
+
+    # Looking back
+
+    def replay(self, hunt_id: int) -> Iterator[Trial]:
+        """Every trial of a hunt, in the order recorded; facts stay JSON text until somebody looks."""
+        with explained(self.folder / DATABASE):
+            yield from reader.replay(self._read(), hunt_id)
+
+    def spent(self, hunt_id: int) -> Spent:
+        return self._ask(lambda db: reader.spent(db, hunt_id))
+
+    def counts(self, hunt_id: int) -> dict[Verdict, int]:
+        return self._ask(lambda db: reader.counts(db, hunt_id))
+
+    def subject_counts(self, hunt_id: int) -> Iterator[tuple[str, dict[Verdict, int]]]:
+        """Each subject with its number of trials per verdict, in order of subject."""
+        with explained(self.folder / DATABASE):
+            yield from reader.subject_counts(self._read(), hunt_id)
+
+    def trials(
+        self,
+        hunt_id: int,
+        subject: str | None = None,
+        verdict: Verdict | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> Iterator[StoredTrial]:
+        """Trials in full detail, in the order recorded."""
+        with explained(self.folder / DATABASE):
+            yield from reader.trials(self._read(), self.images, hunt_id, subject, verdict, limit, offset)
+
+    # Connections
+
+    def _read(self) -> sqlite3.Connection:
+        """This thread's own connection for reading: readers never wait for the writer."""
+        db: sqlite3.Connection | None = getattr(self._local, "db", None)
+        if db is None:
+            db = self._local.db = open_reader(self.folder)
+            with self._turn:
+                self._readers.append(db)
+        return db
+
+    def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        with explained(self.folder / DATABASE):
+            return question(self._read())
+
+    @contextmanager
+    def _transaction(self) -> Iterator[tuple[sqlite3.Connection, RowWriter]]:
+        """All of the block is written, or nothing."""
+        with self._turn, explained(self.folder / DATABASE):
+            db, rows = self._writer, self._rows
+            if db is None or rows is None:
+                raise AtlasError(f"{self.folder} is closed or open for reading only", "open it for writing")
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db, rows
+                db.execute("COMMIT")
+            except BaseException:
+                rows.forget()
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+
+def _keep(recorded: Recorded, keep_images: KeepImages) -> bool:
+    return keep_images == "all" or (keep_images == "failures" and recorded.trial.verdict is Verdict.FAIL)
