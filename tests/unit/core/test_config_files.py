@@ -1,0 +1,65 @@
+"""Every mistake in a config becomes one clear line: file, key, value, nearest valid key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from failscape.config_files import load_config
+from failscape.errors import ConfigError
+
+GOOD = """
+hunt: t2i
+target: {provider: openai, model: painter, endpoints: ["http://127.0.0.1:1/v1"]}
+judge: {provider: openai, model: eyes, endpoints: ["http://127.0.0.1:2/v1"]}
+budget: {images: 100}
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "hunt.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_good_file_loads_and_overrides_apply(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD)
+    config = load_config(path, ["budget.images=7", "search.threshold=0.5", "space.entities=[cat, dog]"])
+    assert config.budget.images == 7
+    assert config.search.threshold == 0.5
+    assert config.space.entities == ("cat", "dog")
+    assert set(config.models()) == {"generator", "judge"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("budget:", "buget:"), "unknown key `buget` (did you mean budget"),
+        (("{images: 100}", "{image: 100}"), "unknown key `budget.image` (did you mean images"),
+        (("{images: 100}", "{images: none}"), "`budget.images`"),
+        (("judge:", "#"), "missing key `judge`"),
+        (("hunt: t2i", "hunt: t2j"), "did you mean t2i"),
+        (("hunt: t2i", "hunt: [t2i"), "not valid YAML: line 3"),
+        (("budget: {images: 100}", "search: {threshold: 1.5}"), "`search.threshold`"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, change: tuple[str, str], said: str) -> None:
+    path = write(tmp_path, GOOD.replace(*change))
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert said in str(caught.value)
+    assert "hunt.yaml" in str(caught.value)
+
+
+def test_a_missing_or_empty_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such file"):
+        load_config(tmp_path / "none.yaml")
+    with pytest.raises(ConfigError, match="must hold"):
+        load_config(write(tmp_path, ""))
+
+
+@pytest.mark.parametrize("override", ["budget", "=3", "hunt.x=3", "budget.images=[1"])
+def test_bad_overrides_are_named(tmp_path: Path, override: str) -> None:
+    with pytest.raises(ConfigError, match="--set"):
+        load_config(write(tmp_path, GOOD), [override])
