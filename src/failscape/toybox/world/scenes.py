@@ -1,0 +1,211 @@
+"""Scene graphs: what a picture shows, exactly. Frozen, comparable, and readable from and to JSON.
+
+A single-thing scene is fully given by its attributes and a nuisance vector (see `NUISANCE`).
+"""
+
+import json
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from failscape.toybox.world.vocab import ALLOWED, ATTRIBUTES, COUNTS, DEFAULTS, check_value
+
+SIDE: Final = 64
+
+#: The nuisance vector, one name per dimension; every dimension is uniform on [-1, 1] and independent.
+NUISANCE: Final[tuple[str, ...]] = (
+    "x",
+    "y",
+    "scale",
+    "backdrop_x",
+    "backdrop_y",
+    "light",
+    "warmth",
+    "weather",
+    "x1",
+    "y1",
+    "x2",
+    "y2",
+    "x3",
+    "y3",
+    "x4",
+    "y4",
+)
+NUISANCE_DIM: Final = len(NUISANCE)
+
+Box = tuple[int, int, int, int]
+Relation = Literal["left of", "right of", "above", "below"]
+
+_SIZES_ALONE: Final = {"small": 17, "medium": 30, "large": 44}
+_SIZES_TOGETHER: Final = {"small": 15, "medium": 22, "large": 29}
+_ANCHORS: Final = {
+    "left": (16, 33),
+    "right": (48, 33),
+    "top": (32, 17),
+    "bottom": (32, 48),
+    "centre": (32, 33),
+}
+#: Two things count as left, right, above or below each other from this distance of their centres on.
+RELATION_MARGIN: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What a single-thing picture shall show. An attribute left out has its default value."""
+
+    entity: str
+    colour: str = DEFAULTS["colour"]
+    count: str = DEFAULTS["count"]
+    size: str = DEFAULTS["size"]
+    place: str = DEFAULTS["place"]
+    time: str = DEFAULTS["time"]
+    style: str = DEFAULTS["style"]
+    position: str = DEFAULTS["position"]
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            check_value(field.name, getattr(self, field.name))
+
+    def special(self) -> dict[str, str]:
+        """Return the attributes that differ from their default: what a caption has to mention."""
+        return {name: getattr(self, name) for name in ATTRIBUTES if getattr(self, name) != DEFAULTS[name]}
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """One thing in a picture; its box is (left, top, right, bottom) in pixels and may reach over an edge."""
+
+    entity: str
+    colour: str
+    size: str
+    box: Box
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """The middle of the box."""
+        return (self.box[0] + self.box[2]) / 2, (self.box[1] + self.box[3]) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One picture: its things from back to front, where and when it is, how it is drawn, and its nuisance."""
+
+    things: tuple[Thing, ...]
+    place: str
+    time: str
+    style: str
+    position: str | None
+    noise: tuple[float, ...]
+    kind: Literal["single", "layout"] = "single"
+
+    @property
+    def nuisance(self) -> NDArray[np.float32]:
+        """Everything that is not said by the attributes, as a vector (see `NUISANCE`)."""
+        return np.array(self.noise, dtype=np.float32)
+
+    @property
+    def attributes(self) -> Attributes:
+        """The attributes of a single-thing scene."""
+        if self.kind != "single" or self.position is None:
+            raise ValueError(f"only a single-thing scene has attributes, but got kind={self.kind!r}")
+        first = self.things[0]
+        count = COUNTS[len(self.things) - 1]
+        return Attributes(
+            first.entity, first.colour, count, first.size, self.place, self.time, self.style, self.position
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain lists and dictionaries, ready for JSON."""
+        data = asdict(self)
+        data["things"] = [{**thing, "box": list(thing["box"])} for thing in data["things"]]
+        data["noise"] = list(self.noise)
+        return data
+
+    def to_json(self) -> str:
+        """Return the scene as one line of JSON."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Scene":
+        """Read what `to_dict` wrote."""
+        things = tuple(Thing(**{**thing, "box": tuple(thing["box"])}) for thing in data["things"])
+        return cls(**{**data, "things": things, "noise": tuple(data["noise"])})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Scene":
+        """Read what `to_json` wrote."""
+        return cls.from_dict(json.loads(text))
+
+
+def relations(first: Thing, second: Thing) -> tuple[Relation, ...]:
+    """Return how `first` lies to `second`: none, one or two relations."""
+    (ax, ay), (bx, by) = first.centre, second.centre
+    found: list[Relation] = []
+    if abs(ax - bx) >= RELATION_MARGIN:
+        found.append("left of" if ax < bx else "right of")
+    if abs(ay - by) >= RELATION_MARGIN:
+        found.append("above" if ay < by else "below")
+    return tuple(found)
+
+
+def checked_noise(noise: ArrayLike | None) -> tuple[float, ...]:
+    """Return a nuisance vector clipped to [-1, 1]; none means the middle of everything."""
+    if noise is None:
+        return (0.0,) * NUISANCE_DIM
+    values = np.asarray(noise, dtype=np.float32)
+    if values.shape != (NUISANCE_DIM,):
+        raise ValueError(f"a nuisance vector must have shape ({NUISANCE_DIM},), but got {values.shape}")
+    return tuple(float(v) for v in np.clip(values, -1, 1))
+
+
+def build_scene(attributes: Attributes, noise: ArrayLike | None = None) -> Scene:
+    """Lay out a single-thing scene; the same attributes and nuisance always give the same scene."""
+    values = checked_noise(noise)
+    n = COUNTS.index(attributes.count) + 1
+    sizes = _SIZES_ALONE if n == 1 else _SIZES_TOGETHER
+    side = round(sizes[attributes.size] * (1 + 0.05 * values[2]))
+    spots = _group(n, attributes.position, sizes[attributes.size])
+    wide = 2.5 if attributes.position == "centre" and n == 1 else 1.5
+    things = []
+    for i, (x, y) in enumerate(spots):
+        own = 0.0 if n == 1 else 1.2
+        x += wide * values[0] + own * values[8 + 2 * i]
+        y += wide * values[1] + own * values[9 + 2 * i]
+        things.append(Thing(attributes.entity, attributes.colour, attributes.size, square_box(x, y, side)))
+    return Scene(
+        tuple(things), attributes.place, attributes.time, attributes.style, attributes.position, values
+    )
+
+
+def _group(n: int, position: str, side: int) -> list[tuple[float, float]]:
+    """Return the centres of n things of one kind."""
+    anchor_x, anchor_y = _ANCHORS[position]
+    # A large thing stays in the picture: it may reach over an edge by a pixel or two.
+    low, high = side / 2 - 1, SIDE - side / 2 + 1
+    x, y = min(max(anchor_x, low), high), min(max(anchor_y, low), high)
+    gap = side * 0.35 + 5.2
+    if n == 1:
+        return [(x, y)]
+    if n == 2:
+        if position in ("left", "right"):
+            return [(x, y - gap), (x, y + gap)]
+        return [(x - gap, y), (x + gap, y)]
+    if n == 3:
+        return [(x, y - gap), (x - gap, y + gap), (x + gap, y + gap)]
+    return [(x - gap, y - gap), (x + gap, y - gap), (x - gap, y + gap), (x + gap, y + gap)]
+
+
+def square_box(x: float, y: float, side: int) -> Box:
+    """Return the box of `side` pixels around a centre."""
+    left, top = round(x - side / 2), round(y - side / 2)
+    return left, top, left + side, top + side
+
+
+def changed(scene: Scene, **values: str) -> Scene:
+    """Return a single-thing scene with some attributes changed and the same nuisance."""
+    unknown = set(values) - {"entity", *ALLOWED}
+    if unknown:
+        raise ValueError(f"only attributes can be changed, but got {sorted(unknown)}")
+    return build_scene(replace(scene.attributes, **values), scene.noise)
