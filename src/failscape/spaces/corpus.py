@@ -1,0 +1,241 @@
+"""A corpus: the entities and attribute values that can be combined, and which combinations make sense.
+
+It is read from a folder of JSON files and checked once. It does not word anything (`wording.py`) and does
+not count or walk combinations (`lattice.py`).
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.errors import ConfigError
+from failscape.spaces.reading import (
+    ENTITY_FILES,
+    FAMILIES,
+    SAMPLE_FILES,
+    Entity,
+    Source,
+    Value,
+    attribute_files,
+    find_file,
+    read_entities,
+    read_sample,
+    read_values,
+)
+
+__all__ = ["FAMILIES", "Corpus", "Entity", "Value", "corpus_names", "load_corpus"]
+
+_HERE = Path(__file__).parent
+_TOYBOX = _HERE.parent / "toybox" / "world" / "corpus"
+_FORMAT_HELP = "see docs/spaces.md for the files of a corpus"
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """`allowed[e, v]`: value v is plausible for entity e. `conflicts[v, w]`: v and w contradict each other."""
+
+    name: str
+    entities: tuple[Entity, ...]
+    values: tuple[Value, ...]
+    allowed: NDArray[np.bool_]
+    conflicts: NDArray[np.bool_]
+    sample: tuple[int, ...]
+
+    @cached_property
+    def entity_index(self) -> dict[str, int]:
+        return {entity.name: index for index, entity in enumerate(self.entities)}
+
+    @cached_property
+    def value_index(self) -> dict[str, int]:
+        """Label such as `Base: Colour=red` → index."""
+        return {value.label: index for index, value in enumerate(self.values)}
+
+    @cached_property
+    def sub_categories(self) -> dict[str, tuple[int, ...]]:
+        """Kind such as `Base: Colour` → the indices of its values."""
+        groups: dict[str, list[int]] = {}
+        for index, value in enumerate(self.values):
+            groups.setdefault(value.kind, []).append(index)
+        return {kind: tuple(group) for kind, group in groups.items()}
+
+    def find_entity(self, name: str) -> int:
+        index = self.entity_index.get(name)
+        if index is None:
+            raise ConfigError(
+                f"corpus {self.name!r} has no entity {name!r}", _nearest(name, self.entity_index)
+            )
+        return index
+
+
+def corpus_names() -> list[str]:
+    """The shipped corpora."""
+    shipped = [folder.name for folder in (_HERE / "corpora").iterdir() if folder.is_dir()]
+    return sorted(shipped + (["toybox"] if _TOYBOX.is_dir() else []))
+
+
+def load_corpus(name_or_folder: str) -> Corpus:
+    """A shipped corpus by name, or any folder with the files of a corpus."""
+    folder = _folder_of(name_or_folder)
+    entity_source = find_file(folder, ENTITY_FILES)
+    if entity_source is None:
+        raise ConfigError(f"{folder}: there is no {ENTITY_FILES[0]}", _FORMAT_HELP)
+    entities = read_entities(entity_source)
+    values: list[Value] = []
+    for family in FAMILIES:
+        source = find_file(folder, attribute_files(family))
+        values += read_values(source, family) if source else []
+    vocabulary = _Vocabulary(entities, values)
+    return Corpus(
+        name=name_or_folder if folder.name != name_or_folder else folder.name,
+        entities=tuple(entities),
+        values=tuple(values),
+        allowed=_read_match(find_file(folder, ("match.json",)), vocabulary),
+        conflicts=_read_conflicts(find_file(folder, ("conflicts.json",)), vocabulary),
+        sample=_read_sample(find_file(folder, SAMPLE_FILES), entities),
+    )
+
+
+def _folder_of(name: str) -> Path:
+    shipped = _TOYBOX if name == "toybox" else _HERE / "corpora" / name
+    bare = "/" not in name and "\\" not in name and name not in ("", ".", "..")
+    if bare and shipped.is_dir():
+        return shipped
+    folder = Path(name).expanduser()
+    if name and folder.is_dir():
+        return folder
+    known = corpus_names()
+    guess = difflib.get_close_matches(name, known, 1)
+    fix = f"did you mean {guess[0]!r}?" if guess else f"give a folder or one of: {', '.join(known)}"
+    raise ConfigError(f"there is no corpus {name!r}: it is neither shipped nor a folder", fix)
+
+
+class _Vocabulary:
+    """Finds values by the several ways in which match.json and conflicts.json may name them."""
+
+    def __init__(self, entities: list[Entity], values: list[Value]) -> None:
+        self.entities = entities
+        self.values = values
+        self.by_sub: dict[str, list[int]] = {}
+        for index, value in enumerate(values):
+            for key in (value.sub_category, value.kind):
+                self.by_sub.setdefault(key.lower(), []).append(index)
+
+    def find(self, source: Source, sub: str, name: str) -> list[int]:
+        """Indices of `name` in `sub`; `*` means every value of the sub-category."""
+        group = self.by_sub.get(sub.lower())
+        if group is None:
+            known = dict.fromkeys(value.kind for value in self.values)
+            raise source.error(f"there is no sub-category {sub!r}", _nearest(sub, known), sub)
+        if name == "*":
+            return group
+        found = [index for index in group if self.values[index].name.lower() == name.lower()]
+        if not found:
+            known = dict.fromkeys(self.values[index].name for index in group)
+            raise source.error(f"sub-category {sub!r} has no value {name!r}", _nearest(name, known), name)
+        return found
+
+    def find_reference(self, source: Source, reference: Any) -> list[int]:
+        """`"Colour=red"`, `"Base: Colour=red"`, `["Colour", "red"]`, or `"Colour=*"`."""
+        if isinstance(reference, str):
+            sub, equals, name = reference.partition("=")
+            if equals:
+                return self.find(source, sub, name)
+        elif (
+            isinstance(reference, list) and len(reference) == 2 and all(isinstance(r, str) for r in reference)
+        ):
+            return self.find(source, *reference)
+        word = reference if isinstance(reference, str) else ""
+        raise source.error(f"{reference!r} names no value", 'write "Sub-category=value"', word)
+
+
+def _read_match(source: Source | None, vocabulary: _Vocabulary) -> NDArray[np.bool_]:
+    """The whitelist. Entities it does not list may take everything; see docs/spaces.md."""
+    allowed = np.ones((len(vocabulary.entities), len(vocabulary.values)), dtype=np.bool_)
+    if source is None:
+        return allowed
+    base = np.array([value.family == "Base" for value in vocabulary.values], dtype=np.bool_)
+    rows: dict[tuple[str, str], list[int]] = {}
+    for index, entity in enumerate(vocabulary.entities):
+        rows.setdefault((entity.upper_class, entity.sub_class), []).append(index)
+    for upper, subs in source.table(source.data, "the file").items():
+        for sub, listed in source.table(subs, f"class {upper!r}", upper).items():
+            members = rows.get((upper, sub))
+            if members is None:
+                raise source.error(f"there is no sub-class {sub!r} in class {upper!r}", "use its name", sub)
+            _match_sub_class(source, source.table(listed, sub, sub), members, allowed, base, vocabulary)
+    return allowed
+
+
+def _match_sub_class(
+    source: Source,
+    listed: dict[str, Any],
+    members: list[int],
+    allowed: NDArray[np.bool_],
+    base: NDArray[np.bool_],
+    vocabulary: _Vocabulary,
+) -> None:
+    """`*` stands for every entity of the sub-class that has no entry of its own."""
+    names = {vocabulary.entities[index].name: index for index in members}
+    for name in listed:
+        if name != "*" and name not in names:
+            raise source.error(f"there is no entity {name!r} in its sub-class", _nearest(name, names), name)
+    for name, index in names.items():
+        subs = listed.get(name, listed.get("*"))
+        if subs is None:
+            continue
+        row = ~base
+        for sub, values in source.table(subs, f"entity {name!r}", name).items():
+            group = vocabulary.find(source, sub, "*")
+            row[group] = False
+            for value in source.rows(values, f"{name!r}, {sub!r}", sub):
+                row[vocabulary.find(source, sub, str(value))] = True
+        allowed[index] = row
+
+
+def _read_conflicts(source: Source | None, vocabulary: _Vocabulary) -> NDArray[np.bool_]:
+    count = len(vocabulary.values)
+    conflicts = np.zeros((count, count), dtype=np.bool_)
+    if source is None:
+        return conflicts
+    for pair in source.rows(source.data, "the file"):
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise source.error(f"{pair!r} is not a pair", 'write [["A=x", "B=y"], …]')
+        first, second = (vocabulary.find_reference(source, reference) for reference in pair)
+        grid = np.ix_(first, second)
+        conflicts[grid] = True
+        conflicts.T[grid] = True
+    np.fill_diagonal(conflicts, False)
+    return conflicts
+
+
+def _read_sample(source: Source | None, entities: list[Entity]) -> tuple[int, ...]:
+    """The named sample, else the first entity of each sub-class."""
+    if source is None:
+        first: dict[tuple[str, str], int] = {}
+        for index, entity in enumerate(entities):
+            first.setdefault((entity.upper_class, entity.sub_class), index)
+        return tuple(first.values())
+    index_of = {entity.name: index for index, entity in enumerate(entities)}
+    sample: list[int] = []
+    for name in read_sample(source):
+        if name not in index_of:
+            raise source.error(
+                f"the sample names the unknown entity {name!r}", _nearest(name, index_of), name
+            )
+        sample.append(index_of[name])
+    return tuple(sorted(sample))
+
+
+def _nearest(name: str, known: Any) -> str:
+    names = [str(each) for each in known]
+    close = difflib.get_close_matches(name, names, 1, cutoff=0.5)
+    return (
+        f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names[:8])}{', …' * (len(names) > 8)}"
+    )

@@ -1,0 +1,289 @@
+"""The lattice of nodes over a corpus: an entity with zero or more attribute values. Nothing is stored.
+
+A node takes at most one value per sub-category, only values plausible for its entity, and no two values
+that contradict each other. Every subset of a node's values is therefore a node too. Nodes are numbered
+layer by layer, entity by entity; numbers come from per-entity prefix counts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.errors import ConfigError
+from failscape.spaces.corpus import FAMILIES, Corpus
+
+Bits = int
+"""A set of value indices, as the bits of one integer."""
+
+
+class Node(NamedTuple):
+    """Indices into the corpus; `values` ascend."""
+
+    entity: int
+    values: tuple[int, ...] = ()
+
+
+def bits_of(bits: Bits) -> Iterator[int]:
+    """The members of a set, ascending."""
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1
+        bits ^= low
+
+
+class Lattice:
+    """Nodes of up to `depth` values, over the chosen entities ("all", "sample" or names) and families."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        entities: str | Sequence[str] = "all",
+        families: Sequence[str] = FAMILIES,
+        depth: int = 2,
+    ) -> None:
+        if depth < 0:
+            raise ConfigError(f"depth must be 0 or more, but is {depth}", "set space.depth to 2")
+        self.corpus = corpus
+        self.depth = depth
+        self.entities = _choose_entities(corpus, entities)
+        self._position = {entity: position for position, entity in enumerate(self.entities)}
+        chosen = np.array([value.family in families for value in corpus.values], dtype=np.bool_)
+        self._allowed = corpus.allowed[list(self.entities)] & chosen
+        self._later = _compatible_later(corpus)
+        self.plausible: dict[int, Bits] = dict(zip(self.entities, _to_bits(self._allowed), strict=True))
+        self.later: list[Bits] = _to_bits(self._later)
+        self.compatible: list[Bits] = _to_bits(self._later | self._later.T)
+        self._firsts: dict[int, NDArray[np.int64]] = {}
+        self._ends: dict[int, NDArray[np.int64]] = {}
+
+    # Sizes
+
+    def layer_size(self, layer: int) -> int:
+        return int(self._entity_ends(layer)[-1])
+
+    @cached_property
+    def layer_sizes(self) -> tuple[int, ...]:
+        return tuple(self.layer_size(layer) for layer in range(self.depth + 1))
+
+    @cached_property
+    def _layer_starts(self) -> tuple[int, ...]:
+        return (0, *(int(end) for end in np.cumsum(self.layer_sizes)))
+
+    def __len__(self) -> int:
+        return self._layer_starts[-1]
+
+    # Neighbours
+
+    def __contains__(self, node: Node) -> bool:
+        if node.entity not in self._position or len(node.values) > self.depth:
+            return False
+        open_bits = self.plausible[node.entity]
+        for value in node.values:
+            if not 0 <= value < len(self.later) or not open_bits >> value & 1:
+                return False
+            open_bits &= self.later[value]
+        return True
+
+    def parents(self, node: Node) -> list[Node]:
+        """The nodes with one value less."""
+        values = node.values
+        return [Node(node.entity, values[:i] + values[i + 1 :]) for i in range(len(values))]
+
+    def children(self, node: Node) -> list[Node]:
+        """The nodes with one value more."""
+        if len(node.values) >= self.depth:
+            return []
+        return [Node(node.entity, tuple(sorted((*node.values, v)))) for v in bits_of(self.additions(node))]
+
+    def additions(self, node: Node) -> Bits:
+        """The values that could be added to a node."""
+        bits = self.plausible[node.entity]
+        for value in node.values:
+            bits &= self.compatible[value]
+        return bits
+
+    def nodes(self, layer: int, entities: Sequence[int] | None = None) -> Iterator[Node]:
+        """All nodes of a layer in the order of their numbers."""
+        for entity in self.entities if entities is None else entities:
+            for values in self._extend((), self.plausible[entity], layer):
+                yield Node(entity, values)
+
+    def _extend(self, values: tuple[int, ...], bits: Bits, more: int) -> Iterator[tuple[int, ...]]:
+        if more == 0:
+            yield values
+            return
+        for value in bits_of(bits):
+            yield from self._extend((*values, value), bits & self.later[value], more - 1)
+
+    # Numbers
+
+    def index(self, node: Node) -> int:
+        """The node's number."""
+        if node not in self:
+            raise ConfigError(f"{node} is no node of this lattice", "check its entity, values and depth")
+        layer, position = len(node.values), self._position[node.entity]
+        start = self._layer_starts[layer] + (int(self._entity_ends(layer)[position - 1]) if position else 0)
+        return start + self._rank(position, node)
+
+    def node(self, index: int) -> Node:
+        """The node with this number."""
+        if not 0 <= index < len(self):
+            raise IndexError(f"a node's number must be in 0 … {len(self) - 1}, but is {index}")
+        layer = bisect_right(self._layer_starts, index) - 1
+        return self._node_in_layer(layer, index - self._layer_starts[layer])
+
+    def sample(self, layer: int, count: int, rng: np.random.Generator) -> list[Node]:
+        """`count` nodes of a layer, uniform, with replacement."""
+        size = self.layer_size(layer)
+        return [self._node_in_layer(layer, int(i)) for i in rng.integers(size, size=count)] if size else []
+
+    def _node_in_layer(self, layer: int, offset: int) -> Node:
+        ends = self._entity_ends(layer)
+        position = int(np.searchsorted(ends, offset, side="right"))
+        offset -= int(ends[position - 1]) if position else 0
+        return Node(self.entities[position], self._unrank(position, layer, offset))
+
+    def _rank(self, position: int, node: Node) -> int:
+        values = node.values
+        if not values:
+            return 0
+        first, left = values[0], len(values) - 1
+        rank = int(self._first_ends(left + 1)[position, first - 1]) if first else 0
+        bits = self.plausible[node.entity] & self.later[first]
+        for value in values[1:]:
+            left -= 1
+            below = bits & ((1 << value) - 1)
+            rank += below.bit_count() if left == 0 else self._count_with_first(below, bits, left)
+            bits &= self.later[value]
+        return rank
+
+    def _unrank(self, position: int, layer: int, rank: int) -> tuple[int, ...]:
+        if layer == 0:
+            return ()
+        ends = self._first_ends(layer)[position]
+        first = int(np.searchsorted(ends, rank, side="right"))
+        rank -= int(ends[first - 1]) if first else 0
+        values, bits = [first], self.plausible[self.entities[position]] & self.later[first]
+        for left in range(layer - 2, -1, -1):
+            value, rank = self._find_value(bits, left, rank)
+            values.append(value)
+            bits &= self.later[value]
+        return tuple(values)
+
+    def _find_value(self, bits: Bits, left: int, rank: int) -> tuple[int, int]:
+        """The value that holds `rank` when values of `bits` are tried in order; and the rank inside it."""
+        if left == 0:
+            return _nth_bit(bits, rank), 0
+        for value in bits_of(bits):
+            size = self._count(bits & self.later[value], left)
+            if rank < size:
+                return value, rank
+            rank -= size
+        raise AssertionError("the rank lies inside its entity")
+
+    def _count_with_first(self, firsts: Bits, bits: Bits, more: int) -> int:
+        return sum(self._count(bits & self.later[first], more) for first in bits_of(firsts))
+
+    def _count(self, bits: Bits, size: int) -> int:
+        """How many sets of `size` values can be chosen from `bits`."""
+        if size == 0:
+            return 1
+        if size == 1:
+            return bits.bit_count()
+        return self._count_with_first(bits, bits, size - 1)
+
+    def _first_ends(self, layer: int) -> NDArray[np.int64]:
+        """[entity, v]: how many nodes of this layer have a smallest value ≤ v."""
+        if layer not in self._firsts:
+            counts = _count_by_first(self._allowed, self._later, layer)
+            self._firsts[layer] = np.cumsum(counts, axis=1, dtype=np.int64)
+        return self._firsts[layer]
+
+    def _entity_ends(self, layer: int) -> NDArray[np.int64]:
+        if layer not in self._ends:
+            if layer == 0 or not self.corpus.values:
+                sizes = np.full(len(self.entities), int(layer == 0), dtype=np.int64)
+            else:
+                sizes = self._first_ends(layer)[:, -1]
+            self._ends[layer] = np.cumsum(sizes)
+        return self._ends[layer]
+
+    # Names
+
+    def subject(self, node: Node) -> str:
+        """The node's canonical text: `cat; Base: Colour=red; Background: Place=beach`."""
+        values = self.corpus.values
+        return "; ".join((self.corpus.entities[node.entity].name, *(values[v].label for v in node.values)))
+
+    def parse(self, subject: str) -> Node:
+        """The node of a canonical text."""
+        name, *labels = subject.split("; ")
+        entity = self.corpus.entity_index.get(name)
+        values = [self.corpus.value_index.get(label, -1) for label in labels]
+        if entity is not None and -1 not in values:
+            node = Node(entity, tuple(values))
+            if node in self:
+                return node
+        raise ConfigError(
+            f"{subject!r} is no node of this space (corpus {self.corpus.name!r}, depth {self.depth})",
+            "use the corpus, entities, families and depth that it was recorded with",
+        )
+
+
+def _choose_entities(corpus: Corpus, entities: str | Sequence[str]) -> tuple[int, ...]:
+    if entities == "all":
+        return tuple(range(len(corpus.entities)))
+    if entities == "sample":
+        return corpus.sample
+    names = (entities,) if isinstance(entities, str) else tuple(entities)
+    if not names:
+        raise ConfigError("no entity is chosen", "set space.entities to all, sample or a list of names")
+    return tuple(sorted({corpus.find_entity(name) for name in names}))
+
+
+def _compatible_later(corpus: Corpus) -> NDArray[np.bool_]:
+    """[v, w]: w > v, of another sub-category, and not in conflict with v."""
+    kinds: dict[str, int] = {}
+    groups = np.array([kinds.setdefault(value.kind, len(kinds)) for value in corpus.values], dtype=np.int64)
+    different: NDArray[np.bool_] = groups[:, None] != groups[None, :]
+    return np.triu(different & ~corpus.conflicts, k=1)
+
+
+def _count_by_first(allowed: NDArray[np.bool_], later: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
+    """[row, v]: how many sets of `size` values have v as their smallest, per row of allowed values."""
+    if size == 1:
+        return allowed.astype(np.int64)
+    if size == 2:
+        # One matrix product counts all pairs; float32 is exact below 2**24 values.
+        later_counts = allowed.astype(np.float32) @ later.T.astype(np.float32)
+        return np.rint(later_counts).astype(np.int64) * allowed
+    counts = np.zeros(allowed.shape, dtype=np.int64)
+    for first in range(allowed.shape[1]):
+        rows, columns = np.flatnonzero(allowed[:, first]), np.flatnonzero(later[first])
+        if len(rows) and len(columns):
+            rest = _count_by_first(allowed[np.ix_(rows, columns)], later[np.ix_(columns, columns)], size - 1)
+            counts[rows, first] = rest.sum(axis=1)
+    return counts
+
+
+def _to_bits(rows: NDArray[np.bool_]) -> list[Bits]:
+    packed = np.packbits(rows, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+
+
+def _nth_bit(bits: Bits, nth: int) -> int:
+    """The position of the set bit that has `nth` set bits below it, by bisection."""
+    low, high = 0, bits.bit_length()
+    while high - low > 1:
+        middle = (low + high) // 2
+        if (bits & ((1 << middle) - 1)).bit_count() <= nth:
+            low = middle
+        else:
+            high = middle
+    return low

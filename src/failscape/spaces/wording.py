@@ -1,0 +1,171 @@
+"""Words for nodes: the caption that is sent to the target and the checks that are put to the judge.
+
+Each value has one or more wordings; the first is canonical. Everything is deterministic and pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from failscape.spaces.corpus import Corpus, Entity
+from failscape.spaces.lattice import Node
+from failscape.spaces.phrases import capitalised, phrasing_of, plural_of, with_article
+from failscape.trials import Check
+
+HEADS = ("an image of {scene}", "a picture of {scene}")
+"""How a caption starts when no value brings its own ("a pencil sketch of {scene}")."""
+
+MOST_CHOICES = 5
+"""Distractors per check. Six options keep a guessing judge at 17 %, and few judges mix them up."""
+
+Pick = tuple[int, int]
+"""A value and the number of its wording."""
+
+
+class Wording:
+    """Captions and checks for the nodes of one corpus."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        phrasings = [phrasing_of(value.family, value.sub_category, value.name) for value in corpus.values]
+        pairs = list(zip(corpus.values, phrasings, strict=True))
+        self.wordings = [value.wordings or phrasing.wordings for value, phrasing in pairs]
+        self._statements = [
+            value.statement or ("" if value.wordings else phrasing.statement) for value, phrasing in pairs
+        ]
+        self._ranks = [phrasing.rank for phrasing in phrasings]
+
+    def caption(self, node: Node, variant: int = 0) -> str:
+        """The prompt for a node; `variant` 0 is canonical, others rotate through the wordings."""
+        picks = [(value, variant % len(self.wordings[value])) for value in node.values]
+        return self.compose(node.entity, picks, variant % len(HEADS))
+
+    def compose(self, entity: int, picks: Sequence[Pick], head: int = 0) -> str:
+        """A caption from an entity and chosen wordings."""
+        texts = [(value, self.wordings[value][number]) for value, number in picks]
+        noun = self._noun(entity, plural=any("{things}" in text for _, text in texts))
+        scene, sentences = self._scene(noun, texts)
+        if not any(_is_head(text) for _, text in texts):
+            scene = HEADS[head].replace("{scene}", scene)
+        return " ".join((f"{capitalised(scene)}.", *(capitalised(sentence) for sentence in sentences)))
+
+    def _scene(self, noun: _Noun, texts: Sequence[tuple[int, str]]) -> tuple[str, list[str]]:
+        """Adjectives join the noun from the inside out, then the article, then what surrounds it."""
+        about_thing = [each for each in texts if "{thing}" in each[1] or "{things}" in each[1]]
+        phrase = noun.text
+        for value, text in sorted(about_thing, key=lambda each: -self._ranks[each[0]]):
+            phrase = self._fill(text, value, noun, phrase)
+        scene = noun.introduce(phrase)
+        around = [each for each in texts if "{scene}" in each[1]]
+        for value, text in sorted(around, key=lambda each: _is_head(each[1])):
+            scene = self._fill(text, value, noun, scene)
+        rest = [each for each in texts if each not in about_thing and each not in around]
+        return scene, [self._fill(text, value, noun, "") for value, text in rest]
+
+    def _fill(self, text: str, value: int, noun: _Noun, inner: str) -> str:
+        word = self._value_word(value)
+        for slot, filling in (
+            ("{value}", word),
+            ("{a value}", with_article(word)),
+            ("{is}", noun.verb),
+            ("{the thing}", f"the {noun.text}"),
+            ("{thing}", inner),
+            ("{things}", inner),
+            ("{scene}", inner),
+        ):
+            text = text.replace(slot, filling)
+        return text
+
+    def checks(self, node: Node) -> tuple[Check, ...]:
+        """One check for the entity, then one per value, each with distractors of its own kind."""
+        canonical = [(value, self.wordings[value][0]) for value in node.values]
+        noun = self._noun(node.entity, plural=any("{things}" in text for _, text in canonical))
+        checks = [self._entity_check(node.entity, noun)]
+        for value, text in canonical:
+            about = self.corpus.values[value]
+            choices = tuple(self.corpus.values[v].name for v in self._distractors(node.entity, value))
+            checks.append(Check(about.kind, about.name, self._statement(value, text, noun), choices))
+        return tuple(checks)
+
+    def _entity_check(self, entity: int, noun: _Noun) -> Check:
+        choices = tuple(self.corpus.entities[other].name for other in self._other_entities(entity))
+        statement = f"The image shows {noun.introduce(noun.text)}."
+        return Check("entity", self.corpus.entities[entity].name, statement, choices)
+
+    def _statement(self, value: int, text: str, noun: _Noun) -> str:
+        """The value's own statement, else one made from its wording."""
+        if self._statements[value]:
+            return capitalised(self._fill(self._statements[value], value, noun, noun.text))
+        scene, sentences = self._scene(noun, [(value, text)])
+        if sentences:
+            return capitalised(sentences[0])
+        return f"The image {'is' if _is_head(text) else 'shows'} {scene}."
+
+    def _distractors(self, entity: int, value: int) -> list[int]:
+        """Other values of the sub-category, those plausible for the entity first."""
+        group = self.corpus.sub_categories[self.corpus.values[value].kind]
+        others = _after(group, value)
+        allowed = self.corpus.allowed[entity]
+        likely = [other for other in others if allowed[other]]
+        return likely[:MOST_CHOICES] + [o for o in others if not allowed[o]][: MOST_CHOICES - len(likely)]
+
+    def _other_entities(self, entity: int) -> list[int]:
+        """Entities of the same sub-class, then of the same class, then any."""
+        home = self.corpus.entities[entity]
+        by_nearness = (
+            self._members[home.upper_class, home.sub_class],
+            self._members[home.upper_class, ""],
+            range(len(self.corpus.entities)),
+        )
+        found: dict[int, None] = {}
+        for members in by_nearness:
+            found.update(dict.fromkeys(_after(members, entity)))
+            if len(found) >= MOST_CHOICES:
+                break
+        return list(found)[:MOST_CHOICES]
+
+    @cached_property
+    def _members(self) -> dict[tuple[str, str], list[int]]:
+        members: dict[tuple[str, str], list[int]] = {}
+        for index, entity in enumerate(self.corpus.entities):
+            members.setdefault((entity.upper_class, entity.sub_class), []).append(index)
+            members.setdefault((entity.upper_class, ""), []).append(index)
+        return members
+
+    @cached_property
+    def _title_case(self) -> bool:
+        """FailureAtlas writes its names in title case; captions then put them in lower case."""
+        return all(entity.name[:1].isupper() for entity in self.corpus.entities)
+
+    def _noun(self, entity: int, plural: bool) -> _Noun:
+        return _Noun(self.corpus.entities[entity], plural, self._title_case)
+
+    def _value_word(self, value: int) -> str:
+        name = self.corpus.values[value].name
+        return name.lower() if self._title_case else name
+
+
+class _Noun:
+    """An entity's noun in the number that a caption needs."""
+
+    def __init__(self, entity: Entity, plural: bool, lower: bool) -> None:
+        name = entity.name.lower() if lower else entity.name
+        self.text = (entity.plural or plural_of(name)) if plural else name
+        self.article = "" if plural else entity.article
+        self.verb = "are" if plural or (entity.article == "" and entity.plural == entity.name) else "is"
+
+    def introduce(self, phrase: str) -> str:
+        if self.article == "a":
+            return with_article(phrase)
+        return f"{self.article} {phrase}".strip()
+
+
+def _is_head(text: str) -> bool:
+    return "{scene}" in text and not text.startswith("{scene}")
+
+
+def _after(group: Sequence[int], member: int) -> list[int]:
+    """The others of a group, starting after `member`, so that distractors differ from value to value."""
+    place = group.index(member)
+    return [*group[place + 1 :], *group[:place]]
