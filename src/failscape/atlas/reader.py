@@ -104,6 +104,16 @@ def spent(db: sqlite3.Connection, hunt: int) -> Spent:
     return Spent(images, requests + extra, seconds, money)
 
 
+def costs(db: sqlite3.Connection, hunt: int) -> dict[str, tuple[int, Usage]]:
+    """Role → number of calls and their summed usage. Reads every call of the atlas: seconds for millions."""
+    rows = db.execute(
+        "SELECT role, count(*), sum(requests), sum(seconds), sum(tokens_in), sum(tokens_out), sum(cost)"
+        " FROM calls WHERE hunt = ? GROUP BY role ORDER BY role",
+        (hunt,),
+    )
+    return {role: (number, Usage(*usage)) for role, number, *usage in rows}
+
+
 def counts(db: sqlite3.Connection, hunt: int) -> dict[Verdict, int]:
     row = db.execute("SELECT pass, fail, invalid, none FROM totals WHERE hunt = ?", (hunt,)).fetchone()
     if row is None:

@@ -23,7 +23,7 @@ from failscape.atlas.lock import WriterLock
 from failscape.atlas.records import Call, Event, HuntRow, KeepImages, Recorded, RunRow, Spent, StoredTrial
 from failscape.atlas.writer import RowWriter, to_json
 from failscape.errors import AtlasError
-from failscape.models.roles import Identity
+from failscape.models.roles import Identity, Usage
 from failscape.pictures import Picture
 from failscape.trials import Trial, Verdict
 
@@ -213,6 +213,10 @@ class Atlas:
 
     def spent(self, hunt_id: int) -> Spent:
         return self._ask(lambda db: reader.spent(db, hunt_id))
+
+    def costs(self, hunt_id: int) -> dict[str, tuple[int, Usage]]:
+        """What was paid, by role: number of calls and their summed usage."""
+        return self._ask(lambda db: reader.costs(db, hunt_id))
 
     def counts(self, hunt_id: int) -> dict[Verdict, int]:
         return self._ask(lambda db: reader.counts(db, hunt_id))
