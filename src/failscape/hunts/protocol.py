@@ -7,6 +7,7 @@ run is therefore nothing but telling a fresh hunt every recorded trial.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol, runtime_checkable
 
 from failscape.trials import Finding, Probe, Progress, Trial
@@ -38,3 +39,11 @@ class Hunt(Protocol):
         ...
 
     def progress(self) -> Progress: ...
+
+
+def replay(hunt: Hunt, trials: Iterable[Trial]) -> int:
+    """Tell a fresh hunt every recorded trial, in order. Returns how many there were."""
+    count = 0
+    for count, trial in enumerate(trials, 1):  # noqa: B007
+        hunt.tell(trial)
+    return count

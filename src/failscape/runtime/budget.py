@@ -20,11 +20,10 @@ class Budget:
 
     def start(self, probe: Probe) -> bool:
         """Set aside what `probe` will take, or say that there is not enough left."""
-        images, requests = probe.images, _requests(probe)
-        if not self._fits(images, requests):
+        if self.refuses(probe):
             return False
-        self.images_under_way += images
-        self.requests_under_way += requests
+        self.images_under_way += probe.images
+        self.requests_under_way += _requests(probe)
         return True
 
     def end(self, probe: Probe, calls: tuple[Call, ...] | list[Call]) -> None:
@@ -44,18 +43,25 @@ class Budget:
             most = min(most, limits.images - self.spent.images - self.images_under_way)
         return 0 if self.exhausted() else max(most, 0)
 
-    def exhausted(self) -> str:
-        """The limit that has been reached, in words; `""` while there is room."""
+    def exhausted(self, images: int = 1, requests: int = 1) -> str:
+        """The limit, in words, that leaves no room for `images` and `requests` more; `""` when none does."""
         limits, spent = self.limits, self.spent
-        if limits.images is not None and spent.images + self.images_under_way >= limits.images:
+        if limits.images is not None and spent.images + self.images_under_way + images > limits.images:
             return f"budget of {limits.images} images"
-        if limits.requests is not None and spent.requests + self.requests_under_way >= limits.requests:
+        if (
+            limits.requests is not None
+            and spent.requests + self.requests_under_way + requests > limits.requests
+        ):
             return f"budget of {limits.requests} requests"
         if limits.seconds is not None and spent.seconds >= limits.seconds:
             return f"budget of {limits.seconds:g} seconds"
         if limits.money is not None and spent.money >= limits.money:
             return f"budget of {limits.money:g} in money"
         return ""
+
+    def refuses(self, probe: Probe) -> str:
+        """The limit that keeps `probe` from starting."""
+        return self.exhausted(probe.images, _requests(probe))
 
     def share(self) -> float | None:
         """The largest share of any limit that is spent; `None` without limits."""
@@ -68,14 +74,6 @@ class Budget:
         )
         shares = [used / limit for used, limit in pairs if limit is not None]
         return max(shares) if shares else None
-
-    def _fits(self, images: int, requests: int) -> bool:
-        limits = self.limits
-        images += self.spent.images + self.images_under_way
-        requests += self.spent.requests + self.requests_under_way
-        return (limits.images is None or images <= limits.images) and (
-            limits.requests is None or requests <= limits.requests
-        )
 
 
 def _requests(probe: Probe) -> int:

@@ -20,6 +20,7 @@ from failscape.runtime.budget import Budget
 from failscape.runtime.health import Health
 from failscape.runtime.stages import Team
 from failscape.runtime.walk import Walk
+from failscape.trials import Probe
 
 GRACE_SECONDS = 30.0
 """How long probes in flight may finish after an interrupt before they are given up."""
@@ -57,6 +58,7 @@ class Engine:
         self._hunt_id = hunt_id
         self._settings = settings
         self._on_progress = on_progress
+        self._held: list[Probe] = []
         self._finished: list[Recorded] = []
         self._wake = asyncio.Event()
         self._stop: Stop | None = None
@@ -86,22 +88,33 @@ class Engine:
             self._writer.shutdown(wait=True)
         if self._error is not None:
             raise self._error
-        return self._stop or Stop("done", "the hunt is done" if self.hunt.done else "nothing left to ask")
+        return self._reason()
 
     def _fill(self) -> None:
+        """Start as many probes as there is room for. Those the budget refuses wait: what is under way
+        may turn out to be cached and give its share back."""
         if self._stop or self._error:
             return
-        free = self._settings.in_flight - len(self.in_flight)
-        wanted = self.budget.room(free)
-        for probe in self.hunt.ask(wanted) if wanted else []:
-            if not self.budget.start(probe):
-                break
-            walk = Walk(probe, self._team, self._atlas.images.get, self._find_call)
-            task = asyncio.create_task(walk.run())
-            self.in_flight[task] = walk
-            task.add_done_callback(self._ended)
-        if spent := self.budget.exhausted():
-            self._stop = Stop("budget", spent)
+        wanted = self.budget.room(self._settings.in_flight - len(self.in_flight) - len(self._held))
+        probes = self._held + (self.hunt.ask(wanted) if wanted else [])
+        self._held = [probe for probe in probes if not self._start(probe)]
+
+    def _start(self, probe: Probe) -> bool:
+        if not self.budget.start(probe):
+            return False
+        walk = Walk(probe, self._team, self._atlas.images.get, self._find_call)
+        task = asyncio.create_task(walk.run())
+        self.in_flight[task] = walk
+        task.add_done_callback(self._ended)
+        return True
+
+    def _reason(self) -> Stop:
+        if self._stop:
+            return self._stop
+        if self.hunt.done:
+            return Stop("done", "the hunt is done")
+        limit = self.budget.refuses(self._held[0]) if self._held else self.budget.exhausted()
+        return Stop("budget", limit) if limit else Stop("done", "nothing left to ask")
 
     def _ended(self, task: asyncio.Task[Recorded]) -> None:
         walk = self.in_flight.pop(task)

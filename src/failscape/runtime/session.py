@@ -14,7 +14,7 @@ from pathlib import Path
 from failscape.atlas import Atlas, Spent, open_hunt
 from failscape.config import RunConfig
 from failscape.hunts.build import build_hunt
-from failscape.hunts.protocol import Hunt
+from failscape.hunts.protocol import Hunt, replay
 from failscape.models.registry import create_model
 from failscape.runtime.budget import Budget
 from failscape.runtime.engine import Engine, Stop
@@ -48,20 +48,11 @@ async def run_session(
     identities = {role: model.identity for role, model in team.models.items()}
     with Atlas.open(folder, create=True) as atlas:
         hunt_id = open_hunt(atlas, config, identities, shard, fork)
-        resumed = replay(atlas, hunt_id, hunt)
+        resumed = replay(hunt, atlas.replay(hunt_id))
         if resumed:
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")
         async with team:
             return await _run(config, atlas, hunt_id, hunt, team, reporter, resumed)
-
-
-def replay(atlas: Atlas, hunt_id: int, hunt: Hunt) -> int:
-    """Tell a fresh hunt every recorded trial, in order. Returns how many there were."""
-    count = 0
-    for trial in atlas.replay(hunt_id):
-        hunt.tell(trial)
-        count += 1
-    return count
 
 
 async def _run(

@@ -1,0 +1,74 @@
+"""Imports point one way, and the core needs nothing heavy."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import failscape
+
+ROOT = Path(failscape.__file__).parent
+VOCABULARY = {"trials", "pictures", "errors", "config", "config_files"}
+MAY_IMPORT = {
+    "stats": set(),
+    "spaces": {"stats"},
+    "hunts": {"spaces", "stats"},
+    "models": {"spaces", "stats"},
+    "atlas": {"models", "spaces", "stats"},
+    "runtime": {"hunts", "atlas", "models", "spaces", "stats"},
+    "report": {"hunts", "atlas", "models", "spaces", "stats"},
+}
+HEAVY = ("torch", "transformers", "diffusers", "trl", "peft", "ray", "pyarrow", "pandas", "matplotlib")
+
+
+def imports_of(path: Path) -> set[str]:
+    """The failscape packages that a file imports, at the top or inside a function."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        found.update(name.split(".")[1] for name in names if name.startswith("failscape."))
+    return found
+
+
+def test_imports_point_one_way() -> None:
+    for package, allowed in MAY_IMPORT.items():
+        for path in (ROOT / package).rglob("*.py"):
+            wrong = imports_of(path) - allowed - VOCABULARY - {package}
+            assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}"
+
+
+def test_the_vocabulary_imports_nothing_above_it() -> None:
+    for name in VOCABULARY:
+        assert imports_of(ROOT / f"{name}.py") <= VOCABULARY
+
+
+def test_nothing_heavy_is_imported_at_the_top_of_a_module() -> None:
+    for path in ROOT.rglob("*.py"):
+        if "training" in path.parts:
+            continue
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+                assert not (module or "").startswith(HEAVY), f"{path.relative_to(ROOT)}: {module}"
+
+
+def test_help_answers_at_once_and_loads_nothing_large() -> None:
+    code = "import sys; from failscape.cli import cli; cli.main(['--help'], standalone_mode=False); "
+    code += "print([m for m in ('numpy', 'aiohttp', 'pydantic', 'PIL') if m in sys.modules])"
+    started = time.perf_counter()
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip().endswith("[]")
+    assert time.perf_counter() - started < 0.5 * 4, "0.5 s alone, some slack beside other tests"
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    for path in ROOT.rglob("*.py"):
+        text = ast.get_docstring(ast.parse(path.read_text())) or ""
+        assert len(text) > 10, f"{path.relative_to(ROOT)} does not say what it is for"

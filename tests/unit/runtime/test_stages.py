@@ -1,0 +1,71 @@
+"""Micro-batching: items that wait together travel together, and one bad item spoils nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from failscape.errors import BadReply, ModelError, Permanent
+from failscape.models.roles import Reply
+from failscape.pictures import Picture
+from failscape.runtime.stages import Stage, Team
+
+from .fakes import FakeGenerator, FakeJudge, picture_of
+
+
+async def test_items_are_gathered_into_batches() -> None:
+    model = FakeGenerator(batch=8)
+    stage = Stage("generator", model)
+    replies = await asyncio.gather(*(stage.call(("a cat", seed)) for seed in range(20)))
+    assert model.calls == [8, 8, 4]
+    assert [reply.value.digest for reply in replies] == [picture_of("a cat", s).digest for s in range(20)]
+
+
+async def test_a_model_that_takes_one_item_gets_calls_side_by_side() -> None:
+    model = FakeGenerator(batch=1, wait=0.05)
+    stage = Stage("generator", model)
+    async with asyncio.timeout(1):
+        await asyncio.gather(*(stage.call(("a cat", seed)) for seed in range(50)))
+    assert model.calls == [1] * 50
+
+
+class Picky(FakeGenerator):
+    async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+        if 3 in seeds:
+            raise BadReply("not a picture")
+        return await super().generate(prompts, seeds)
+
+
+async def test_one_bad_item_does_not_spoil_its_batch() -> None:
+    stage = Stage("generator", Picky(batch=8))
+    results = await asyncio.gather(*(stage.call(("x", s)) for s in range(8)), return_exceptions=True)
+    assert [isinstance(result, BadReply) for result in results] == [s == 3 for s in range(8)]
+
+
+async def test_a_permanent_error_reaches_every_waiting_item() -> None:
+    stage = Stage("generator", FakeGenerator(batch=8, errors=[Permanent("wrong key")]))
+    results = await asyncio.gather(*(stage.call(("x", s)) for s in range(8)), return_exceptions=True)
+    assert all(isinstance(result, Permanent) for result in results)
+
+
+class Short(FakeGenerator):
+    async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+        return (await super().generate(prompts, seeds))[:-1]
+
+
+async def test_a_missing_reply_is_noticed() -> None:
+    with pytest.raises(BadReply, match="0 replies to 1 items"):
+        await Stage("generator", Short()).call(("x", 1))
+
+
+async def test_a_team_closes_what_it_started_and_names_a_missing_role() -> None:
+    generator, judge = FakeGenerator(), FakeJudge()
+    async with Team({"generator": generator, "judge": judge}) as team:
+        assert generator.started
+        assert judge.started
+        with pytest.raises(ModelError, match="needs a captioner"):
+            team.stage("captioner")
+    assert generator.closed
+    assert judge.closed
