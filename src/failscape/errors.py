@@ -5,7 +5,7 @@ The command line prints them without a traceback and turns `exit_code` into the 
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class FailscapeError(Exception):
@@ -47,6 +47,10 @@ class ModelError(FailscapeError):
         self.endpoint = endpoint
         self.requests = 0
         """How many requests were spent before giving up, so that a budget can count them."""
+
+    def counting(self, requests: int) -> Self:
+        self.requests = requests
+        return self
 
 
 class RateLimited(ModelError):

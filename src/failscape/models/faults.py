@@ -1,0 +1,156 @@
+"""What went wrong with a request, and so what to do next: replies and exceptions become `ModelError`s.
+
+Pure: no network, no clock. Messages never hold a key: `Redactor` blots it out wherever a server echoes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit, urlunsplit
+
+import aiohttp
+
+from failscape.errors import BadReply, ModelError, Permanent, RateLimited, Refused, Transient
+
+FIXES = {
+    401: "set the environment variable named by `api_key_env` to a valid key",
+    403: "use a key that may use this model (`api_key_env`), or ask for access",
+    404: "check `model` and `endpoints`: the base URL usually ends in /v1",
+    405: "check `endpoints` and `provider`: this URL does not take such requests",
+    400: "check `model` and `params`: the endpoint does not take this request",
+    422: "check `model` and `params`: the endpoint does not take this request",
+}
+_RATE_LIMITS = {429, 529}
+_PASSING = {408, 409, 425}
+_REFUSAL_WORDS = ("content_policy", "content_filter", "moderation", "safety_", "responsibleai")
+_ONE_REQUEST_ONLY = {400, 413, 414, 422, 431}
+
+
+class Redactor:
+    """Shows text from outside without the key in it."""
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: str = "") -> None:
+        self._secret = secret
+
+    def __repr__(self) -> str:
+        return "Redactor(…)"
+
+    def excerpt(self, body: bytes, most: int = 300) -> str:
+        """The error message inside a JSON body, or the start of the body, on one line."""
+        text = _message_in(body) or body[: 4 * most].decode("utf-8", "replace")
+        return self.clean(" ".join(text.split()))[:most]
+
+    def clean(self, text: str) -> str:
+        return text.replace(self._secret, "***") if self._secret else text
+
+
+def shown_url(url: str) -> str:
+    """An address as it may be shown: without user, password and query."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def parse_retry_after(value: str | None, now: datetime) -> float | None:
+    """Seconds to wait, from seconds or an HTTP date; `None` when there is none or it cannot be read."""
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        return _seconds_until(value, now)
+    return seconds if 0 <= seconds < float("inf") else None
+
+
+def _seconds_until(date: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(date)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - now).total_seconds())
+
+
+def classify_status(
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    endpoint: str,
+    ever_succeeded: bool,
+    now: datetime,
+    redactor: Redactor,
+) -> ModelError:
+    """The error for a reply that is not a 2xx.
+
+    400 and 422 on an endpoint that never succeeded mean wrong settings; once it has succeeded they mean
+    that it does not like this one request.
+    """
+    said = redactor.excerpt(body)
+    message = f"{endpoint} answered {status}: {said}" if said else f"{endpoint} answered {status}"
+    wait = parse_retry_after(headers.get("Retry-After"), now)
+    if status in _RATE_LIMITS or (status == 503 and wait is not None):
+        return RateLimited(message, endpoint, wait)
+    if status >= 500 or status in _PASSING:
+        return Transient(message, "", endpoint)
+    if status in _ONE_REQUEST_ONLY and (ever_succeeded or _is_refusal(body)):
+        return Refused(message, "", endpoint)
+    if 300 <= status < 400:
+        return Permanent(message, "put the address it redirects to in `endpoints`", endpoint)
+    return Permanent(message, FIXES.get(status, FIXES[400]), endpoint)
+
+
+def classify_exception(
+    error: BaseException, endpoint: str, ever_succeeded: bool, redactor: Redactor
+) -> ModelError:
+    """The error for a request that got no whole reply."""
+    what = redactor.clean(" ".join(str(error).split()))[:300] or type(error).__name__
+    if isinstance(error, asyncio.TimeoutError):
+        return Transient(f"{endpoint} did not answer in time", "raise `timeout` if it is just slow", endpoint)
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return BadReply(f"{endpoint} broke off in the middle of its reply", "", endpoint)
+    if isinstance(error, aiohttp.ClientSSLError):
+        return Permanent(f"{endpoint} cannot be trusted: {what}", "mend its certificate", endpoint)
+    if isinstance(error, aiohttp.ClientConnectorDNSError) and not ever_succeeded and _unknown_host(error):
+        return Permanent(f"{endpoint}: there is no such host", "check the host name in `endpoints`", endpoint)
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return Transient(f"{endpoint} cannot be reached: {what}", "start the server there", endpoint)
+    if isinstance(error, aiohttp.ClientResponseError | aiohttp.InvalidURL):
+        return BadReply(f"{endpoint} did not answer in HTTP: {what}", "", endpoint)
+    return Transient(f"{endpoint} dropped the connection: {what}", "", endpoint)
+
+
+def is_congestion(error: ModelError) -> bool:
+    """Whether the endpoint has more on its hands than it can do."""
+    return isinstance(error, RateLimited) or isinstance(error.__cause__, asyncio.TimeoutError)
+
+
+def _unknown_host(error: aiohttp.ClientConnectorDNSError) -> bool:
+    return isinstance(error.os_error, socket.gaierror) and error.os_error.errno == socket.EAI_NONAME
+
+
+def _is_refusal(body: bytes) -> bool:
+    """OpenAI, Azure and others name the policy in `code` or `type`, not in a fixed place: look at all."""
+    start = body[:4000].lower()
+    return any(word.encode() in start for word in _REFUSAL_WORDS)
+
+
+def _message_in(body: bytes) -> str:
+    try:
+        data = json.loads(body[:100_000])
+    except (ValueError, RecursionError):
+        return ""
+    for key in ("error", "detail", "message"):
+        inner = data.get(key) if isinstance(data, dict) else None
+        if isinstance(inner, dict):
+            inner = inner.get("message")
+        if isinstance(inner, str) and inner:
+            return inner
+    return ""

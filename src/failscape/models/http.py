@@ -1,0 +1,174 @@
+"""What all models behind HTTP share: the session, the key, the pool, and the bill of each reply.
+
+Only addresses and headers live here; what is sent and what comes back is the providers' business.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+import aiohttp
+
+from failscape.config import ModelConfig
+from failscape.errors import BadReply, ConfigError, ModelError, Refused
+from failscape.models.endpoints import Endpoint, EndpointStats
+from failscape.models.faults import Redactor, shown_url
+from failscape.models.limits import Backoff
+from failscape.models.pool import NETWORK_FAULTS, Answer, Pool, Response
+from failscape.models.roles import Identity, Reply, Usage
+
+T = TypeVar("T")
+
+CONNECT_SECONDS = 15.0
+KEEP_ALIVE_SECONDS = 60.0
+LARGEST_REPLY = 256 * 2**20
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def read_key(config: ModelConfig) -> str:
+    """The key from the environment; `""` when the config names no variable."""
+    name = config.api_key_env
+    if not name:
+        return ""
+    if not _VARIABLE.match(name) or name.startswith(("sk_", "hf_")):
+        # The value is not shown: it may be a key pasted by mistake.
+        raise ConfigError(
+            "`api_key_env` must be the name of an environment variable, not a key",
+            "export the key as OPENAI_API_KEY and write `api_key_env: OPENAI_API_KEY`",
+        )
+    key = os.environ.get(name, "").strip()
+    if not key:
+        raise ConfigError(f"the environment variable {name} (`api_key_env`) is not set", f"export {name}=…")
+    return key
+
+
+def read_endpoints(config: ModelConfig, normal: Callable[[str], str]) -> list[Endpoint]:
+    """The pool's endpoints, their addresses checked and brought to one form."""
+    if not config.endpoints:
+        raise ConfigError(
+            f"provider {config.provider} needs at least one address, but `endpoints` is empty",
+            'add `endpoints: ["http://host:8000/v1"]`',
+        )
+    bases: dict[str, None] = {}
+    for address in config.endpoints:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(
+                f"`endpoints` must be http or https URLs, but got {shown_url(address)!r}",
+                "write it as http://host:port/v1",
+            )
+        bases[normal(address.strip().rstrip("/"))] = None
+    return [Endpoint(base, config.concurrency) for base in bases]
+
+
+def encode(payload: dict[str, Any]) -> bytes:
+    return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def with_params(defaults: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """`params` win over `defaults`; a param of `null` takes the field out of the request."""
+    return {name: value for name, value in {**defaults, **params}.items() if value is not None}
+
+
+class HttpModel:
+    """A model behind one or more endpoints. Roles are sub-classes with one method more."""
+
+    batch = 1
+
+    def __init__(
+        self,
+        identity: Identity,
+        config: ModelConfig,
+        normal: Callable[[str], str],
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.identity = identity
+        self.config = config
+        self._key = read_key(config)
+        self._session: aiohttp.ClientSession | None = None
+        self._redactor = Redactor(self._key)
+        self._access = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        self._headers = {"Content-Type": "application/json", **self._access}
+        self.pool = Pool(read_endpoints(config, normal), self._send, config.patience, backoff, self._redactor)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.identity.model!r})"
+
+    async def start(self) -> None:
+        if self._session is not None:
+            return
+        self._session = aiohttp.ClientSession(
+            headers={"User-Agent": "failscape"},
+            # The pool limits what is in flight, so the connector need not; cookies would only cost time.
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(
+                total=self.config.timeout, sock_connect=min(self.config.timeout, CONNECT_SECONDS)
+            ),
+            read_bufsize=2**18,
+        )
+
+    async def close(self) -> None:
+        self.pool.close()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def stats(self) -> list[EndpointStats]:
+        """What became of each endpoint, for health checks and reports."""
+        return self.pool.stats()
+
+    async def _send(self, url: str, body: bytes) -> Response:
+        post = self._live_session().post(url, data=body, headers=self._headers, allow_redirects=False)
+        async with post as response:
+            if (response.content_length or 0) > LARGEST_REPLY:
+                raise aiohttp.ClientPayloadError("the reply is too large")
+            return Response(response.status, response.headers, await response.read())
+
+    def _live_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise ModelError(f"{self!r} is not started", "call `await model.start()` first")
+        return self._session
+
+    async def ask(self, path: str, payload: dict[str, Any], read: Callable[[bytes], T]) -> Answer[T]:
+        return await self.pool.post(path, encode(payload), read)
+
+    async def download(self, url: str, base: str = "") -> bytes:
+        """The bytes behind an address that an endpoint named in its reply.
+
+        The key goes along only to the endpoint that gave the address, never to a third party.
+        """
+        url = urljoin(base + "/", url)
+        parts, home = urlsplit(url), urlsplit(base)
+        if parts.scheme not in ("http", "https"):
+            raise BadReply(f"the reply names an image at {shown_url(url)!r}, which is no web address")
+        own = (parts.scheme, parts.netloc) == (home.scheme, home.netloc)
+        headers = self._access if own else {}
+        for attempt in range(3):
+            try:
+                async with self._live_session().get(url, headers=headers) as response:
+                    if response.status == 200:
+                        return await response.read()
+                    fault = f"answered {response.status}"
+            except NETWORK_FAULTS as error:
+                fault = self._redactor.clean(str(error)) or type(error).__name__
+            if attempt < 2:
+                await self.pool.pause(attempt + 1)
+        raise BadReply(f"{shown_url(url)} {fault}: the image could not be fetched")
+
+    def bill(self, answer: Answer[Any], tokens: tuple[int, int] = (0, 0)) -> Usage:
+        cost = self.config.price * answer.answered
+        return Usage(answer.requests, answer.seconds, tokens[0], tokens[1], cost)
+
+    async def reply(self, call: Awaitable[Reply[T]]) -> Reply[T]:
+        """The reply, or an invalid one when this one request cannot be served; worse errors pass through."""
+        try:
+            return await call
+        except (BadReply, Refused) as error:
+            cost = self.config.price if error.requests else 0.0
+            return Reply(None, error.message, usage=Usage(requests=error.requests, cost=cost))

@@ -1,0 +1,148 @@
+"""When to send and when to hold back: pure state machines for one endpoint and for a whole pool.
+
+Nothing here sleeps, sends or reads a clock: every method is told the time. `pool.py` acts on the answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+START_LIMIT = 16
+
+
+class Aimd:
+    """How many requests one endpoint may have in flight: additive increase, multiplicative decrease.
+
+    Until the first decrease the limit grows by one with every reply (it doubles each round trip), later by
+    one per round trip. It grows only while it is used up, else an idle hour would end in a flood.
+    """
+
+    __slots__ = ("_backed_off_at", "_most", "limit")
+
+    def __init__(self, most: int, start: int = START_LIMIT) -> None:
+        self._most = float(most)
+        self.limit = float(min(start, most))
+        self._backed_off_at: float | None = None
+
+    def has_room(self, in_flight: int) -> bool:
+        return in_flight < int(self.limit)
+
+    def succeeded(self, in_flight: int) -> None:
+        """A good reply came; `in_flight` still counts it."""
+        if self.limit < self._most and in_flight >= int(self.limit):
+            step = 1.0 if self._backed_off_at is None else 1.0 / self.limit
+            self.limit = min(self._most, self.limit + step)
+
+    def congested(self, now: float, sent_at: float) -> bool:
+        """A 429 or a time-out came. Halves the limit once per round trip; says whether it did.
+
+        Requests sent before the last decrease tell nothing about the limit that holds since.
+        """
+        if self._backed_off_at is not None and sent_at < self._backed_off_at:
+            return False
+        self.limit = max(1.0, self.limit / 2)
+        self._backed_off_at = now
+        return True
+
+
+class Health:
+    """Whether one endpoint may be used: open, resting until a time, or on trial with a single request."""
+
+    __slots__ = (
+        "_eject_after",
+        "_failures",
+        "_longest",
+        "_rest",
+        "_shortest",
+        "ejected",
+        "on_trial",
+        "until",
+    )
+
+    def __init__(self, eject_after: int = 5, shortest: float = 1.0, longest: float = 30.0) -> None:
+        self._eject_after = eject_after
+        self._shortest = self._rest = shortest
+        self._longest = longest
+        self._failures = 0
+        self.ejected = False
+        self.on_trial = False
+        self.until = 0.0
+
+    def usable(self, now: float) -> bool:
+        return now >= self.until and not self.on_trial
+
+    def sent(self) -> None:
+        """A request goes out; for an ejected endpoint that is the trial."""
+        self.on_trial = self.ejected
+
+    def succeeded(self) -> None:
+        self._failures = 0
+        self._rest = self._shortest
+        if self.ejected:
+            self.ejected = self.on_trial = False
+            self.until = 0.0
+
+    def failed(self, now: float, trial: bool) -> bool:
+        """A transient failure; says whether the endpoint was ejected by it.
+
+        Requests that were under way when the endpoint was ejected fail too: they must not lengthen its
+        rest. Only the trial request does.
+        """
+        self._failures += 1
+        if trial:
+            self.on_trial = False
+            self._rest = min(self._longest, self._rest * 2)
+        elif self.ejected or self._failures < self._eject_after:
+            return False
+        self.ejected = True
+        self.until = now + self._rest
+        return True
+
+    def hold(self, until: float) -> None:
+        """The endpoint named a time (`Retry-After`). It answered, so a trial is over."""
+        self.until = max(self.until, until)
+        self.on_trial = False
+
+    def let_go(self) -> None:
+        """The trial request went away without an outcome (cancelled): the next one is the trial."""
+        self.on_trial = False
+
+
+class Outage:
+    """How long a whole pool has had nothing but failures, and when waiting is no longer worth it."""
+
+    __slots__ = ("_enough", "failures", "since")
+
+    def __init__(self, enough: int) -> None:
+        self._enough = enough
+        self.failures = 0
+        self.since: float | None = None
+
+    def succeeded(self) -> None:
+        self.since = None
+        self.failures = 0
+
+    def failed(self, now: float) -> None:
+        self.failures += 1
+        if self.since is None:
+            self.since = now
+
+    def lasts(self, now: float) -> float:
+        return 0.0 if self.since is None else now - self.since
+
+    def hopeless(self, now: float, patience: float) -> bool:
+        """A few failures at the start are no outage, even with no patience at all."""
+        return self.since is not None and self.failures >= self._enough and now - self.since >= patience
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Exponential, with jitter so that requests which failed together do not return together."""
+
+    first: float = 0.5
+    longest: float = 30.0
+
+    def delay(self, failures: int, chance: float) -> float:
+        """Seconds before the next try after `failures` (≥ 1) in a row; `chance` is uniform on [0, 1)."""
+        full = min(self.longest, self.first * 2.0 ** min(failures - 1, 30))
+        return full * (0.5 + 0.5 * chance)

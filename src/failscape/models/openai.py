@@ -1,0 +1,104 @@
+"""Provider `openai`: any server that speaks the OpenAI API (vLLM, SGLang, llama.cpp, OpenAI itself …).
+
+This file holds the factory, the image generator and the embedder; the chat roles are in `openai_chat.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from failscape.config import ModelConfig
+from failscape.errors import BadReply, ConfigError, Permanent
+from failscape.models.http import HttpModel, with_params
+from failscape.models.images import bytes_of_data_uri, picture_from_base64, picture_from_bytes
+from failscape.models.limits import Backoff
+from failscape.models.openai_chat import CHAT_ROLES, openai_base
+from failscape.models.roles import Identity, Model, Reply, Usage
+from failscape.pictures import Picture
+
+EMBED_BATCH = 32
+ROLES = ("generator", *CHAT_ROLES, "embedder")
+
+
+class OpenAIGenerator(HttpModel):
+    """`POST {base}/images/generations`, one image a request."""
+
+    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
+        identity = Identity("generator", "openai", config.model, {"params": config.params})
+        super().__init__(identity, config, openai_base, backoff)
+
+    async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+        return [
+            await self.reply(self._draw(prompt, seed)) for prompt, seed in zip(prompts, seeds, strict=True)
+        ]
+
+    async def _draw(self, prompt: str, seed: int) -> Reply[Picture]:
+        defaults = {
+            "model": self.config.model or None,
+            "prompt": prompt,
+            "n": 1,
+            "seed": seed,
+            "response_format": "b64_json",
+        }
+        payload = with_params(defaults, self.config.params)
+        answer = await self.ask("/images/generations", payload, _read_image)
+        if isinstance(answer.value, Picture):
+            return Reply(answer.value, usage=self.bill(answer))
+        data = await self.download(answer.value, answer.base)
+        return Reply(picture_from_bytes(data), usage=self.bill(answer))
+
+
+def _read_image(body: bytes) -> Picture | str:
+    """The picture, or the address where it lies."""
+    item = json.loads(body)["data"][0]
+    if item.get("b64_json"):
+        return picture_from_base64(item["b64_json"])
+    url = item["url"]
+    if not isinstance(url, str):
+        raise BadReply("the reply holds neither `b64_json` nor `url`")
+    return picture_from_bytes(bytes_of_data_uri(url)) if url.startswith("data:") else url
+
+
+class OpenAIEmbedder(HttpModel):
+    """`POST {base}/embeddings`, texts only: the API has no images here."""
+
+    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
+        identity = Identity("embedder", "openai", config.model, {"params": config.params})
+        super().__init__(identity, config, openai_base, backoff)
+        self.batch = config.batch or EMBED_BATCH
+
+    async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]:
+        if not items:
+            return []
+        if not all(isinstance(item, str) for item in items):
+            raise Permanent(
+                "an openai embedder takes texts only, but got an image",
+                "use `provider: onnx` or `provider: python` for image embeddings",
+            )
+        payload = with_params({"model": self.config.model or None, "input": list(items)}, self.config.params)
+        count = len(items)
+        answer = await self.ask("/embeddings", payload, lambda body: _read_vectors(body, count))
+        vectors, tokens = answer.value
+        whole = self.bill(answer, (tokens, 0))
+        rest = Usage(requests=0)
+        return [Reply(vector, usage=rest if row else whole) for row, vector in enumerate(vectors)]
+
+
+def _read_vectors(body: bytes, count: int) -> tuple[list[list[float]], int]:
+    data = json.loads(body)
+    rows = sorted(data["data"], key=lambda row: int(row["index"]))
+    vectors = [[float(number) for number in row["embedding"]] for row in rows]
+    if len(vectors) != count:
+        raise BadReply(f"the reply holds {len(vectors)} embeddings for {count} texts")
+    return vectors, int((data.get("usage") or {}).get("prompt_tokens") or 0)
+
+
+def create(role: str, config: ModelConfig, backoff: Backoff | None = None) -> Model:
+    """The factory that the registry calls."""
+    roles: dict[str, Any] = {"generator": OpenAIGenerator, "embedder": OpenAIEmbedder, **CHAT_ROLES}
+    if role not in roles:
+        raise ConfigError(f"provider openai cannot be a {role}", f"it can be: {', '.join(roles)}")
+    model: Model = roles[role](config, backoff)
+    return model

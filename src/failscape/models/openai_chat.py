@@ -1,0 +1,261 @@
+"""The chat roles of provider `openai`: judge, captioner, answerer, verifier, questioner, and a plain llm.
+
+Each role is a contract (what to say, how to read the reply) on top of one chat request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
+
+from failscape.config import ModelConfig
+from failscape.errors import BadReply, Refused
+from failscape.models.contracts import (
+    Ask,
+    CaptionContract,
+    Decisions,
+    ProposeContract,
+    Read,
+    VerifyContract,
+    judge_contract,
+    plain_answer,
+)
+from failscape.models.http import HttpModel, with_params
+from failscape.models.images import data_uri
+from failscape.models.limits import Backoff
+from failscape.models.roles import Claim, Conversation, Identity, Reply, Usage, Verification
+from failscape.pictures import Picture
+from failscape.trials import Check
+
+T = TypeVar("T")
+Message = dict[str, Any]
+
+TRIES_IN_FORM = 2
+"""A reply that its contract cannot read is asked for once more; then it is invalid."""
+
+
+class Said(NamedTuple):
+    text: str
+    tokens_in: int
+    tokens_out: int
+
+
+def openai_base(address: str) -> str:
+    """Base URLs are given with and without `/v1`; a path of its own (a gateway's) is kept as it is."""
+    _, _, rest = address.partition("://")
+    return address if "/" in rest else f"{address}/v1"
+
+
+def split_params(params: dict[str, Any]) -> dict[str, Any]:
+    """Params as request fields.
+
+    `enable_thinking` belongs into `chat_template_kwargs` (vLLM, SGLang, llama.cpp); `extra_body` is laid
+    flat over the request, as the OpenAI client does it, for servers that want something else at the top.
+    """
+    fields = {name: value for name, value in params.items() if name not in ("enable_thinking", "extra_body")}
+    if params.get("enable_thinking") is not None:
+        template = {"enable_thinking": params["enable_thinking"], **fields.get("chat_template_kwargs", {})}
+        fields["chat_template_kwargs"] = template
+    return {**fields, **(params.get("extra_body") or {})}
+
+
+class ChatModel(HttpModel):
+    """One chat request, and what all roles share. By itself it is the role `llm`: plain text in and out."""
+
+    role = "llm"
+    contract = ""
+    defaults: dict[str, Any] = {}  # noqa: RUF012 - read-only
+
+    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
+        settings: dict[str, Any] = {"params": config.params}
+        label = self.contract_label(config)
+        if label:
+            settings["contract"] = label
+        if config.image_max_side:
+            settings["image_max_side"] = config.image_max_side
+        super().__init__(Identity(self.role, "openai", config.model, settings), config, openai_base, backoff)
+        self._fields = split_params(config.params)
+
+    def contract_label(self, config: ModelConfig) -> str:
+        return self.contract
+
+    async def chat(self, messages: Sequence[Message], schema: dict[str, Any] | None = None) -> Reply[str]:
+        """The model's text for OpenAI-style messages, in the form of `schema` where one is given."""
+        return await self.reply(self._converse(messages, schema, plain_answer))
+
+    async def consult(self, images: Sequence[Picture], ask: Ask, read: Callable[[str], Read[T]]) -> Reply[T]:
+        """Show images, say what the contract says, read the reply as the contract reads it."""
+        return await self.reply(self._consult(images, ask, read))
+
+    async def _consult(self, images: Sequence[Picture], ask: Ask, read: Callable[[str], Read[T]]) -> Reply[T]:
+        return await self._converse([self.user(ask.text, images)], ask.schema, read)
+
+    async def _converse(
+        self, messages: Sequence[Message], schema: dict[str, Any] | None, read: Callable[[str], Read[T]]
+    ) -> Reply[T]:
+        payload = with_params(self._base_fields(messages, schema), self._fields)
+        spent = Usage(requests=0)
+        for _ in range(TRIES_IN_FORM):
+            try:
+                answer = await self.ask("/chat/completions", payload, _read_chat)
+            except (BadReply, Refused) as error:
+                error.requests += spent.requests
+                raise
+            said = answer.value
+            spent = add_usage(spent, self.bill(answer, (said.tokens_in, said.tokens_out)))
+            outcome = read(said.text)
+            if outcome.value is not None:
+                break
+        return Reply(outcome.value, outcome.invalid, said.text, spent)
+
+    def _base_fields(self, messages: Sequence[Message], schema: dict[str, Any] | None) -> dict[str, Any]:
+        fields = {"model": self.config.model or None, "messages": list(messages), **self.defaults}
+        if schema:
+            form = {"name": "reply", "strict": True, "schema": schema}
+            fields["response_format"] = {"type": "json_schema", "json_schema": form}
+        return fields
+
+    def user(self, text: str, images: Sequence[Picture] = ()) -> Message:
+        """A user's turn: images first, as most vision models were trained."""
+        if not images:
+            return {"role": "user", "content": text}
+        parts: list[Message] = [
+            {"type": "image_url", "image_url": {"url": data_uri(image, self.config.image_max_side)}}
+            for image in images
+        ]
+        return {"role": "user", "content": [*parts, {"type": "text", "text": text}]}
+
+
+class OpenAIJudge(ChatModel):
+    role = "judge"
+    defaults = {"temperature": 0}  # noqa: RUF012 - read-only
+
+    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
+        super().__init__(config, backoff)
+        self._contract = judge_contract(config.contract)
+
+    def contract_label(self, config: ModelConfig) -> str:
+        return judge_contract(config.contract).label
+
+    async def judge(
+        self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]
+    ) -> list[Reply[Decisions]]:
+        return [await self._decide(image, row) for image, row in zip(images, checks, strict=True)]
+
+    async def _decide(self, image: Picture, checks: Sequence[Check]) -> Reply[Decisions]:
+        if not checks:
+            return Reply([], usage=Usage(requests=0))
+        ask = self._contract.ask(checks, image.digest)
+        return await self.consult([image], ask, lambda text: self._contract.read(text, checks, image.digest))
+
+
+class OpenAICaptioner(ChatModel):
+    role = "captioner"
+    contract = CaptionContract.label
+
+    async def caption(self, images: Sequence[Picture]) -> list[Reply[list[str]]]:
+        contract = CaptionContract()
+        return [await self.consult([image], contract.ask(), contract.read) for image in images]
+
+
+class OpenAIAnswerer(ChatModel):
+    """The question as it is, without instructions of ours: the target is to be seen as users see it."""
+
+    role = "answerer"
+
+    async def answer(self, conversations: Sequence[Conversation]) -> list[Reply[str]]:
+        return [await self.reply(self._answer(conversation)) for conversation in conversations]
+
+    async def _answer(self, conversation: Conversation) -> Reply[str]:
+        questions = [question for question, _ in conversation.history] + [conversation.question]
+        messages = [self.user(questions[0], conversation.images)]
+        for (_, answer), following in zip(conversation.history, questions[1:], strict=True):
+            messages += [{"role": "assistant", "content": answer}, self.user(following)]
+        return await self._converse(messages, None, plain_answer)
+
+
+class OpenAIVerifier(ChatModel):
+    role = "verifier"
+    contract = VerifyContract.label
+    defaults = {"temperature": 0}  # noqa: RUF012 - read-only
+
+    async def verify(self, claims: Sequence[Claim]) -> list[Reply[Verification]]:
+        return [await self._verify(claim) for claim in claims]
+
+    async def _verify(self, claim: Claim) -> Reply[Verification]:
+        contract = VerifyContract()
+        spent, raw = Usage(requests=0), ""
+        if not claim.truth:  # a question whose answer is known by construction is valid
+            valid = await self.consult(
+                claim.images, contract.ask_valid(claim), lambda text: contract.read(text, "valid")
+            )
+            spent, raw = valid.usage, valid.raw
+            if valid.value is None:
+                return Reply(None, valid.invalid, raw, spent)
+            if not valid.value[0]:
+                why = f"not a valid question: {valid.value[1]}"
+                return Reply(Verification(False, None, why), raw=raw, usage=spent)
+        right = await self.consult(
+            claim.images, contract.ask_right(claim), lambda text: contract.read(text, "right")
+        )
+        spent, raw = add_usage(spent, right.usage), f"{raw}\n{right.raw}".strip()
+        if right.value is None:
+            return Reply(None, right.invalid, raw, spent)
+        return Reply(Verification(True, *right.value), raw=raw, usage=spent)
+
+
+class OpenAIQuestioner(ChatModel):
+    """Proposes by prompt alone; it does not learn."""
+
+    role = "questioner"
+    contract = ProposeContract.label
+
+    async def propose(
+        self, images: Sequence[tuple[Picture, ...]], guidance: Sequence[str], counts: Sequence[int]
+    ) -> list[Reply[list[str]]]:
+        return [await self._propose(*item) for item in zip(images, guidance, counts, strict=True)]
+
+    async def _propose(self, images: Sequence[Picture], guidance: str, count: int) -> Reply[list[str]]:
+        contract = ProposeContract()
+        return await self.consult(
+            images, contract.ask(guidance, count), lambda text: contract.read(text, count)
+        )
+
+    async def learn(self, rewards: Sequence[tuple[str, float]]) -> None:
+        return None
+
+
+def add_usage(one: Usage, other: Usage) -> Usage:
+    return replace(
+        one,
+        requests=one.requests + other.requests,
+        seconds=one.seconds + other.seconds,
+        tokens_in=one.tokens_in + other.tokens_in,
+        tokens_out=one.tokens_out + other.tokens_out,
+        cost=one.cost + other.cost,
+    )
+
+
+def _read_chat(body: bytes) -> Said:
+    data = json.loads(body)
+    choice = data["choices"][0]
+    message = choice["message"]
+    if message.get("refusal") or choice.get("finish_reason") == "content_filter":
+        raise Refused(f"the model refused: {message.get('refusal') or 'content filter'}")
+    content = message.get("content")
+    if isinstance(content, list):
+        content = "".join(part.get("text", "") for part in content)
+    if content is None:
+        content = ""
+    if not isinstance(content, str):
+        raise BadReply("the reply holds no text")
+    usage = data.get("usage") or {}
+    return Said(content, int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
+
+
+CHAT_ROLES: dict[str, type[ChatModel]] = {
+    kind.role: kind
+    for kind in (OpenAIJudge, OpenAICaptioner, OpenAIAnswerer, OpenAIVerifier, OpenAIQuestioner, ChatModel)
+}

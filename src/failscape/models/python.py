@@ -1,0 +1,181 @@
+"""Provider `python`: any function, class or object of the user's, sync or async, in any role.
+
+The signatures are in `python_roles.py` and on the page docs/providers.md. An object that is a whole model
+already (identity, batch, start, close, the role's method) is used as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from failscape.config import ModelConfig
+from failscape.errors import BadReply, ConfigError, ModelError, Permanent
+from failscape.models.loading import load_object, source_digest, takes
+from failscape.models.python_roles import METHODS, SHAPES, Shape
+from failscape.models.roles import Identity, Model, Reply
+
+BATCH = 16
+ROW_OF_ERRORS = 5
+
+
+class PythonModel:
+    """Calls the user's code: async code in the loop, sync code in a worker thread.
+
+    One thread unless the object says `threads = n`: few models may be called twice at once. `inline = True`
+    calls sync code in the loop itself, for code that is faster than a change of threads.
+    """
+
+    def __init__(self, shape: Shape, function: Callable[..., Any], config: ModelConfig, name: str) -> None:
+        self.identity = Identity(shape.role, "python", config.path, _settings(function, config))
+        self.batch = config.batch or int(_said(function, "batch", BATCH if shape.batched else 1))
+        self._shape = shape
+        self._function = function
+        self._name = name
+        self._inline = bool(_said(function, "inline", False))
+        self._threads = int(_said(function, "threads", 1))
+        self._is_async = _is_async(function)
+        self._limit = asyncio.Semaphore(config.concurrency)
+        self._workers: ThreadPoolExecutor | None = None
+        self._succeeded = False
+        self._errors = 0
+
+    def __repr__(self) -> str:
+        return f"PythonModel({self._shape.role}, {self._name!r})"
+
+    async def start(self) -> None:
+        if self._workers is None and not self._is_async and not self._inline:
+            self._workers = ThreadPoolExecutor(self._threads, thread_name_prefix=f"failscape-{self._name}")
+        await self._hook("start")
+
+    async def close(self) -> None:
+        workers, self._workers = self._workers, None
+        if workers is not None:
+            workers.shutdown(wait=False, cancel_futures=True)
+        await self._hook("close")
+
+    async def learn(self, rewards: Sequence[tuple[str, float]]) -> None:
+        """Questioners only; passed on where the object has a `learn`."""
+        await self._hook("learn", rewards)
+
+    async def _hook(self, name: str, *arguments: Any) -> None:
+        owner = getattr(self._function, "__self__", self._function)
+        hook = getattr(owner, name, None)
+        if callable(hook):
+            outcome = hook(*arguments)
+            if inspect.isawaitable(outcome):
+                await outcome
+
+    async def run(self, *columns: Sequence[Any]) -> list[Reply[Any]]:
+        """The role's method: one list per argument in, one reply per item out."""
+        replies: list[Reply[Any]] = []
+        for arguments, count in self._shape.calls(columns):
+            returned = await self._call(arguments)
+            try:
+                replies += self._shape.replies(returned, count, arguments)
+            except BadReply as error:
+                raise self._wrong(error.message) from error
+        self._succeeded, self._errors = True, 0
+        return replies
+
+    async def chat_once(self, messages: Sequence[Any], schema: dict[str, Any] | None = None) -> Reply[Any]:
+        """The `chat` of an llm: one dialogue a call. The code is free to ignore the schema: it never sees it."""
+        return (await self.run([list(messages)]))[0]
+
+    async def _call(self, arguments: tuple[Any, ...]) -> Any:
+        try:
+            if self._is_async:
+                async with self._limit:
+                    return await self._function(*arguments)
+            if self._workers is None:
+                returned = self._function(*arguments)
+            else:
+                loop = asyncio.get_running_loop()
+                returned = await loop.run_in_executor(self._workers, partial(self._function, *arguments))
+            return await returned if inspect.isawaitable(returned) else returned
+        except ModelError:
+            raise
+        except Exception as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> ModelError:
+        """An exception is a mistake in the code, unless the code has worked before: then it is this item."""
+        self._errors += 1
+        message = f"{self._name} raised {type(error).__name__}: {error}"[:400]
+        if self._succeeded and self._errors < ROW_OF_ERRORS:
+            return BadReply(message)
+        fix = "mend the code; raise failscape.errors.BadReply for an item that cannot be done"
+        return Permanent(message, fix)
+
+    def _wrong(self, message: str) -> BadReply:
+        return BadReply(f"{self._name} {message}; it must be {self._shape.signature}")
+
+
+def _said(function: Callable[..., Any], name: str, default: Any) -> Any:
+    """What the user's function, or the object whose method it is, says of itself."""
+    value = getattr(function, name, None)
+    if value is None:
+        value = getattr(getattr(function, "func", None), name, None)
+    if value is None:
+        value = getattr(getattr(function, "__self__", None), name, None)
+    return default if value is None or callable(value) else value
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    inner = getattr(function, "func", function)
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
+
+
+def _settings(function: Callable[..., Any], config: ModelConfig) -> dict[str, Any]:
+    """`version` on the object stands for its code; else the file's digest does."""
+    version = _said(function, "version", "") or source_digest(config.path)
+    return {"params": config.params, "version": str(version)}
+
+
+def create(role: str, config: ModelConfig) -> Model:
+    """The factory that the registry calls."""
+    found = load_object(config.path)
+    if inspect.isclass(found):
+        found = _instantiate(found, config)
+    elif config.params and not callable(found):
+        raise ConfigError(f"{config.path} takes no `params`: it is an object", "name its class instead")
+    elif config.params:
+        found = partial(found, **config.params)
+    method = METHODS[role]
+    if role == "llm" and callable(getattr(found, method, None)):
+        found = getattr(found, method)
+    if isinstance(found, Model) and callable(getattr(found, method, None)):
+        return found
+    function, shape = _function_and_shape(role, found, config)
+    model = PythonModel(shape, function, config, config.path)
+    setattr(model, method, model.run if role != "llm" else model.chat_once)
+    return model
+
+
+def _function_and_shape(role: str, found: Any, config: ModelConfig) -> tuple[Callable[..., Any], Shape]:
+    own = getattr(found, METHODS[role], None)
+    if callable(own):
+        return own, SHAPES[role](raw=True)
+    if not callable(found):
+        raise ConfigError(
+            f"{config.path} is not callable and has no `{METHODS[role]}`",
+            f"a {role} is {SHAPES[role]().signature}",
+        )
+    shape = SHAPES[role](batched=bool(_said(found, "batched", False)), history=takes(found, 3))
+    if not takes(found, shape.arity):
+        raise ConfigError(
+            f"{config.path} does not take the {shape.arity} arguments of a {role}",
+            f"a {role} is {shape.signature}",
+        )
+    return found, shape
+
+
+def _instantiate(kind: type[Any], config: ModelConfig) -> Any:
+    try:
+        return kind(**config.params)
+    except TypeError as error:
+        raise ConfigError(f"{config.path} cannot be made from `params`: {error}", "check `params`") from error

@@ -1,0 +1,138 @@
+"""Names of providers → what makes their models. Nothing is imported before it is asked for.
+
+Plugins join through the entry-point group `failscape.providers`: a name and a callable
+`(role, config) -> Model`. It may carry `roles` (a tuple of role names) and a docstring for `failscape list`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import cast
+
+from failscape.config import ModelConfig
+from failscape.errors import ConfigError, FailscapeError
+from failscape.models.roles import ROLES, Model
+
+Provider = Callable[[str, ModelConfig], Model]
+
+GROUP = "failscape.providers"
+LLM = "llm"
+"""A helper role: plain chat for wording and naming, never a step of a probe."""
+
+ALL_ROLES = (*ROLES, LLM)
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderInfo:
+    """A line of `failscape list`. `roles` is empty when a plugin does not say."""
+
+    name: str
+    target: str
+    roles: tuple[str, ...]
+    about: str
+
+
+BUILT_IN: dict[str, ProviderInfo] = {
+    info.name: info
+    for info in (
+        ProviderInfo(
+            "openai",
+            "failscape.models.openai:create",
+            ("generator", "judge", "captioner", "answerer", "verifier", "questioner", "embedder", LLM),
+            "any server with the OpenAI API: images, chat with images, embeddings",
+        ),
+        ProviderInfo(
+            "generate",
+            "failscape.models.generate:create",
+            ("generator",),
+            "image servers with FailureAtlas's POST /generate",
+        ),
+        ProviderInfo(
+            "onnx",
+            "failscape.models.onnx:create",
+            ("classifier", "embedder"),
+            "a model file run in process by onnxruntime",
+        ),
+        ProviderInfo(
+            "python",
+            "failscape.models.python:create",
+            ALL_ROLES,
+            "your own function, class or object: module:attr or file.py:attr",
+        ),
+    )
+}
+
+
+def create_model(role: str, config: ModelConfig) -> Model:
+    """The model that plays `role` as `config` says. It is not started yet."""
+    if role not in ALL_ROLES:
+        raise ConfigError(f"there is no role {role!r}", _suggest(role, ALL_ROLES))
+    provider, info = _find(config.provider)
+    if info.roles and role not in info.roles:
+        able = [name for name, other in BUILT_IN.items() if role in other.roles]
+        raise ConfigError(
+            f"provider {info.name} cannot be a {role}, only: {', '.join(info.roles)}",
+            f"use one of these providers: {', '.join(able)}",
+        )
+    return provider(role, config)
+
+
+def provider_names() -> list[str]:
+    return sorted({*BUILT_IN, *(point.name for point in _plugins())})
+
+
+def list_providers() -> list[ProviderInfo]:
+    """Every provider, built in first. Plugins are loaded to see what they can do; a broken one says so."""
+    plugins = [point for point in _plugins() if point.name not in BUILT_IN]
+    return [*BUILT_IN.values(), *(_describe(point) for point in sorted(plugins, key=lambda p: p.name))]
+
+
+def _find(name: str) -> tuple[Provider, ProviderInfo]:
+    if name in BUILT_IN:
+        info = BUILT_IN[name]
+        module, _, attribute = info.target.partition(":")
+        return cast(Provider, getattr(importlib.import_module(module), attribute)), info
+    for point in _plugins():
+        if point.name == name:
+            return _load(point)
+    raise ConfigError(f"there is no provider {name!r}", _suggest(name, provider_names()))
+
+
+def _load(point: EntryPoint) -> tuple[Provider, ProviderInfo]:
+    try:
+        provider = point.load()
+    except Exception as error:
+        raise ConfigError(
+            f"the plugin behind provider {point.name!r} ({point.value}) cannot be loaded: {error!r}",
+            "mend or uninstall the plugin",
+        ) from error
+    if not callable(provider):
+        raise ConfigError(
+            f"the plugin behind provider {point.name!r} ({point.value}) is not callable",
+            "let its entry point name a callable (role, config) -> Model",
+        )
+    roles = tuple(getattr(provider, "roles", ()))
+    about = (provider.__doc__ or "").strip().partition("\n")[0] or "a plugin"
+    return cast(Provider, provider), ProviderInfo(point.name, point.value, roles, about)
+
+
+def _describe(point: EntryPoint) -> ProviderInfo:
+    try:
+        return _load(point)[1]
+    except FailscapeError as error:
+        return ProviderInfo(point.name, point.value, (), error.message)
+
+
+def _plugins() -> Iterable[EntryPoint]:
+    return entry_points(group=GROUP)
+
+
+def _suggest(name: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
+    nearest = f"did you mean {close[0]!r}? " if close else ""
+    return f"{nearest}known: {', '.join(names)}"
