@@ -39,7 +39,7 @@ _FORMAT_HELP = "see docs/spaces.md for the files of a corpus"
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """`allowed[e, v]`: value v is plausible for entity e. `conflicts[v, w]`: v and w contradict each other."""
+    """`allowed[e, v]`: value v is plausible for entity e. `conflicts[v, w]`: v and w exclude each other."""
 
     name: str
     entities: tuple[Entity, ...]

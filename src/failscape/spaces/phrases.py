@@ -66,9 +66,8 @@ def phrasing_of(family: str, sub_category: str, value: str = "") -> Phrasing:
     return Phrasing(UNKNOWN_RANK, (f"The {family.lower()} {about} is {{value}}.",), "")
 
 
-_DETERMINERS = frozenset(
-    "a an the one two three four five six seven eight nine ten some several many few no".split()
-)
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_DETERMINERS = frozenset(("a", "an", "the", "some", "several", "many", "few", "no", *_NUMBERS))
 _SAYS_AN = ("hour", "honest", "heir", "honour", "honor", "x-ray", "8", "11", "18")
 _SAYS_A = ("uni", "use", "usu", "uti", "ura", "uku", "eu", "ewe", "one", "once", "u-", "ouija")
 _SAYS_AN_AFTER_ALL = ("unin", "unim", "unid")
@@ -94,7 +93,9 @@ _IRREGULAR = {
     "tomato": "tomatoes",
     "mango": "mangoes",
 }
-_SAME = frozenset("sheep deer fish salmon moose bison shrimp squid aircraft series species scissors".split())
+_SAME = frozenset(
+    ("sheep", "deer", "fish", "salmon", "moose", "bison", "shrimp", "squid", "aircraft", "scissors")
+)
 
 
 def with_article(phrase: str) -> str:

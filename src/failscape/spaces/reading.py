@@ -153,7 +153,8 @@ def read_values(source: Source, family: str) -> list[Value]:
         source.name(sub, "a sub-category")
         if "=" in sub or ":" in sub:
             raise source.error(f"the sub-category {sub!r} contains '=' or ':'", "leave it out", sub)
-        shared, statement = (), ""
+        shared: tuple[str, ...] = ()
+        statement = ""
         if isinstance(rows, dict):
             _known_keys(source, rows, f"sub-category {sub!r}", {"values", "wording", "statement"})
             shared, statement = _texts(source, rows.get("wording", ()), sub), str(rows.get("statement", ""))

@@ -1,0 +1,32 @@
+"""From settings to a hunt. This is the only place that knows which strategies exist."""
+
+from __future__ import annotations
+
+from failscape.config import T2IConfig
+from failscape.hunts.protocol import Hunt
+from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
+from failscape.spaces.corpus import load_corpus
+from failscape.spaces.lattice import Lattice
+from failscape.spaces.wording import Wording
+
+
+def build_hunt(config: T2IConfig, shard: tuple[int, int] = (0, 1)) -> Hunt:
+    """A fresh hunt, before any trial is told."""
+    lattice = build_lattice(config)
+    search = config.search
+    return FailureAtlasHunt(
+        lattice,
+        Wording(lattice.corpus),
+        images_per_node=search.images_per_node,
+        threshold=search.threshold,
+        at_threshold=search.at_threshold,
+        traversal=search.traversal,
+        batch_nodes=search.batch_nodes,
+        seed=config.seed,
+        shard=shard,
+    )
+
+
+def build_lattice(config: T2IConfig) -> Lattice:
+    space = config.space
+    return Lattice(load_corpus(space.corpus), space.entities, space.families, space.depth)

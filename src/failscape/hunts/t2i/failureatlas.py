@@ -1,0 +1,214 @@
+"""The FailureAtlas rule: a fixed number of images per node, a threshold, and all parents must pass.
+
+It is the baseline that other strategies are measured against. It gives intervals and e-values with its
+findings but does not use them: a finding is a bare comparison with the threshold (status `threshold`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from failscape.errors import ConfigError
+from failscape.hunts.t2i.evidence import describe_failure
+from failscape.hunts.t2i.frontier import Frontier
+from failscape.hunts.t2i.lanes import Lane
+from failscape.hunts.t2i.tally import FixedRule, Tally
+from failscape.spaces.lattice import Lattice
+from failscape.spaces.wording import Wording
+from failscape.trials import Decide, Finding, Generate, Probe, Progress, Trial, Verdict, derive_seed
+
+
+class FailureAtlasHunt:
+    """Opens nodes layer by layer (`layer`: over all entities at once; `entity`: entity after entity).
+
+    Every verdict follows from the set of trials told, not from their order; see `docs/t2i.md`.
+    """
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        wording: Wording,
+        *,
+        images_per_node: int = 25,
+        threshold: float = 0.8,
+        at_threshold: str = "pass",
+        traversal: str = "layer",
+        batch_nodes: int = 32,
+        seed: int = 0,
+        shard: tuple[int, int] = (0, 1),
+    ) -> None:
+        if batch_nodes < 1:
+            raise ConfigError(f"batch_nodes must be at least 1, but is {batch_nodes}", "set it to 32")
+        self.lattice = lattice
+        self.wording = wording
+        self.threshold = threshold
+        self.rule = FixedRule(images_per_node, threshold, at_threshold)
+        self._entities = entities_of_shard(lattice, shard)
+        self._batch_nodes = batch_nodes
+        self._seeds = [derive_seed(seed, number) for number in range(self.rule.most_tries)]
+        self._tallies: dict[str, Tally] = {}
+        self._frontier = Frontier(lattice)
+        self._new_lanes = self._plan_lanes(traversal)
+        self._lanes: list[Lane] = []
+        self._lane_of: dict[str, Lane] = {}
+        self._ready: deque[str] = deque()
+        self._per_layer = traversal == "layer"
+        self._settled = 0
+        self._failed: list[Tally] = []
+        self._findings: list[Finding] = []
+
+    def _plan_lanes(self, traversal: str) -> Iterator[Lane]:
+        if traversal == "layer":
+            groups = [self._entities]
+        elif traversal == "entity":
+            groups = [(entity,) for entity in self._entities]
+        else:
+            raise ConfigError(f"traversal must be layer or entity, but is {traversal!r}", "choose one")
+        return (Lane(group, self._frontier, self.lattice.depth) for group in groups)
+
+    # Asking
+
+    def ask(self, count: int) -> list[Probe]:
+        probes: list[Probe] = []
+        while len(probes) < count and self._refill():
+            subject = self._ready[0]
+            tally = self._tallies[subject]
+            room = min(count - len(probes), self.rule.wanted(tally))
+            probes += [self._probe(subject, tally) for _ in range(room)]
+            if self.rule.wanted(tally) <= 0:
+                self._ready.popleft()
+        return probes
+
+    def _probe(self, subject: str, tally: Tally) -> Probe:
+        if tally.steps is None:
+            node = tally.node
+            tally.steps = (Generate(self.wording.caption(node)), Decide(self.wording.checks(node)))
+        number = tally.next_try()
+        tally.flying |= 1 << number
+        return Probe(f"{subject}#{number}", subject, tally.steps, self._seeds[number])
+
+    def _refill(self) -> bool:
+        """Make sure that a node wants images, opening the next batch of nodes when none does."""
+        while not self._ready:
+            if not self._open_batch():
+                return False
+        return True
+
+    def _open_batch(self) -> bool:
+        """Earlier lanes first; a new lane starts only when all others wait for verdicts."""
+        for lane in self._lanes:
+            if self._open_from(lane):
+                return True
+        self._lanes = [lane for lane in self._lanes if not lane.finished]
+        for lane in self._new_lanes:
+            self._lanes.append(lane)
+            if self._open_from(lane):
+                return True
+        return False
+
+    def _open_from(self, lane: Lane) -> bool:
+        nodes = lane.take(self._batch_nodes)
+        for node in nodes:
+            subject = self.lattice.subject(node)
+            tally = self._tallies.setdefault(subject, Tally(node))
+            if not tally.outcome:
+                lane.waiting += 1
+                self._lane_of[subject] = lane
+                self._ready.append(subject)
+        return bool(nodes)
+
+    # Telling
+
+    def tell(self, trial: Trial) -> None:
+        subject, verdict = trial.subject, trial.verdict
+        tally = self._tallies.get(subject) or self._meet(subject)
+        bit = 1 << self._number(trial.key, len(subject))
+        if tally.told & bit or tally.outcome:
+            return
+        tally.told |= bit
+        tally.flying &= ~bit
+        if verdict is Verdict.PASS:
+            tally.passes += 1
+        elif verdict is Verdict.FAIL:
+            tally.fails += 1
+            tally.blame(trial.facts)
+        else:
+            tally.invalid += 1
+            if subject in self._lane_of and subject not in self._ready:
+                self._ready.appendleft(subject)
+        if tally.passes + tally.fails + tally.invalid >= self.rule.images:
+            outcome = self.rule.outcome(tally)
+            if outcome:
+                self._settle(subject, tally, outcome)
+
+    def _meet(self, subject: str) -> Tally:
+        """A replayed trial may be about a node that was not opened in this session."""
+        node = self.lattice.parse(subject)
+        if node.entity not in self._entities:
+            raise ConfigError(
+                f"{subject!r} belongs to another shard", "resume with the shard it was run with"
+            )
+        tally = self._tallies[subject] = Tally(node)
+        return tally
+
+    def _number(self, key: str, length: int) -> int:
+        """The try's number: what follows the subject and `#` in a key."""
+        number = key[length + 1 :]
+        if number.isdecimal() and int(number) < self.rule.most_tries:
+            return int(number)
+        raise ConfigError(
+            f"the trial {key!r} is no try of this hunt", "resume with the images_per_node it was run with"
+        )
+
+    def _settle(self, subject: str, tally: Tally, outcome: str) -> None:
+        tally.outcome = outcome
+        tally.steps = None
+        self._settled += 1
+        self._frontier.decide(tally.node, outcome == "pass")
+        lane = self._lane_of.pop(subject, None)
+        if lane is not None:
+            lane.waiting -= 1
+            if subject in self._ready:
+                self._ready.remove(subject)
+        if outcome == "fail":
+            self._failed.append(tally)
+
+    # Looking
+
+    @property
+    def done(self) -> bool:
+        return not self._refill() and not self._lane_of
+
+    def findings(self) -> list[Finding]:
+        """Failing nodes all of whose parents passed, strongest evidence first."""
+        waiting: list[Tally] = []
+        for tally in self._failed:
+            if self._frontier.parents_passed(tally.node):
+                self._findings.append(self._describe(tally))
+            else:
+                waiting.append(tally)
+        if len(waiting) < len(self._failed):
+            self._findings.sort(key=lambda finding: (-finding.e_value, finding.subject))
+        self._failed = waiting
+        return list(self._findings)
+
+    def _describe(self, tally: Tally) -> Finding:
+        get = self._tallies.get
+        return describe_failure(tally, self.lattice, self.wording, self.threshold, "threshold", get)
+
+    def progress(self) -> Progress:
+        found = len(self._findings) + len(self._failed)
+        if self.done:
+            return Progress("done", self._settled, self._settled, found)
+        lane = self._lanes[0]
+        total = lane.total if self._per_layer else None
+        return Progress(f"layer {lane.layer} of {self.lattice.depth}", self._settled, total, found)
+
+
+def entities_of_shard(lattice: Lattice, shard: tuple[int, int]) -> tuple[int, ...]:
+    """Shard i of n takes every n-th entity, starting with the i-th (from 0)."""
+    part, parts = shard
+    if not 0 <= part < parts:
+        raise ConfigError(f"a shard (i, n) needs 0 <= i < n, but is {shard}", "use for example --shard 1/4")
+    return lattice.entities[part::parts]

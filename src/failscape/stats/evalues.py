@@ -1,0 +1,45 @@
+"""Evidence that a success rate lies below a threshold, valid at any moment of looking.
+
+The null says p ≥ τ. The e-process bets on every q < τ at once (a uniform mixture fixed before the first
+image), so under the null its mean never exceeds 1, whenever and why ever we stop.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+Floats = NDArray[np.float64]
+
+
+def log_e_value(successes: ArrayLike, failures: ArrayLike, threshold: ArrayLike) -> Floats:
+    """log e with e = B(1+s, 1+f)·I_τ(1+s, 1+f) / (τ·τ^s·(1−τ)^f)."""
+    s, f, tau = np.broadcast_arrays(
+        np.asarray(successes, np.float64),
+        np.asarray(failures, np.float64),
+        np.asarray(threshold, np.float64),
+    )
+    if np.any(tau <= 0) or np.any(tau >= 1):
+        raise ValueError("`0 < threshold < 1` must hold everywhere")
+    if np.any(s < 0) or np.any(f < 0):
+        raise ValueError("`successes >= 0` and `failures >= 0` must hold everywhere")
+    share = special.betainc(1 + s, 1 + f, tau)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        direct = special.betaln(1 + s, 1 + f) + np.log(share) - (1 + s) * np.log(tau) - f * np.log1p(-tau)
+        # The same number as a series, for evidence so weak that the share underflows.
+        series = np.log1p(-tau) - np.log1p(s) + np.log(special.hyp2f1(2 + s + f, 1.0, 2 + s, tau))
+    return np.asarray(np.where(share > 1e-280, direct, series), dtype=np.float64)
+
+
+def e_value(successes: ArrayLike, failures: ArrayLike, threshold: ArrayLike) -> Floats:
+    """The certificate after s successes and f failures; capped at the largest float."""
+    return np.exp(np.minimum(log_e_value(successes, failures, threshold), 709.0))
+
+
+def log_e_process(outcomes: ArrayLike, threshold: float) -> Floats:
+    """log e after each of a row of outcomes (true: success), starting with 0 before the first."""
+    passed = np.asarray(outcomes, dtype=np.bool_)
+    successes = np.concatenate(([0], np.cumsum(passed)))
+    failures = np.concatenate(([0], np.cumsum(~passed)))
+    return log_e_value(successes, failures, threshold)

@@ -1,0 +1,48 @@
+"""Confidence intervals for a rate from counts. Vectorised over counts; nothing here is anytime-valid."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+Floats = NDArray[np.float64]
+
+
+def clopper_pearson(hits: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
+    """The exact interval: covers the true rate with at least `level`, whatever the rate is."""
+    k, n, tail = _checked(hits, trials, level)
+    with np.errstate(invalid="ignore"):
+        low = np.where(k > 0, special.betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
+        high = np.where(k < n, special.betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
+    return low, high
+
+
+def wilson(hits: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
+    """The score interval: shorter, covers `level` on average over rates."""
+    k, n, tail = _checked(hits, trials, level)
+    z = special.ndtri(1 - tail)
+    safe = np.maximum(n, 1)
+    rate = k / safe
+    centre = (rate + z**2 / (2 * safe)) / (1 + z**2 / safe)
+    half = z / (1 + z**2 / safe) * np.sqrt(rate * (1 - rate) / safe + z**2 / (4 * safe**2))
+    low = np.where((n > 0) & (k > 0), centre - half, 0.0)
+    high = np.where((n > 0) & (k < n), centre + half, 1.0)
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def jeffreys(hits: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
+    """The equal-tailed interval of the Beta(½, ½) posterior, with the usual ends at 0 and 1."""
+    k, n, tail = _checked(hits, trials, level)
+    low = np.where(k > 0, special.betaincinv(k + 0.5, n - k + 0.5, tail), 0.0)
+    high = np.where(k < n, special.betaincinv(k + 0.5, n - k + 0.5, 1 - tail), 1.0)
+    return low, high
+
+
+def _checked(hits: ArrayLike, trials: ArrayLike, level: float) -> tuple[Floats, Floats, float]:
+    k, n = np.broadcast_arrays(np.asarray(hits, np.float64), np.asarray(trials, np.float64))
+    if not 0 < level < 1:
+        raise ValueError(f"`0 < level < 1` must hold, but got level={level}")
+    if np.any(k < 0) or np.any(k > n):
+        raise ValueError("`0 <= hits <= trials` must hold everywhere")
+    return k, n, (1 - level) / 2
