@@ -148,9 +148,7 @@ class Questioner(Model, Protocol):
 
 
 class Embedder(Model, Protocol):
-    """Each group of texts or pictures gets one vector per member."""
-
-    async def embed(self, groups: Sequence[Sequence[str | Picture]]) -> list[Reply[list[list[float]]]]: ...
+    async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]: ...
 
 
 ROLES: dict[str, tuple[type[Any], str]] = {

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +14,7 @@ from failscape.atlas import Call, Recorded
 from failscape.errors import BadReply, Refused
 from failscape.models.roles import Claim, Conversation, Reply, Turn, Usage
 from failscape.pictures import Picture
-from failscape.runtime.stages import Item, Team
+from failscape.runtime.stages import Item, Stage, Team
 from failscape.trials import (
     Answer,
     Caption,
@@ -79,7 +80,7 @@ class Walk:
         key = _call_key(stage.identity_digest, request)
         call = self._find_call(key) if self._find_call else None
         if call is None:
-            reply = await self._ask(stage.call, item)
+            reply = await self._ask(stage.call if not isinstance(step, Embed) else _each(stage), item)
             facts = _facts_of(step, reply.value)
             picture = reply.value if isinstance(reply.value, Picture) else None
             identity = stage.model.identity
@@ -88,14 +89,13 @@ class Walk:
         self._remember(step, call)
         return call
 
-    async def _ask(self, call: Callable[[Item], Any], item: Item) -> Reply[Any]:
+    async def _ask(self, call: Callable[[Item], Awaitable[Reply[Any]]], item: Item) -> Reply[Any]:
         """A reply that cannot be used makes the trial invalid; it is no reason to stop the run."""
         clock = time.perf_counter()
         try:
-            reply: Reply[Any] = await call(item)
+            return await call(item)
         except (BadReply, Refused) as error:
             return Reply(None, error.message, "", Usage(seconds=time.perf_counter() - clock))
-        return reply
 
     def _remember(self, step: Step, call: Call) -> None:
         if call.invalid:
@@ -128,9 +128,23 @@ class Walk:
             case Propose(guidance, count):
                 return (images, guidance, count), [shown, guidance, count, self.probe.seed]
             case Embed(texts):
-                return (texts or images,), [texts or shown]
+                return texts or images, [texts or shown]
             case Show():
                 raise AssertionError("showing stored images calls no model")
+
+
+def _each(stage: Stage) -> Callable[[Item], Awaitable[Reply[Any]]]:
+    """Embeds every member of an item by itself, so that a model can batch them with those of other walks."""
+
+    async def call(item: Item) -> Reply[Any]:
+        replies = await asyncio.gather(*(stage.call((member,)) for member in item))
+        bad = next((reply.invalid for reply in replies if reply.invalid), "")
+        requests = sum(reply.usage.requests for reply in replies)
+        seconds = sum(reply.usage.seconds for reply in replies)
+        cost = sum(reply.usage.cost for reply in replies)
+        return Reply([reply.value for reply in replies], bad, "", Usage(requests, seconds, cost=cost))
+
+    return call
 
 
 def _facts_of(step: Step, value: Any) -> Facts:

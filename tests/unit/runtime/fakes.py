@@ -100,6 +100,15 @@ class FakeVerifier(FakeModel):
         return [Reply(Verification(True, False, f"it is {claim.truth}")) for claim in claims]
 
 
+class FakeEmbedder(FakeModel):
+    def __init__(self, batch: int = 16) -> None:
+        super().__init__("embedder", batch)
+
+    async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]:
+        self.calls.append(len(items))
+        return [Reply([float(len(item if isinstance(item, str) else item.data))]) for item in items]
+
+
 class CountingHunt:
     """Asks for `total` drawings of one prompt and remembers what it was told."""
 

@@ -5,9 +5,29 @@ from __future__ import annotations
 from failscape.pictures import Picture
 from failscape.runtime.stages import Team
 from failscape.runtime.walk import Walk
-from failscape.trials import Answer, Check, Classify, Decide, Generate, Probe, Show, Step, Verdict, Verify
+from failscape.trials import (
+    Answer,
+    Check,
+    Classify,
+    Decide,
+    Embed,
+    Generate,
+    Probe,
+    Show,
+    Step,
+    Verdict,
+    Verify,
+)
 
-from .fakes import FakeAnswerer, FakeClassifier, FakeGenerator, FakeJudge, FakeVerifier, picture_of
+from .fakes import (
+    FakeAnswerer,
+    FakeClassifier,
+    FakeEmbedder,
+    FakeGenerator,
+    FakeJudge,
+    FakeVerifier,
+    picture_of,
+)
 
 GATE = Check("presence", "cat", "A cat is visible.", gate=True)
 
@@ -56,3 +76,11 @@ async def test_equal_requests_have_equal_keys_and_others_differ() -> None:
     other = await walk(team, Generate("a dog")).run()
     assert one.calls[0].key == two.calls[0].key
     assert len({one.calls[0].key, one.calls[1].key, other.calls[0].key}) == 3
+
+
+async def test_embedding_gives_one_vector_per_text_in_one_batch() -> None:
+    embedder = FakeEmbedder()
+    recorded = await walk(Team({"embedder": embedder}), Embed(("a", "bbb", "cc"))).run()
+    assert recorded.trial.facts == [[[1.0], [3.0], [2.0]]]
+    assert recorded.trial.verdict is Verdict.NONE
+    assert embedder.calls == [3]
