@@ -1,1 +1,24 @@
-"""."""
+"""Shows what a hunt found: findings joined with their evidence, and one static HTML page."""
+
+from failscape.report.evidence import (
+    Evidence,
+    EvidenceReader,
+    LoadedHunt,
+    Shot,
+    choose_hunt,
+    finding_records,
+    load_hunt,
+)
+from failscape.report.page import Written, write_report
+
+__all__ = [
+    "Evidence",
+    "EvidenceReader",
+    "LoadedHunt",
+    "Shot",
+    "Written",
+    "choose_hunt",
+    "finding_records",
+    "load_hunt",
+    "write_report",
+]

@@ -1,0 +1,83 @@
+"""`failscape findings ATLAS`: what a hunt has found, as a table or as one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from failscape.atlas import Atlas
+from failscape.report.evidence import LoadedHunt, finding_records, load_hunt
+from failscape.report.figures import number, percent
+from failscape.trials import Finding
+
+TABLE_ROWS = 40
+
+
+@click.command("findings")
+@click.argument("atlas", type=click.Path(path_type=Path))
+@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; the newest one unless told.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help=f"Most findings to print [{TABLE_ROWS}; with --json all]."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, with all evidence.")
+def command(atlas: Path, hunt_id: int | None, limit: int | None, as_json: bool) -> None:
+    """Print what the hunt in ATLAS has found, most certain first."""
+    with Atlas.open(atlas, readonly=True) as opened:
+        loaded = load_hunt(opened, hunt_id)
+        if as_json:
+            for record in finding_records(opened, loaded, limit):
+                click.echo(json.dumps(_finite(record), ensure_ascii=False))
+        else:
+            print_table(loaded, limit or TABLE_ROWS, Console(), str(atlas))
+
+
+def print_table(loaded: LoadedHunt, limit: int, console: Console, atlas: str) -> None:
+    """A table for people; the last line says what was left out."""
+    shown, total = loaded.findings[:limit], len(loaded.findings)
+    if not total:
+        console.print(f"No findings yet after {loaded.trials:,} trials ({loaded.progress.phase}).")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("finding", overflow="fold", ratio=1)
+    for name in ("failed", "rate", "interval", "e-value"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    for finding in shown:
+        table.add_row(*_cells(finding))
+    console.print(table)
+    of = f"{len(shown):,} of {total:,}" if len(shown) < total else f"{total:,}"
+    console.print(f"\n{of} findings in {loaded.trials:,} trials of hunt {loaded.row.id}.", highlight=False)
+    if len(shown) < total:
+        # Not wrapped, so that the command can be copied.
+        console.print(f"All of them: failscape findings {atlas} --json", highlight=False, soft_wrap=True)
+
+
+def _cells(finding: Finding) -> list[Text | str]:
+    """Titles may hold brackets, which rich would read as markup: they go in as plain text."""
+    low, high = finding.interval
+    return [
+        Text(finding.title),
+        f"{finding.failures} of {finding.trials}",
+        percent(finding.rate),
+        f"{percent(low)} – {percent(high)}",
+        number(finding.e_value),
+        Text(finding.status),
+    ]
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: numbers that are not finite become null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(name): _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return value

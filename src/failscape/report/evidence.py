@@ -1,0 +1,258 @@
+"""Brings a hunt back from its atlas and joins its findings with the trials behind them.
+
+It reads only: the atlas stays as it is. Trials are read for one finding at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from pydantic import ValidationError
+
+from failscape.atlas import Atlas, HuntRow, StoredTrial
+from failscape.config import HUNTS, RunConfig
+from failscape.errors import AtlasError
+from failscape.hunts.protocol import Hunt
+from failscape.report.marks import Line, Mark, Tally, lines_of, marks_of, tally
+from failscape.trials import Finding, Progress, Verdict
+
+CURVE_POINTS = 160
+TRIALS_PER_SUBJECT = 400
+"""Most trials that are looked at per subject for the page. `findings --json` has no such limit."""
+CACHED_SUBJECTS = 256
+
+Build = Callable[[HuntRow], Hunt]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedHunt:
+    """A hunt as its trials leave it. `curve` is (trials told, findings then), from the first to the last."""
+
+    row: HuntRow
+    findings: list[Finding]
+    progress: Progress
+    curve: list[tuple[int, int]]
+    counts: dict[Verdict, int]
+
+    @property
+    def trials(self) -> int:
+        return sum(self.counts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One trial as it is shown: its pictures, what was decided about them, and the models' own words."""
+
+    key: str
+    seed: int
+    verdict: Verdict
+    reason: str
+    images: tuple[str, ...]
+    marks: tuple[Mark, ...]
+    lines: tuple[Line, ...]
+    replies: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Shots of one subject, in the same order of seeds as the finding's own; `None` where it has none.
+
+    `failures` of `trials` valid ones failed.
+    """
+
+    subject: str
+    title: str
+    failures: int
+    trials: int
+    shots: tuple[Shot | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A finding with its own row of shots, those of its parents, and how often each check was missed."""
+
+    finding: Finding
+    own: Row
+    parents: tuple[Row, ...]
+    tallies: tuple[Tally, ...]
+
+
+def choose_hunt(atlas: Atlas, hunt_id: int | None = None) -> HuntRow:
+    """The hunt asked for, else the newest one that has trials."""
+    rows = atlas.hunts()
+    if not rows:
+        raise AtlasError(
+            f"{atlas.folder} has no hunts yet", f"failscape run CONFIG --atlas {atlas.folder} starts one"
+        )
+    if hunt_id is not None:
+        rows = [row for row in rows if row.id == hunt_id] or _no_such_hunt(atlas, rows, hunt_id)
+    tried = [row for row in rows if sum(atlas.counts(row.id).values())]
+    if not tried:
+        which = "no hunt" if hunt_id is None else f"hunt {hunt_id} not"
+        raise AtlasError(
+            f"{atlas.folder} has no trials yet: {which} got as far as recording one",
+            f"failscape run CONFIG --atlas {atlas.folder} goes on with it",
+        )
+    return tried[-1]
+
+
+def _no_such_hunt(atlas: Atlas, rows: list[HuntRow], hunt_id: int) -> list[HuntRow]:
+    known = ", ".join(f"{row.id} ({row.kind})" for row in rows)
+    raise AtlasError(f"{atlas.folder} has no hunt {hunt_id}", f"its hunts are {known}")
+
+
+def rebuild_hunt(row: HuntRow) -> Hunt:
+    """A fresh hunt with the settings that the atlas keeps."""
+    from failscape.hunts.build import build_hunt
+
+    return build_hunt(config_of(row), row.shard)
+
+
+def config_of(row: HuntRow) -> RunConfig:
+    """The stored settings, checked. Models that an imported hunt never had are filled in by name only."""
+    settings = HUNTS.get(row.kind)
+    if settings is None:
+        raise AtlasError(
+            f"hunt {row.id} is of the unknown kind {row.kind!r}", "pip install --upgrade failscape"
+        )
+    data = dict(row.config)
+    try:
+        return settings.model_validate(data)
+    except ValidationError as error:
+        missing = [fault["loc"][0] for fault in error.errors() if fault["type"] == "missing"]
+    data.update({str(name): {"provider": "unknown"} for name in missing})
+    try:
+        return settings.model_validate({"hunt": row.kind, **data})
+    except ValidationError as error:
+        raise AtlasError(
+            f"the settings of hunt {row.id} are not understood: {error}", "pip install --upgrade failscape"
+        ) from error
+
+
+def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build = rebuild_hunt) -> LoadedHunt:
+    """Tell a fresh hunt every recorded trial and note on the way how its findings grew."""
+    row = choose_hunt(atlas, hunt_id)
+    hunt = build(row)
+    counts = atlas.counts(row.id)
+    every = max(1, sum(counts.values()) // CURVE_POINTS)
+    trials = atlas.replay(row.id)
+    told, curve = 0, [(0, 0)]
+    while group := list(islice(trials, every)):
+        for trial in group:
+            hunt.tell(trial)
+        told += len(group)
+        curve.append((told, hunt.progress().findings))
+    return LoadedHunt(row, hunt.findings(), hunt.progress(), curve, counts)
+
+
+class EvidenceReader:
+    """Collects what the page shows of findings: at most `shots` trials each, beside at most `parents`."""
+
+    def __init__(self, atlas: Atlas, hunt_id: int, shots: int = 6, parents: int = 3) -> None:
+        self._atlas = atlas
+        self._hunt = hunt_id
+        self._most_shots = shots
+        self._most_parents = parents
+        # Siblings share parents, so most of them are asked for again and again.
+        self._shots_of = lru_cache(CACHED_SUBJECTS)(self._read_shots)
+
+    def read(self, finding: Finding) -> Evidence:
+        mine = self._shots_of(finding.subject)
+        parents = finding.parents[: self._most_parents]
+        theirs = [self._by_seed(str(parent.get("subject", ""))) for parent in parents]
+        # Sorting is stable: among equally well matched seeds the order of trying stays.
+        ranked = sorted(mine, key=lambda shot: -sum(shot.seed in shots for shots in theirs))
+        chosen = tuple(ranked[: self._most_shots])
+        title = finding.caption or finding.title
+        own = Row(finding.subject, title, finding.failures, finding.trials, chosen)
+        rows = [_row_of(parent, shots, chosen) for parent, shots in zip(parents, theirs, strict=True)]
+        return Evidence(finding, own, tuple(rows), tuple(tally(shot.marks for shot in mine)))
+
+    def _by_seed(self, subject: str) -> dict[int, Shot]:
+        return {shot.seed: shot for shot in self._shots_of(subject)} if subject else {}
+
+    def _read_shots(self, subject: str) -> tuple[Shot, ...]:
+        stored = self._atlas.trials(self._hunt, subject=subject, limit=TRIALS_PER_SUBJECT)
+        return tuple(shot_of(one) for one in stored)
+
+
+def shot_of(stored: StoredTrial) -> Shot:
+    trial, steps = stored.trial, stored.steps
+    # What a generator says about a picture it drew is not worth a line; its failure is.
+    spoke = [call for call in stored.calls if call.invalid or (call.raw and call.role != "generator")]
+    return Shot(
+        trial.key,
+        trial.seed,
+        trial.verdict,
+        trial.reason,
+        stored.images,
+        marks_of(steps, trial.facts),
+        lines_of(steps, trial.facts),
+        tuple(Line(call.role, call.raw or call.invalid) for call in spoke),
+    )
+
+
+def _row_of(parent: dict[str, Any], shots: dict[int, Shot], beside: tuple[Shot, ...]) -> Row:
+    """The parent's numbers as the hunt gave them; counted from its trials where it gave none."""
+    verdicts = [shot.verdict for shot in shots.values()]
+    failures = parent.get("failures", verdicts.count(Verdict.FAIL))
+    trials = parent.get("trials", verdicts.count(Verdict.FAIL) + verdicts.count(Verdict.PASS))
+    subject = str(parent.get("subject", ""))
+    title = str(parent.get("caption") or _prompt_of(shots) or subject)
+    return Row(subject, title, int(failures), int(trials), tuple(shots.get(shot.seed) for shot in beside))
+
+
+def _prompt_of(shots: dict[int, Shot]) -> str:
+    lines = (line for shot in shots.values() for line in shot.lines)
+    return next((line.text for line in lines if line.label == "prompt"), "")
+
+
+def finding_records(atlas: Atlas, loaded: LoadedHunt, limit: int | None = None) -> Iterator[dict[str, Any]]:
+    """Every finding with all its trials, as plain data, one at a time."""
+    for finding in islice(loaded.findings, limit):
+        stored = list(atlas.trials(loaded.row.id, subject=finding.subject))
+        yield {
+            "hunt": loaded.row.id,
+            "kind": loaded.row.kind,
+            "subject": finding.subject,
+            "title": finding.title,
+            "caption": finding.caption,
+            "status": finding.status,
+            "rate": finding.rate,
+            "interval": list(finding.interval),
+            "e_value": finding.e_value,
+            "trials": finding.trials,
+            "failures": finding.failures,
+            "invalid": finding.invalid,
+            "images_used": sum(len(one.images) for one in stored),
+            "parents": list(finding.parents),
+            "details": finding.details,
+            "seeds": [one.trial.seed for one in stored],
+            "image_files": [file for one in stored for file in _files(atlas, one)],
+            "evidence": [_evidence_record(atlas, one) for one in stored],
+        }
+
+
+def _evidence_record(atlas: Atlas, stored: StoredTrial) -> dict[str, Any]:
+    return {
+        "key": stored.trial.key,
+        "seed": stored.trial.seed,
+        "verdict": stored.trial.verdict.value,
+        "reason": stored.trial.reason,
+        "checks": {mark.text: _holds(mark) for mark in marks_of(stored.steps, stored.trial.facts)},
+        "images": _files(atlas, stored),
+    }
+
+
+def _holds(mark: Mark) -> bool | None:
+    return None if mark.state == "open" else mark.state == "yes"
+
+
+def _files(atlas: Atlas, stored: StoredTrial) -> list[str | None]:
+    """One path per picture; `None` where its file was not kept."""
+    found = (atlas.images.find(digest) for digest in stored.images)
+    return [str(path) if path is not None else None for path in found]

@@ -1,0 +1,120 @@
+"""Places subjects on a map of rows and columns and adds up their trials. Pure, apart from reading a corpus.
+
+A hunt kind without an entry in `PLACERS` simply has no map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from failscape.errors import FailscapeError
+from failscape.spaces.corpus import load_corpus
+from failscape.trials import Verdict
+
+ALONE = "alone"
+"""The row of subjects that have no attribute value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a subject lies: one column (such as the class of its entity) and one or more rows."""
+
+    column: str
+    rows: tuple[str, ...]
+
+
+Placer = Callable[[str], Place | None]
+Counted = Iterable[tuple[str, dict[Verdict, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """`failed` of `tried` valid trials failed, over `subjects` subjects."""
+
+    failed: int = 0
+    tried: int = 0
+    subjects: int = 0
+
+    @property
+    def share(self) -> float:
+        return self.failed / self.tried if self.tried else 0.0
+
+    def plus(self, failed: int, tried: int) -> Cell:
+        return Cell(self.failed + failed, self.tried + tried, self.subjects + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureMap:
+    """`cells[row, column]`; `hidden_rows` and `hidden_columns` were left out to keep it readable."""
+
+    rows: list[str]
+    columns: list[str]
+    cells: dict[tuple[str, str], Cell]
+    hidden_rows: int = 0
+    hidden_columns: int = 0
+
+
+def place_node(classes: dict[str, str]) -> Placer:
+    """For subjects like `cat; Base: Colour=red`; `classes` is entity → its class."""
+
+    def place(subject: str) -> Place | None:
+        entity, *labels = subject.split("; ")
+        rows = tuple(label.partition("=")[0] for label in labels)
+        return Place(classes[entity], rows or (ALONE,)) if entity in classes else None
+
+    return place
+
+
+def _t2i_placer(config: dict[str, Any]) -> Placer:
+    corpus = load_corpus(str(config.get("space", {}).get("corpus", "toybox")))
+    return place_node({entity.name: entity.upper_class for entity in corpus.entities})
+
+
+PLACERS: dict[str, Callable[[dict[str, Any]], Placer]] = {"t2i": _t2i_placer}
+"""Hunt kind → what makes its placer from the settings."""
+
+
+def placer_for(kind: str, config: dict[str, Any]) -> Placer:
+    """A placer for a hunt; one that knows no place when the kind has no map or its corpus has moved."""
+    try:
+        return PLACERS[kind](config)
+    except (KeyError, FailscapeError):
+        return lambda subject: None
+
+
+def failure_map(counts: Counted, place: Placer, most_rows: int = 40, most_columns: int = 10) -> FailureMap:
+    """Add up trials by place; the most tried rows and columns are kept. `alone` comes first."""
+    cells: dict[tuple[str, str], Cell] = {}
+    for subject, verdicts in counts:
+        where = place(subject)
+        failed = verdicts[Verdict.FAIL]
+        tried = failed + verdicts[Verdict.PASS]
+        if where is None or not tried:
+            continue
+        for row in where.rows:
+            at = (row, where.column)
+            cells[at] = cells.get(at, Cell()).plus(failed, tried)
+    rows, columns = _most_tried(cells, 0), _most_tried(cells, 1)
+    kept_rows, kept_columns = rows[:most_rows], columns[:most_columns]
+    kept_rows.sort(key=lambda row: (row != ALONE, -_share_of_row(cells, row)))
+    return FailureMap(
+        kept_rows,
+        kept_columns,
+        {at: cell for at, cell in cells.items() if at[0] in kept_rows and at[1] in kept_columns},
+        len(rows) - len(kept_rows),
+        len(columns) - len(kept_columns),
+    )
+
+
+def _most_tried(cells: dict[tuple[str, str], Cell], axis: int) -> list[str]:
+    tried: dict[str, int] = {}
+    for at, cell in cells.items():
+        tried[at[axis]] = tried.get(at[axis], 0) + cell.tried
+    return sorted(tried, key=lambda name: (-tried[name], name))
+
+
+def _share_of_row(cells: dict[tuple[str, str], Cell], row: str) -> float:
+    mine = [cell for at, cell in cells.items() if at[0] == row]
+    return sum(cell.failed for cell in mine) / max(1, sum(cell.tried for cell in mine))

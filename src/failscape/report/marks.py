@@ -1,0 +1,119 @@
+"""Reads a trial for people: a chip for each thing that was decided, a line for each thing that was said.
+
+Pure, and the same for all hunts: it knows steps, not strategies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from failscape.trials import Answer, Caption, Classify, Decide, Facts, Generate, Propose, Step, Verify
+
+State = Literal["yes", "no", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One decision about an image: it holds (`yes`), it does not (`no`), or nobody could tell (`open`)."""
+
+    text: str
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something that was asked or said, with a word that tells what it is."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often one mark was decided over many trials, and how often it did not hold."""
+
+    text: str
+    missed: int
+    decided: int
+
+
+def marks_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Mark, ...]:
+    """The decisions of a trial, in the order they were made."""
+    found: list[Mark] = []
+    for step, fact in zip(steps, facts, strict=False):
+        if isinstance(step, Decide):
+            held = _as_list(fact)
+            found += [
+                Mark(check.value, _state(holds)) for check, holds in zip(step.checks, held, strict=False)
+            ]
+        elif isinstance(step, Classify):
+            found += _mark_of_labels(step, fact)
+        elif isinstance(step, Verify):
+            found += _mark_of_answer(fact)
+    return tuple(found)
+
+
+def lines_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Line, ...]:
+    """The words of a trial. Prompts come first, then questions with their answers."""
+    found: list[Line] = []
+    for step, fact in zip(steps, facts, strict=False):
+        if isinstance(step, Generate):
+            found.append(Line("prompt", step.prompt))
+        elif isinstance(step, Answer):
+            found += [Line("asked", step.question), Line("answered", _as_text(fact))]
+        elif isinstance(step, Verify):
+            if step.truth:
+                found.append(Line("right answer", step.truth))
+            found += [Line("because", str(why)) for why in _as_list(fact)[2:3] if why]
+        elif isinstance(step, Caption | Propose):
+            label = "caption" if isinstance(step, Caption) else "proposed"
+            found += [Line(label, _as_text(one)) for one in _as_list(fact)]
+    return tuple(found)
+
+
+def tally(trials: Iterable[Sequence[Mark]]) -> list[Tally]:
+    """Which marks were missed how often, the most often missed first."""
+    missed: dict[str, int] = {}
+    decided: dict[str, int] = {}
+    for marks in trials:
+        for mark in marks:
+            if mark.state != "open":
+                decided[mark.text] = decided.get(mark.text, 0) + 1
+                missed[mark.text] = missed.get(mark.text, 0) + (mark.state == "no")
+    found = [Tally(text, missed[text], number) for text, number in decided.items()]
+    return sorted(found, key=lambda one: -one.missed)
+
+
+def _mark_of_labels(step: Classify, fact: Facts) -> list[Mark]:
+    labels = [row[0] for row in _as_list(fact)[: max(1, step.top_k)]]
+    if not labels:
+        return [Mark("no label", "open")]
+    wrong = labels[0] == step.aim if step.aim else not any(label in step.accept for label in labels)
+    if wrong or step.aim:
+        return [Mark(f"called {labels[0]}", "no" if wrong else "yes")]
+    return [Mark(next(str(label) for label in labels if label in step.accept), "yes")]
+
+
+def _mark_of_answer(fact: Facts) -> list[Mark]:
+    valid, right = [*_as_list(fact), None, None][:2]
+    if valid is None or right is None:
+        return [Mark("undecided", "open")]
+    return (
+        [Mark("right answer" if right else "wrong answer", _state(right))]
+        if valid
+        else [Mark("not valid", "open")]
+    )
+
+
+def _state(holds: Any) -> State:
+    return "open" if holds is None else "yes" if holds else "no"
+
+
+def _as_list(fact: Facts) -> list[Any]:
+    return list(fact) if isinstance(fact, list | tuple) else []
+
+
+def _as_text(fact: Facts) -> str:
+    return fact if isinstance(fact, str) else "" if fact is None else str(fact)

@@ -1,0 +1,213 @@
+"""Writes the report: one static HTML page that opens from disk and needs no network.
+
+The page is bounded: a gallery of the first findings, a table of some more, and a plain line about the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from failscape import __version__
+from failscape.atlas import Atlas, Event, HuntRow, RunRow, Spent
+from failscape.atlas.faults import explained
+from failscape.atlas.images import write_whole
+from failscape.models.roles import Usage
+from failscape.report import figures
+from failscape.report.evidence import Build, Evidence, EvidenceReader, LoadedHunt, load_hunt, rebuild_hunt
+from failscape.report.maps import FailureMap, Placer, failure_map, placer_for
+from failscape.report.pictures import PicturePlacer
+from failscape.trials import Finding, Verdict
+
+GALLERY = 60
+TABLE_ROWS = 1000
+SHOTS = 6
+EVENTS = 40
+PAGE = "index.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Where the report is and what is in it. `missing` pictures had no readable file."""
+
+    path: Path
+    findings: int
+    pictured: int
+    images: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the table. `group` is what the reader can filter by; `pictured` ones are in the gallery."""
+
+    number: int
+    finding: Finding
+    group: str
+    pictured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All that the template needs. Everything in it is plain text, escaped when it is written."""
+
+    atlas: str
+    target: str
+    loaded: LoadedHunt
+    entries: list[Entry]
+    gallery: list[tuple[Entry, Evidence]]
+    map: FailureMap
+    subjects: int
+    limit: float | None
+    spent: Spent
+    costs: dict[str, tuple[int, Usage]]
+    runs: list[RunRow]
+    warnings: list[Event]
+    events: list[Event]
+    settings: str
+    version: str
+    written: str
+
+    @property
+    def row(self) -> HuntRow:
+        return self.loaded.row
+
+    @property
+    def groups(self) -> list[str]:
+        return sorted({entry.group for entry in self.entries if entry.group})
+
+    @property
+    def statuses(self) -> dict[str, int]:
+        """Status → number of findings, over all of them."""
+        found: dict[str, int] = {}
+        for finding in self.loaded.findings:
+            found[finding.status] = found.get(finding.status, 0) + 1
+        return found
+
+    def share(self, name: str) -> float:
+        """The share of a verdict among trials that tested something."""
+        counts = self.loaded.counts
+        return counts[Verdict(name)] / max(1, self.loaded.trials - counts[Verdict.NONE])
+
+
+def write_report(
+    atlas: Atlas,
+    out: Path | None = None,
+    hunt_id: int | None = None,
+    *,
+    gallery: int = GALLERY,
+    single_file: bool = False,
+    build: Build = rebuild_hunt,
+) -> Written:
+    """Write the report of a hunt into folder `out` (default: `report` inside the atlas)."""
+    folder = out if out is not None else atlas.folder / "report"
+    loaded = load_hunt(atlas, hunt_id, build)
+    view = view_of(atlas, loaded, gallery)
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        pictures = PicturePlacer(atlas.images, None if single_file else folder)
+        pictures.prepare(_digests(view.gallery))
+        page = render(view, pictures)
+        write_whole(folder / PAGE, page.encode("utf-8", "replace"))
+    return Written(folder / PAGE, len(loaded.findings), len(view.gallery), pictures.shown, pictures.missing)
+
+
+def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
+    row = loaded.row
+    place = placer_for(row.kind, row.config)
+    entries = _entries(loaded.findings, place, gallery)
+    reader = EvidenceReader(atlas, row.id, SHOTS)
+    counted = list(atlas.subject_counts(row.id))
+    events = [event for event in atlas.events() if event.hunt in (None, row.id)]
+    return View(
+        atlas=str(atlas.folder),
+        target=target_name(row),
+        loaded=loaded,
+        entries=entries,
+        gallery=[(entry, reader.read(entry.finding)) for entry in entries if entry.pictured],
+        map=failure_map(counted, place),
+        subjects=len(counted),
+        limit=_limit(row),
+        spent=atlas.spent(row.id),
+        costs=atlas.costs(row.id),
+        runs=atlas.runs(row.id),
+        warnings=_newest_by_name([event for event in events if event.kind in ("warning", "error")]),
+        events=events[-EVENTS:],
+        settings=yaml.safe_dump(row.config, sort_keys=False, allow_unicode=True),
+        version=__version__,
+        written=time.strftime("%Y-%m-%d %H:%M"),
+    )
+
+
+def render(view: View, pictures: PicturePlacer) -> str:
+    environment = Environment(
+        loader=PackageLoader("failscape.report", "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        percent=figures.percent, evalue=figures.number, clip=clip, span=span, when=when
+    )
+    return environment.get_template("page.html").render(
+        view=view, picture=pictures.find, figures=figures, pictures=pictures
+    )
+
+
+def target_name(row: HuntRow) -> str:
+    """What the model under test is called: its model name, else the file or provider it comes from."""
+    target = row.config.get("target")
+    settings: dict[str, Any] = target if isinstance(target, dict) else {}
+    name = settings.get("model") or settings.get("path") or settings.get("provider")
+    return str(name or "the target")
+
+
+def clip(text: str, most: int = 400) -> str:
+    return text if len(text) <= most else f"{text[:most].rstrip()} … ({len(text) - most:,} more characters)"
+
+
+def span(seconds: float) -> str:
+    """A duration for people."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return (
+        f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+    )
+
+
+def when(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+def _entries(findings: Sequence[Finding], place: Placer, gallery: int) -> list[Entry]:
+    entries = []
+    for number, finding in enumerate(findings[: max(TABLE_ROWS, gallery)], 1):
+        where = place(finding.subject)
+        entries.append(Entry(number, finding, where.column if where else "", number <= gallery))
+    return entries
+
+
+def _limit(row: HuntRow) -> float | None:
+    """The share of failures above which a subject counts as failing, where the settings name one."""
+    search = row.config.get("search")
+    threshold = search.get("threshold") if isinstance(search, dict) else None
+    return 1 - float(threshold) if isinstance(threshold, int | float) else None
+
+
+def _newest_by_name(events: Sequence[Event]) -> list[Event]:
+    """Each warning once, as it was last seen: later ones have later numbers."""
+    return list({(event.kind, event.detail.get("name", event.id)): event for event in events}.values())
+
+
+def _digests(gallery: Sequence[tuple[Entry, Evidence]]) -> list[str]:
+    rows = [row for _, evidence in gallery for row in (evidence.own, *evidence.parents)]
+    return [digest for row in rows for shot in row.shots if shot is not None for digest in shot.images]

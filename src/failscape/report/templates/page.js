@@ -1,0 +1,57 @@
+// Filters, sorting and "show more". Without it the whole page is simply there.
+(() => {
+  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+  const query = document.querySelector("#query");
+  const group = document.querySelector("#group");
+  const lists = all("[data-page]").map((box) => {
+    const step = Number(box.dataset.page);
+    const more = document.createElement("button");
+    more.className = "more";
+    (box.closest(".scroll") || box).after(more);
+    const list = { box, more, step, limit: step };
+    more.addEventListener("click", () => { list.limit += list.step * 4; show(list); });
+    return list;
+  });
+  const matches = (item) => {
+    const words = query ? query.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
+    const inGroup = !group || !group.value || item.dataset.group === group.value;
+    return inGroup && words.every((word) => item.dataset.text.includes(word));
+  };
+  const show = (list) => {
+    let found = 0;
+    for (const item of list.box.children) {
+      const fits = matches(item);
+      found += fits;
+      item.hidden = !fits || found > list.limit;
+    }
+    list.more.hidden = found <= list.limit && found > 0;
+    list.more.disabled = found === 0;
+    list.more.textContent = found ? `Show more (${(found - list.limit).toLocaleString()} left)` : "Nothing here matches";
+  };
+  const refresh = () => lists.forEach((list) => { list.limit = list.step; show(list); });
+  [query, group].forEach((control) => control && control.addEventListener("input", refresh));
+  all("th[data-sort]").forEach((head) => {
+    const button = document.createElement("button");
+    button.textContent = head.textContent;
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") !== "descending";
+      all("th[aria-sort]").forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      const list = lists.find((one) => one.box.tagName === "TBODY");
+      const key = head.dataset.sort;
+      const value = (row) => (key === "text" ? row.dataset.text : Number(row.dataset[key]));
+      const order = (a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0) * (down ? -1 : 1);
+      list.box.append(...[...list.box.children].sort(order));
+      show(list);
+    });
+  });
+  // A link to a card that is not shown yet must still lead there.
+  const reveal = () => {
+    const card = location.hash.startsWith("#finding-") && document.getElementById(location.hash.slice(1));
+    if (card) { card.hidden = false; card.scrollIntoView(); }
+  };
+  addEventListener("hashchange", reveal);
+  refresh();
+  reveal();
+})();
