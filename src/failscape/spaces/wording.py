@@ -151,7 +151,8 @@ class _Noun:
 
     def __init__(self, entity: Entity, plural: bool, lower: bool) -> None:
         name = entity.name.lower() if lower else entity.name
-        self.text = (entity.plural or plural_of(name)) if plural else name
+        many = entity.plural.lower() if lower else entity.plural
+        self.text = (many or plural_of(name)) if plural else name
         self.article = "" if plural else entity.article
         self.verb = "are" if plural or (entity.article == "" and entity.plural == entity.name) else "is"
 

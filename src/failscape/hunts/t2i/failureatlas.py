@@ -45,6 +45,7 @@ class FailureAtlasHunt:
         self.threshold = threshold
         self.rule = FixedRule(images_per_node, threshold, at_threshold)
         self._entities = entities_of_shard(lattice, shard)
+        self._mine = frozenset(self._entities)
         self._batch_nodes = batch_nodes
         self._seeds = [derive_seed(seed, number) for number in range(self.rule.most_tries)]
         self._tallies: dict[str, Tally] = {}
@@ -132,7 +133,7 @@ class FailureAtlasHunt:
             tally.passes += 1
         elif verdict is Verdict.FAIL:
             tally.fails += 1
-            tally.blame(trial.facts)
+            tally.blame(trial)
         else:
             tally.invalid += 1
             if subject in self._lane_of and subject not in self._ready:
@@ -145,7 +146,7 @@ class FailureAtlasHunt:
     def _meet(self, subject: str) -> Tally:
         """A replayed trial may be about a node that was not opened in this session."""
         node = self.lattice.parse(subject)
-        if node.entity not in self._entities:
+        if node.entity not in self._mine:
             raise ConfigError(
                 f"{subject!r} belongs to another shard", "resume with the shard it was run with"
             )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from failscape.errors import ConfigError
 from failscape.spaces.lattice import Node
-from failscape.trials import Facts, Step
+from failscape.trials import Step, Trial
 
 
 class Tally:
@@ -35,14 +34,24 @@ class Tally:
         taken = self.told | self.flying
         return (~taken & (taken + 1)).bit_length() - 1
 
-    def blame(self, facts: Sequence[Facts]) -> None:
+    def blame(self, trial: Trial) -> None:
         """Count the checks that did not hold in a failed image."""
-        holds = facts[-1]
+        text = trial.text
+        ending = text[text.rfind("[") :]
+        pattern = _PATTERNS.get(ending)
+        if pattern is None:
+            pattern = tuple(not held for held in trial.facts[-1])
+            if len(_PATTERNS) < 4096:
+                _PATTERNS[ending] = pattern
         if self.dropped is None:
-            self.dropped = [0] * len(holds)
-        for place, held in enumerate(holds):
-            if not held:
+            self.dropped = [0] * len(pattern)
+        for place, dropped in enumerate(pattern):
+            if dropped:
                 self.dropped[place] += 1
+
+
+_PATTERNS: dict[str, tuple[bool, ...]] = {}
+"""End of a trial's facts, such as `[true,false]]` → which checks dropped. There are few, and parsing is slow."""
 
 
 class FixedRule:

@@ -1,0 +1,116 @@
+"""The planted world as models: pictures really carry what they show, and the judge sees only the picture.
+
+Both are whole models, for `provider: python` and for servers: the world's settings are their `params`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from failscape.models.roles import Identity, Reply, Usage
+from failscape.pictures import Picture
+from failscape.spaces.lattice import Node
+from failscape.testing.factual_images import NOTHING, Shown, draw, look
+from failscape.testing.planted_world import PlantedWorld
+from failscape.trials import Check
+
+BATCH = 16
+
+
+class _PlantedModel:
+    """Settings are those of `PlantedWorld.named`, or a `world` made before."""
+
+    role = ""
+    batch = BATCH
+
+    def __init__(self, world: PlantedWorld | None = None, **settings: Any) -> None:
+        self.world = world or PlantedWorld.named(**settings)
+        corpus = {"corpus": f"{self.world.corpus_mark:08x}", "seed": self.world.seed}
+        self.identity = Identity(self.role, "python", "planted", {**corpus, **settings})
+
+    async def start(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+
+class PlantedGenerator(_PlantedModel):
+    """Draws what the caption asks for, or fails to, with the node's true rate."""
+
+    role = "generator"
+
+    async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+        return [
+            Reply(self.draw(prompt, seed), usage=Usage(requests=0))
+            for prompt, seed in zip(prompts, seeds, strict=True)
+        ]
+
+    def draw(self, prompt: str, seed: int) -> Picture:
+        world = self.world
+        node = world.understanding.node(prompt)
+        if node is None or node not in world.lattice:
+            return draw(self._anything(prompt, seed))
+        subject = world.lattice.subject(node)
+        grain = world.grain(subject, seed)
+        plan = world.plan(subject)
+        holds = world.outcome(plan.rate, plan.weights, grain)
+        return draw(self._shown(node, holds, grain))
+
+    def _shown(self, node: Node, holds: Sequence[bool], grain: int) -> Shown:
+        """A check that drops shows another value of its kind, as a confused model would."""
+        corpus = self.world.lattice.corpus
+        entity = node.entity if holds[0] else _other(range(len(corpus.entities)), node.entity, grain)
+        values = [
+            value if held else _other(corpus.sub_categories[corpus.values[value].kind], value, grain)
+            for value, held in zip(node.values, holds[1:], strict=True)
+        ]
+        return Shown(self.world.corpus_mark, grain, entity, tuple(values))
+
+    def _anything(self, prompt: str, seed: int) -> Shown:
+        """Captions of no node get a picture too: some entity, and nothing that was asked for."""
+        grain = self.world.grain(prompt, seed)
+        entity = zlib.crc32(prompt.encode()) % len(self.world.lattice.corpus.entities)
+        return Shown(self.world.corpus_mark, grain, entity)
+
+
+class PlantedJudge(_PlantedModel):
+    """Looks at the facts in a picture and errs as the world's `accuracy` says."""
+
+    role = "judge"
+
+    async def judge(
+        self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]
+    ) -> list[Reply[list[bool | None]]]:
+        return [self.decide(image, asked) for image, asked in zip(images, checks, strict=True)]
+
+    def decide(self, image: Picture, checks: Sequence[Check]) -> Reply[list[bool | None]]:
+        free = Usage(requests=0)
+        shown = look(image)
+        if shown is None or shown.corpus != self.world.corpus_mark:
+            return Reply(None, "the picture carries no facts of this corpus", usage=free)
+        if self.world.is_undecided(shown.grain):
+            return Reply(None, "undecided", usage=free)
+        seen = self._names(shown)
+        return Reply([self._says(check, seen, shown.grain) for check in checks], usage=free)
+
+    def _says(self, check: Check, seen: dict[str, str], grain: int) -> bool:
+        return self.world.says(seen.get(check.kind) == check.value, check.kind, grain)
+
+    def _names(self, shown: Shown) -> dict[str, str]:
+        """Kind → the value that the picture shows."""
+        corpus = self.world.lattice.corpus
+        seen = {"entity": corpus.entities[shown.entity].name}
+        for index in shown.values:
+            if index != NOTHING:
+                seen[corpus.values[index].kind] = corpus.values[index].name
+        return seen
+
+
+def _other(group: Sequence[int], member: int, grain: int) -> int:
+    """Another member of the group, chosen by the image's grain; nothing when there is no other."""
+    if len(group) < 2:
+        return NOTHING
+    return group[(group.index(member) + 1 + grain % (len(group) - 1)) % len(group)]

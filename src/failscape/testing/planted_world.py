@@ -1,0 +1,196 @@
+"""The planted world itself: true rates, what an image shows, and what a judge with set errors says of it.
+
+Everything follows from the world's seed, the node and the image's seed. No I/O, no pictures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from failscape.errors import ConfigError
+from failscape.spaces.corpus import load_corpus
+from failscape.spaces.lattice import Lattice, Node
+from failscape.spaces.understanding import Understanding
+from failscape.spaces.wording import Wording
+from failscape.testing.landscape import Landscape
+from failscape.trials import Probe, Trial, Verdict, reach_verdict
+
+_ALSO_DROPS = 0.15
+"""In a failed image, every other check drops as well with this chance."""
+
+_LARGEST_ENUMERATION = 2_000_000
+_WORDS = struct.Struct(">8Q")
+
+
+class Accuracy(NamedTuple):
+    """How a judge errs on one kind of check: P(true | true) and P(false | false)."""
+
+    sensitivity: float = 1.0
+    specificity: float = 1.0
+
+
+class Plan(NamedTuple):
+    """What `run` needs to know about a node."""
+
+    rate: float
+    weights: list[float]
+    kinds: list[str]
+
+
+class PlantedWorld:
+    """`accuracy` maps kinds of checks to the judge's errors; "*" stands for all kinds not named.
+
+    `undecided` is the share of images on which the judge gives no usable reply.
+    """
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        regime: str = "medium",
+        seed: int = 0,
+        accuracy: Mapping[str, Sequence[float]] | None = None,
+        undecided: float = 0.0,
+    ) -> None:
+        self.lattice = lattice
+        self.seed = seed
+        self.landscape = Landscape(lattice, regime, seed)
+        self.undecided = undecided
+        self._accuracy = {kind: Accuracy(*pair) for kind, pair in (accuracy or {}).items()}
+        self._plans: dict[str, Plan] = {}
+
+    @classmethod
+    def named(
+        cls,
+        corpus: str = "starter",
+        regime: str = "medium",
+        seed: int = 0,
+        depth: int = 2,
+        accuracy: Mapping[str, Sequence[float]] | None = None,
+        undecided: float = 0.0,
+    ) -> PlantedWorld:
+        """A world over a whole corpus, from plain settings."""
+        return cls(Lattice(load_corpus(corpus), depth=depth), regime, seed, accuracy, undecided)
+
+    # Truth
+
+    def rate(self, node: Node) -> float:
+        """The true success rate."""
+        return self.landscape.rate(node)
+
+    def judged_rate(self, node: Node) -> float:
+        """The share of images that the judge lets pass: the true rate seen through its errors."""
+        kinds, weights = self._kinds(node), self.landscape.drop_weights(node)
+        rate = self.rate(node)
+        accuracies = [self.accuracy(kind) for kind in kinds]
+        passed = rate
+        for accuracy in accuracies:
+            passed *= accuracy.sensitivity
+        for blamed, weight in enumerate(weights):
+            chance = (1 - rate) * weight
+            for place, accuracy in enumerate(accuracies):
+                drops = 1.0 if place == blamed else _ALSO_DROPS
+                chance *= (1 - drops) * accuracy.sensitivity + drops * (1 - accuracy.specificity)
+            passed += chance
+        return passed
+
+    def minimal_failures(self, threshold: float = 0.8) -> dict[Node, float]:
+        """Every node below the threshold whose parents all lie at or above it, with its rate. Exact."""
+        size = len(self.lattice)
+        if size > _LARGEST_ENUMERATION:
+            raise ConfigError(f"{size:,} nodes are too many to enumerate", "use a smaller lattice")
+        found: dict[Node, float] = {}
+        passing: set[Node] = set()
+        for layer in range(self.lattice.depth + 1):
+            nodes = list(self.lattice.nodes(layer))
+            here: set[Node] = set()
+            for node, rate in zip(nodes, self.landscape.rates(nodes).tolist() if nodes else [], strict=True):
+                if rate >= threshold:
+                    here.add(node)
+                elif all(parent in passing for parent in self.lattice.parents(node)):
+                    found[node] = rate
+            passing = here
+        return found
+
+    def accuracy(self, kind: str) -> Accuracy:
+        return self._accuracy.get(kind) or self._accuracy.get("*") or Accuracy()
+
+    # Outcomes
+
+    def run(self, probe: Probe) -> Trial:
+        """The trial of a probe: what the generator would draw and the judge would say, without pictures."""
+        plan = self.plan(probe.subject)
+        grain = self.grain(probe.subject, probe.seed)
+        holds = self.outcome(plan.rate, plan.weights, grain)
+        facts: list[Any] = [f"{grain:016x}"]
+        if self.is_undecided(grain):
+            facts.append(None)
+            reason = "judge: undecided"
+            return Trial(probe.key, probe.subject, Verdict.INVALID, reason, facts, probe.seed)
+        facts.append([self.says(held, kind, grain) for held, kind in zip(holds, plan.kinds, strict=True)])
+        verdict, reason = reach_verdict(probe.steps, facts)
+        return Trial(probe.key, probe.subject, verdict, reason, facts, probe.seed)
+
+    def grain(self, subject: str, image_seed: int) -> int:
+        """One number per image that fixes all its luck."""
+        text = f"{self.seed}|{subject}|{image_seed}"
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+
+    @staticmethod
+    def outcome(rate: float, weights: Sequence[float], grain: int) -> list[bool]:
+        """Which checks hold in an image. One check is to blame for a failure, others may drop with it."""
+        luck = _luck(grain, "outcome")
+        if luck[0] < rate:
+            return [True] * len(weights)
+        holds = [luck[2 + place % 6] >= _ALSO_DROPS for place in range(len(weights))]
+        blamed, mark = 0, luck[1]
+        while blamed < len(weights) - 1 and mark >= weights[blamed]:
+            mark -= weights[blamed]
+            blamed += 1
+        holds[blamed] = False
+        return holds
+
+    def is_undecided(self, grain: int) -> bool:
+        return self.undecided > 0 and _luck(grain, "undecided")[0] < self.undecided
+
+    def says(self, holds: bool, kind: str, grain: int) -> bool:
+        """The judge's word on a check that truly holds or not."""
+        accuracy = self.accuracy(kind)
+        right = accuracy.sensitivity if holds else accuracy.specificity
+        if right >= 1:
+            return holds
+        return holds if _luck(grain, f"judge {kind}")[0] < right else not holds
+
+    def plan(self, subject: str) -> Plan:
+        plan = self._plans.get(subject)
+        if plan is None:
+            if len(self._plans) > 50_000:
+                self._plans.clear()
+            node = self.lattice.parse(subject)
+            plan = Plan(self.rate(node), self.landscape.drop_weights(node), self._kinds(node))
+            self._plans[subject] = plan
+        return plan
+
+    def _kinds(self, node: Node) -> list[str]:
+        return ["entity", *(self.lattice.corpus.values[value].kind for value in node.values)]
+
+    @cached_property
+    def understanding(self) -> Understanding:
+        return Understanding(Wording(self.lattice.corpus))
+
+    @cached_property
+    def corpus_mark(self) -> int:
+        """Tells pictures of one corpus from those of another."""
+        corpus = self.lattice.corpus
+        names = [entity.name for entity in corpus.entities] + [value.label for value in corpus.values]
+        return zlib.crc32("\n".join(names).encode())
+
+
+def _luck(grain: int, purpose: str) -> tuple[float, ...]:
+    """Eight independent uniform numbers."""
+    digest = hashlib.blake2b(f"{grain}|{purpose}".encode(), digest_size=64).digest()
+    return tuple(word / 2.0**64 for word in _WORDS.unpack(digest))
