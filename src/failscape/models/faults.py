@@ -5,7 +5,6 @@ Pure: no network, no clock. Messages never hold a key: `Redactor` blots it out w
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 from collections.abc import Mapping
@@ -112,7 +111,7 @@ def classify_exception(
 ) -> ModelError:
     """The error for a request that got no whole reply."""
     what = redactor.clean(" ".join(str(error).split()))[:300] or type(error).__name__
-    if isinstance(error, asyncio.TimeoutError):
+    if isinstance(error, TimeoutError):
         return Transient(f"{endpoint} did not answer in time", "raise `timeout` if it is just slow", endpoint)
     if isinstance(error, aiohttp.ClientPayloadError):
         return BadReply(f"{endpoint} broke off in the middle of its reply", "", endpoint)
@@ -129,7 +128,7 @@ def classify_exception(
 
 def is_congestion(error: ModelError) -> bool:
     """Whether the endpoint has more on its hands than it can do."""
-    return isinstance(error, RateLimited) or isinstance(error.__cause__, asyncio.TimeoutError)
+    return isinstance(error, RateLimited) or isinstance(error.__cause__, TimeoutError)
 
 
 def _unknown_host(error: aiohttp.ClientConnectorDNSError) -> bool:

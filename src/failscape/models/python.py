@@ -83,7 +83,7 @@ class PythonModel:
         return replies
 
     async def chat_once(self, messages: Sequence[Any], schema: dict[str, Any] | None = None) -> Reply[Any]:
-        """The `chat` of an llm: one dialogue a call. The code is free to ignore the schema: it never sees it."""
+        """The `chat` of an llm: one dialogue a call. User code is not told the schema."""
         return (await self.run([list(messages)]))[0]
 
     async def _call(self, arguments: tuple[Any, ...]) -> Any:

@@ -1,0 +1,218 @@
+"""Provider `onnx`: a model file run in this process by onnxruntime, as classifier or embedder of images.
+
+What the file does not say (mean, std, labels …) comes from `params`; see docs/providers.md. Files whose
+metadata hold `mean`, `std`, `size`, `labels` … as JSON need no params at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.config import ModelConfig
+from failscape.errors import ConfigError, ModelError, Permanent
+from failscape.models.onnx_input import ImageInput, file_digest, read_settings
+from failscape.models.roles import Identity, Model, Ranking, Reply
+from failscape.pictures import Picture
+
+ROLES = ("classifier", "embedder")
+BATCH = 16
+TOP = 10
+"""A ranking of all of 1,000 labels for every image would fill the atlas with numbers nobody reads."""
+
+Floats = NDArray[np.floating[Any]]
+
+
+class OnnxModel:
+    """The session, and the way from pictures to one named output. It runs in a thread of its own."""
+
+    role = ""
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.config = config
+        self._file = Path(config.path).expanduser()
+        if not self._file.is_file():
+            raise ConfigError(f"there is no model file {config.path!r}", "set `path` to an .onnx file")
+        settings = {
+            "file": file_digest(self._file),
+            "params": config.params,
+            "labels": file_digest(Path(config.labels).expanduser()) if config.labels else "",
+        }
+        self.identity = Identity(self.role, "onnx", config.model or self._file.name, settings)
+        self.batch = config.batch or BATCH
+        self._session: Any = None
+        self._worker: ThreadPoolExecutor | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.config.path!r})"
+
+    async def start(self) -> None:
+        if self._session is not None:
+            return
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="failscape-onnx")
+        await asyncio.get_running_loop().run_in_executor(self._worker, self._open)
+
+    async def close(self) -> None:
+        worker, self._worker = self._worker, None
+        self._session = None
+        if worker is not None:
+            worker.shutdown(wait=False, cancel_futures=True)
+
+    def _open(self) -> None:
+        import onnxruntime  # here: the import takes a while, and `failscape list` must not wait for it
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = int(self.config.params.get("threads") or os.cpu_count() or 1)
+        try:
+            session = onnxruntime.InferenceSession(
+                str(self._file), options, providers=onnxruntime.get_available_providers()
+            )
+        except Exception as error:
+            text = " ".join(str(error).split())[:200]
+            raise ConfigError(
+                f"{self.config.path} cannot be loaded: {text}", "check the .onnx file"
+            ) from error
+        settings = read_settings(self.config.params, session.get_modelmeta().custom_metadata_map)
+        self._input = ImageInput.of(session, settings, self.config.path)
+        if self._input.fixed_batch:
+            self.batch = self._input.fixed_batch
+        self._output = self._choose_output(session, settings.get("output"))
+        self._prepare(session, settings)
+        self._session = session
+
+    def _choose_output(self, session: Any, name: str | None) -> str:
+        names = [output.name for output in session.get_outputs()]
+        if name is not None and name not in names:
+            raise ConfigError(f"{self.config.path} has no output {name!r}", f"use one of: {', '.join(names)}")
+        return name or str(names[0])
+
+    def _prepare(self, session: Any, settings: dict[str, Any]) -> None:
+        """Room for roles to read what they need."""
+
+    async def _run(self, images: Sequence[Picture]) -> Floats:
+        """One row of the output per image."""
+        if self._worker is None or self._session is None:
+            raise ModelError(f"{self!r} is not started", "call `await model.start()` first")
+        return await asyncio.get_running_loop().run_in_executor(self._worker, self._infer, list(images))
+
+    def _infer(self, images: list[Picture]) -> Floats:
+        fixed = self._input.fixed_batch
+        rows: list[Floats] = []
+        step = fixed or len(images)
+        for start in range(0, len(images), step):
+            part = images[start : start + step]
+            pixels = self._input.pixels(part, pad_to=fixed)
+            try:
+                (output,) = self._session.run([self._output], {self._input.name: pixels})
+            except Exception as error:
+                text = " ".join(str(error).split())[:200]
+                raise Permanent(
+                    f"{self.config.path} failed: {text}", "check `size`, `layout` and `input` in `params`"
+                ) from error
+            rows.append(self._rows(np.asarray(output), len(pixels))[: len(part)])
+        return np.concatenate(rows)
+
+    def _rows(self, output: Floats, count: int) -> Floats:
+        if output.ndim < 2 or output.shape[0] != count:
+            raise Permanent(
+                f"{self.config.path}: output {self._output!r} has shape {output.shape} for {count} images",
+                "name an output with one row per image: `params: {output: …}`",
+            )
+        return output.reshape(count, -1).astype(np.float64)
+
+
+class OnnxClassifier(OnnxModel):
+    role = "classifier"
+
+    def _prepare(self, session: Any, settings: dict[str, Any]) -> None:
+        self._labels = _read_labels(self.config, settings)
+        self._softmax = settings.get("softmax")
+        self._top = int(settings.get("top_k") or TOP)
+        width = next(out.shape[-1] for out in session.get_outputs() if out.name == self._output)
+        if isinstance(width, int):
+            self._check_width(width)
+
+    def _check_width(self, width: int) -> None:
+        if self._labels and len(self._labels) != width:
+            raise ConfigError(
+                f"{self.config.path} has {width} classes, but there are {len(self._labels)} labels",
+                "give a `labels` file with one label per line, in the order of the model's output",
+            )
+
+    async def classify(self, images: Sequence[Picture]) -> list[Reply[Ranking]]:
+        if not images:
+            return []
+        scores = await self._run(images)
+        self._check_width(scores.shape[1])
+        return [self._rank(row) for row in scores]
+
+    def _rank(self, scores: Floats) -> Reply[Ranking]:
+        if not np.isfinite(scores).all():
+            return Reply(None, "the classifier gave scores that are no numbers")
+        shares = scores if not self._needs_softmax(scores) else _softmax(scores)
+        best = np.argsort(-shares, kind="stable")[: self._top]
+        return Reply([(self._label(int(index)), float(shares[index])) for index in best])
+
+    def _needs_softmax(self, scores: Floats) -> bool:
+        if self._softmax is not None:
+            return bool(self._softmax)
+        return bool(scores.min() < 0 or abs(scores.sum() - 1) > 1e-2)
+
+    def _label(self, index: int) -> str:
+        return self._labels[index] if self._labels else str(index)
+
+
+class OnnxEmbedder(OnnxModel):
+    """The vector is the output named by `params: {output: …}`, its first one by default."""
+
+    role = "embedder"
+
+    async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]:
+        if not items:
+            return []
+        images = [item for item in items if isinstance(item, Picture)]
+        if len(images) != len(items):
+            raise Permanent(
+                "an onnx embedder takes images only, but got a text",
+                "use `provider: openai` or `provider: python` for text embeddings",
+            )
+        vectors = await self._run(images)
+        return [
+            Reply([float(number) for number in row])
+            if np.isfinite(row).all()
+            else Reply(None, "the embedder gave a vector that is no numbers")
+            for row in vectors
+        ]
+
+
+def _softmax(scores: Floats) -> Floats:
+    shifted = np.exp(scores - scores.max())
+    return np.asarray(shifted / shifted.sum())
+
+
+def _read_labels(config: ModelConfig, settings: dict[str, Any]) -> list[str]:
+    if not config.labels:
+        labels = settings.get("labels") or []
+        return [str(label) for label in (labels.splitlines() if isinstance(labels, str) else labels)]
+    try:
+        text = Path(config.labels).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"`labels` file {config.labels!r} cannot be read: {error}", "check `labels`"
+        ) from error
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def create(role: str, config: ModelConfig) -> Model:
+    """The factory that the registry calls."""
+    kinds: dict[str, type[OnnxModel]] = {"classifier": OnnxClassifier, "embedder": OnnxEmbedder}
+    if role not in kinds:
+        raise ConfigError(f"provider onnx cannot be a {role}", f"it can be: {', '.join(kinds)}")
+    return kinds[role](config)

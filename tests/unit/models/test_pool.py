@@ -1,0 +1,262 @@
+"""The pool against a scripted transport and a clock of our own: no network, no real waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import aiohttp
+import pytest
+
+from failscape.errors import BadReply, ModelError, Permanent, Refused, Transient
+from failscape.models.endpoints import Endpoint
+from failscape.models.limits import Backoff, Health
+from failscape.models.pool import POISON, Pool, Response
+
+OK = Response(200, {}, b"fine")
+Script = Callable[[str, int], Awaitable[Response] | Response | Exception]
+
+
+class Rig:
+    """A pool whose requests are answered by `script(url, number)`; time passes only in pauses."""
+
+    def __init__(self, script: Script, endpoints: int = 1, most: int = 8, patience: float = 60.0) -> None:
+        self.now = 0.0
+        self.urls: list[str] = []
+        self.pauses: list[float] = []
+        self.script = script
+        self.pool = Pool(
+            [Endpoint(f"http://e{i}", most, Health(shortest=0.01, longest=0.02)) for i in range(endpoints)],
+            self.send,
+            patience,
+            Backoff(first=1.0),
+            clock=self.clock,
+            chance=lambda: 1.0,
+            sleep=self.sleep,
+        )
+
+    def clock(self) -> float:
+        return self.now + asyncio.get_running_loop().time()
+
+    async def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+        await asyncio.sleep(0)
+
+    async def send(self, url: str, body: bytes) -> Response:
+        self.urls.append(url)
+        outcome = self.script(url, len(self.urls) - 1)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome if isinstance(outcome, Response) else await outcome
+
+    async def post(self) -> str:
+        return (await self.pool.post("/p", b"", bytes.decode)).value
+
+
+def script_of(*responses: Response | Exception) -> Script:
+    """These answers in turn, then good ones."""
+    return lambda url, number: responses[number] if number < len(responses) else OK
+
+
+async def test_a_good_answer_costs_one_request() -> None:
+    rig = Rig(script_of())
+    answer = await rig.pool.post("/p", b"", bytes.decode)
+    assert (answer.value, answer.requests, answer.answered) == ("fine", 1, 1)
+    assert rig.urls == ["http://e0/p"]
+    assert rig.pool.requests == 1
+
+
+async def test_transient_faults_are_retried_with_growing_pauses() -> None:
+    rig = Rig(script_of(Response(500, {}, b""), Response(502, {}, b""), ConnectionResetError("x")))
+    answer = await rig.pool.post("/p", b"", bytes.decode)
+    assert (answer.requests, answer.answered) == (4, 1)
+    assert rig.pauses == [1.0, 2.0, 4.0]
+    assert rig.pool.stats()[0].transient == 3
+
+
+async def test_bad_replies_are_retried_twice() -> None:
+    def read(body: bytes) -> str:
+        raise BadReply("not in form")
+
+    rig = Rig(script_of())
+    with pytest.raises(BadReply, match="http://e0: not in form") as caught:
+        await rig.pool.post("/p", b"", read)
+    assert caught.value.requests == 3
+    assert len(rig.urls) == 3
+
+
+async def test_a_reader_that_trips_over_the_reply_means_a_bad_reply() -> None:
+    rig = Rig(script_of())
+    with pytest.raises(BadReply, match="not in form"):
+        await rig.pool.post("/p", b"", lambda body: body["missing"])  # type: ignore[call-overload]
+
+
+async def test_a_bug_in_a_reader_is_not_swallowed() -> None:
+    def read(body: bytes) -> str:
+        raise NameError("oops")
+
+    rig = Rig(script_of())
+    with pytest.raises(NameError):
+        await rig.pool.post("/p", b"", read)
+    assert rig.pool.stats()[0].in_flight == 0
+
+
+async def test_permanent_errors_are_raised_at_once() -> None:
+    rig = Rig(script_of(Response(401, {}, b"who are you")))
+    with pytest.raises(Permanent, match="who are you") as caught:
+        await rig.post()
+    assert caught.value.fix
+    assert caught.value.endpoint == "http://e0"
+    assert len(rig.urls) == 1
+
+
+async def test_a_bad_request_after_success_is_a_refusal() -> None:
+    rig = Rig(script_of(OK, Response(400, {}, b"")))
+    await rig.post()
+    with pytest.raises(Refused):
+        await rig.post()
+
+
+async def test_retry_after_is_obeyed_without_a_pause_of_our_own() -> None:
+    rig = Rig(script_of(Response(429, {"Retry-After": "0.05"}, b"")))
+    started = rig.clock()
+    assert await rig.post() == "fine"
+    assert rig.clock() - started >= 0.05
+    assert rig.pauses == []
+    assert rig.pool.stats()[0].rate_limited == 1
+
+
+async def test_a_wait_beyond_patience_is_an_error_at_once() -> None:
+    rig = Rig(script_of(Response(429, {"Retry-After": "86400"}, b"quota")), patience=60)
+    with pytest.raises(Transient, match="quota"):
+        await asyncio.wait_for(rig.post(), 2)
+
+
+async def test_rate_limits_of_one_round_trip_halve_the_limit_once() -> None:
+    async def limited() -> Response:
+        await asyncio.sleep(0.01)
+        return Response(429, {}, b"")
+
+    rig = Rig(lambda url, number: limited() if number < 4 else OK, most=8)
+    await asyncio.gather(*(rig.post() for _ in range(4)))
+    stats = rig.pool.stats()[0]
+    assert (stats.limit, stats.rate_limited) == (4, 4)
+
+
+async def test_no_more_in_flight_than_the_limit() -> None:
+    at_once = most = 0
+
+    async def slow() -> Response:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await asyncio.sleep(0.001)
+        at_once -= 1
+        return OK
+
+    rig = Rig(lambda url, number: slow(), most=3)
+    await asyncio.gather(*(rig.post() for _ in range(40)))
+    assert most == 3
+    assert rig.pool.stats()[0].in_flight == 0
+
+
+async def test_a_dead_endpoint_is_ejected_and_the_other_takes_over() -> None:
+    def script(url: str, number: int) -> Response | Exception:
+        return ConnectionRefusedError("down") if "e0" in url else OK
+
+    rig = Rig(script, endpoints=2)
+    for _ in range(60):
+        assert await rig.post() == "fine"
+    dead, alive = rig.pool.stats()
+    assert dead.state == "ejected"
+    assert dead.ejected >= 1
+    assert alive.ok == 60
+    assert dead.requests < 30
+
+
+async def test_waits_for_a_server_that_comes_back() -> None:
+    rig = Rig(lambda url, number: ConnectionRefusedError("down") if number < 9 else OK)
+    answers = await asyncio.wait_for(asyncio.gather(*(rig.post() for _ in range(6))), 5)
+    assert answers == ["fine"] * 6
+    assert rig.pool.stats()[0].state == "ok"
+
+
+async def test_patience_ends_and_everybody_who_waits_is_told() -> None:
+    rig = Rig(lambda url, number: ConnectionRefusedError("down"), patience=0.1)
+    results = await asyncio.wait_for(
+        asyncio.gather(*(rig.post() for _ in range(6)), return_exceptions=True), 5
+    )
+    assert all(isinstance(result, Transient) for result in results)
+    assert "http://e0" in str(results[0])
+    assert "down" in str(results[0])
+
+
+async def test_a_request_that_always_fails_while_others_succeed_is_refused() -> None:
+    async def script(body: bytes) -> Response:
+        await asyncio.sleep(0)
+        return Response(500, {}, b"boom") if body == b"poison" else OK
+
+    rig = Rig(script_of())
+
+    async def send(url: str, body: bytes) -> Response:
+        return await script(body)
+
+    rig.pool._transport = send
+
+    async def others() -> None:
+        while True:
+            await rig.pool.post("/p", b"good", bytes.decode)
+
+    background = asyncio.create_task(others())
+    with pytest.raises(Refused, match="while other requests were answered") as caught:
+        await asyncio.wait_for(rig.pool.post("/p", b"poison", bytes.decode), 5)
+    background.cancel()
+    assert caught.value.requests == POISON
+
+
+async def test_cancelled_requests_give_their_places_back() -> None:
+    async def never() -> Response:
+        await asyncio.sleep(3600)
+        return OK
+
+    rig = Rig(lambda url, number: never() if number < 3 else OK, most=3)
+    stuck = [asyncio.create_task(rig.post()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting = [asyncio.create_task(rig.post()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    for task in stuck:
+        task.cancel()
+    results = await asyncio.wait_for(asyncio.gather(*stuck, *waiting, return_exceptions=True), 2)
+    assert [result for result in results if isinstance(result, str)] == ["fine", "fine"]
+    assert rig.pool.stats()[0].in_flight == 0
+
+
+async def test_a_cancelled_trial_does_not_lock_the_endpoint() -> None:
+    async def never() -> Response:
+        await asyncio.sleep(3600)
+        return OK
+
+    def script(url: str, number: int) -> Awaitable[Response] | Response | Exception:
+        if number < 5:
+            return aiohttp.ServerDisconnectedError()
+        return never() if number == 5 else OK
+
+    rig = Rig(script)
+    first = asyncio.create_task(rig.post())
+    while len(rig.urls) < 6:  # noqa: ASYNC110 - the fifth retry has no other sign
+        await asyncio.sleep(0.005)
+    first.cancel()
+    assert await asyncio.wait_for(rig.post(), 2) == "fine"
+
+
+async def test_an_answer_means_that_the_endpoint_is_up_even_if_it_is_bad() -> None:
+    replies: list[Response | Exception] = [Response(500, {}, b"")] * 4 + [
+        Response(400, {}, b"content_policy")
+    ]
+    rig = Rig(script_of(*replies * 3))
+    for _ in range(3):
+        with pytest.raises(ModelError):
+            await rig.post()
+    assert rig.pool.stats()[0].ejected == 0
