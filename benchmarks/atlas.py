@@ -114,10 +114,8 @@ def measure_reading(folder: Path, hunt: int) -> None:
         print(f"counts and spent         {counted - opened:10.4f} s")
         before = memory()
         number = sum(1 for _ in atlas.replay(hunt))
-        replayed = time.perf_counter()
-        print(
-            f"replay                   {replayed - counted:10.2f} s for {number:,}, +{memory() - before:.0f} MiB"
-        )
+        replayed, grown = time.perf_counter(), memory() - before
+        print(f"replay                   {replayed - counted:10.2f} s for {number:,}, +{grown:.0f} MiB")
         subjects = sum(1 for _ in atlas.subject_counts(hunt))
         print(f"counts per subject       {time.perf_counter() - replayed:10.2f} s for {subjects:,} subjects")
 

@@ -12,6 +12,7 @@ from failscape.atlas.records import (
     StoredCall,
     StoredTrial,
 )
+from failscape.atlas.resume import open_hunt
 from failscape.atlas.store import Atlas
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "Spent",
     "StoredCall",
     "StoredTrial",
+    "open_hunt",
 ]

@@ -6,6 +6,8 @@ A released step never changes; a new need is a new step at the end.
 from __future__ import annotations
 
 import sqlite3
+import time
+import uuid
 from collections.abc import Callable
 
 from failscape.errors import AtlasError
@@ -17,11 +19,20 @@ def _first_tables(db: sqlite3.Connection) -> None:
     for statement in _FIRST.split(";"):
         if statement.strip():
             db.execute(statement)
+    db.execute("INSERT INTO atlas VALUES (?, ?)", (uuid.uuid4().hex, time.time()))
 
 
 # `totals` is kept up to date by every recording, so that counts and costs need no scan.
 # `trials_by_subject` ends in `verdict`: counting per subject reads the index alone.
+# `atlas` has one row. `origin` tells where a merged row came from, so that merging twice adds nothing;
+# it is null for what was recorded here. `merged` has what the trials of other atlases cost there: it
+# comes on top of the hunt's own totals.
+# `nodes` keeps what an imported file said about a subject beyond its trials.
 _FIRST = """
+CREATE TABLE atlas (
+    uid TEXT NOT NULL,
+    created REAL NOT NULL
+);
 CREATE TABLE hunts (
     id INTEGER PRIMARY KEY,
     kind TEXT NOT NULL,
@@ -51,7 +62,7 @@ CREATE TABLE runs (
     seconds REAL NOT NULL DEFAULT 0,
     requests INTEGER NOT NULL DEFAULT 0,
     why TEXT NOT NULL DEFAULT '',
-    origin TEXT NOT NULL DEFAULT ''
+    origin TEXT UNIQUE
 );
 CREATE TABLE events (
     id INTEGER PRIMARY KEY,
@@ -59,7 +70,22 @@ CREATE TABLE events (
     kind TEXT NOT NULL,
     hunt INTEGER REFERENCES hunts (id),
     detail TEXT NOT NULL,
-    origin TEXT NOT NULL DEFAULT ''
+    origin TEXT UNIQUE
+);
+CREATE TABLE merged (
+    hunt INTEGER NOT NULL REFERENCES hunts (id),
+    origin TEXT NOT NULL,
+    images INTEGER NOT NULL,
+    requests INTEGER NOT NULL,
+    money REAL NOT NULL,
+    PRIMARY KEY (hunt, origin)
+) WITHOUT ROWID;
+CREATE TABLE nodes (
+    id INTEGER PRIMARY KEY,
+    hunt INTEGER NOT NULL REFERENCES hunts (id),
+    subject TEXT NOT NULL,
+    details TEXT NOT NULL,
+    UNIQUE (hunt, subject)
 );
 CREATE TABLE plans (
     id INTEGER PRIMARY KEY,

@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from failscape.atlas.images import ImageStore
 from failscape.atlas.records import Event, HuntRow, RunRow, Spent, StoredCall, StoredTrial
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity, Usage
-from failscape.trials import Trial, Verdict, steps_from_json
+from failscape.trials import Facts, Step, Trial, Verdict, steps_from_json
 
 _MANY = 1024
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 
-def hunts(db: sqlite3.Connection) -> list[HuntRow]:
+CORPUS_HERE = "atlas:"
+"""A corpus whose name starts so lies in the atlas's own folder, wherever that is now."""
+
+
+def hunts(db: sqlite3.Connection, folder: Path | None) -> list[HuntRow]:
+    """With `folder`, corpora that lie in the atlas get their full path."""
     known = {number: identity for number, _, identity in identities(db)}
     rows = db.execute(
         "SELECT id, kind, config, identities, shard, shards, parent, created FROM hunts ORDER BY id"
@@ -26,7 +32,7 @@ def hunts(db: sqlite3.Connection) -> list[HuntRow]:
         HuntRow(
             id=number,
             kind=kind,
-            config=json.loads(config),
+            config=_with_corpus(json.loads(config), folder) if folder else json.loads(config),
             identities={name: known[one] for name, one in json.loads(ids).items()},
             shard=(shard, shards),
             parent=parent,
@@ -34,6 +40,16 @@ def hunts(db: sqlite3.Connection) -> list[HuntRow]:
         )
         for number, kind, config, ids, shard, shards, parent, created in rows
     ]
+
+
+def _with_corpus(config: dict[str, Any], folder: Path) -> dict[str, Any]:
+    space = config.get("space")
+    if not isinstance(space, dict):
+        return config
+    corpus = space.get("corpus")
+    if isinstance(corpus, str) and corpus.startswith(CORPUS_HERE):
+        config["space"] = {**space, "corpus": str(folder.absolute() / corpus.removeprefix(CORPUS_HERE))}
+    return config
 
 
 def identities(db: sqlite3.Connection) -> Iterator[tuple[int, str, Identity]]:
@@ -98,10 +114,13 @@ def spent(db: sqlite3.Connection, hunt: int) -> Spent:
     if row is None:
         raise no_such_hunt(db, hunt)
     images, requests, money = row
-    seconds, extra = db.execute(
-        "SELECT coalesce(sum(seconds), 0), coalesce(sum(requests), 0) FROM runs WHERE hunt = ?", (hunt,)
+    others = db.execute(
+        "SELECT total(images), total(requests), total(money) FROM merged WHERE hunt = ?", (hunt,)
     ).fetchone()
-    return Spent(images, requests + extra, seconds, money)
+    seconds, failed = db.execute(
+        "SELECT total(seconds), total(requests) FROM runs WHERE hunt = ?", (hunt,)
+    ).fetchone()
+    return Spent(images + int(others[0]), requests + int(others[1] + failed), seconds, money + others[2])
 
 
 def costs(db: sqlite3.Connection, hunt: int) -> dict[str, tuple[int, Usage]]:
@@ -137,6 +156,38 @@ def subject_counts(db: sqlite3.Connection, hunt: int) -> Iterator[tuple[str, dic
         found[_VERDICTS[verdict]] = number
     if subject is not None:
         yield subject, found
+
+
+def subjects(db: sqlite3.Connection, hunt: int) -> Iterator[str]:
+    """Imported subjects in the order of their file, then all others in order of their first trial."""
+    for row in db.execute("SELECT subject FROM nodes WHERE hunt = ? ORDER BY id", (hunt,)):
+        yield row[0]
+    query = (
+        "SELECT subject FROM trials t WHERE hunt = ?1 AND NOT EXISTS"
+        " (SELECT 1 FROM nodes n WHERE n.hunt = ?1 AND n.subject = t.subject)"
+        " GROUP BY subject ORDER BY min(id)"
+    )
+    for row in db.execute(query, (hunt,)):
+        yield row[0]
+
+
+def facts_of(db: sqlite3.Connection, hunt: int, subject: str) -> tuple[tuple[Step, ...], list[Facts]]:
+    """The steps of a subject's first trial, and the facts of all its trials, in order."""
+    rows = db.execute(
+        "SELECT facts, plan FROM trials INDEXED BY trials_by_subject WHERE hunt = ? AND subject = ?"
+        " ORDER BY id",
+        (hunt, subject),
+    ).fetchall()
+    if not rows:
+        return (), []
+    steps = db.execute("SELECT steps FROM plans WHERE id = ?", (rows[0][1],)).fetchone()[0]
+    return steps_from_json(steps), [json.loads(text) for text, _ in rows]
+
+
+def node_details(db: sqlite3.Connection, hunt: int, subject: str) -> dict[str, Any]:
+    query = "SELECT details FROM nodes WHERE hunt = ? AND subject = ?"
+    row = db.execute(query, (hunt, subject)).fetchone()
+    return dict(json.loads(row[0])) if row else {}
 
 
 _TRIAL = (

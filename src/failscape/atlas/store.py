@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -25,11 +25,12 @@ from failscape.atlas.writer import RowWriter, to_json
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity, Usage
 from failscape.pictures import Picture
-from failscape.trials import Trial, Verdict
+from failscape.trials import Facts, Step, Trial, Verdict
 
 T = TypeVar("T")
 
 LOCK = "atlas.lock"
+CORPORA = "corpora"  # made from imported files
 
 
 class Atlas:
@@ -40,7 +41,7 @@ class Atlas:
         self.images = ImageStore(folder)
         self._lock = lock
         self._writer = writer
-        self._rows = RowWriter(writer) if writer is not None else None
+        self._rows: RowWriter | None = None
         self._turn = threading.RLock()
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
@@ -102,11 +103,20 @@ class Atlas:
         shard: tuple[int, int] = (0, 1),
         parent: int | None = None,
     ) -> int:
-        with self._transaction() as (_, rows):
+        with self.transaction() as (_, rows):
             return rows.add_hunt(kind, config, identities, shard, parent)
 
+    def update_config(self, hunt_id: int, config: dict[str, Any]) -> None:
+        """Keep the settings as they are now; the caller has checked that the same thing is measured."""
+        with self.transaction() as (db, _):
+            db.execute("UPDATE hunts SET config = ? WHERE id = ?", (to_json(config), hunt_id))
+
     def hunts(self) -> list[HuntRow]:
-        return self._ask(reader.hunts)
+        return self._ask(lambda db: reader.hunts(db, self.folder))
+
+    def stored_hunts(self) -> list[HuntRow]:
+        """As `hunts`, but corpora that lie in the atlas keep their short name."""
+        return self._ask(lambda db: reader.hunts(db, None))
 
     def hunt(self, hunt_id: int) -> HuntRow:
         found = next((hunt for hunt in self.hunts() if hunt.id == hunt_id), None)
@@ -116,7 +126,7 @@ class Atlas:
 
     def begin_run(self, hunt_id: int) -> int:
         """A session starts. Its seconds grow with each recording, so that a killed run counts too."""
-        with self._transaction() as (db, _):
+        with self.transaction() as (db, _):
             cursor = db.execute("INSERT INTO runs (hunt, started) VALUES (?, ?)", (hunt_id, time.time()))
             run = int(cursor.lastrowid or 0)
         self._running[hunt_id] = (run, time.monotonic())
@@ -124,7 +134,7 @@ class Atlas:
 
     def end_run(self, run_id: int, why: str, seconds: float | None = None, requests: int = 0) -> None:
         """The session ends. `requests` are those that no recorded call accounts for: failed attempts."""
-        with self._transaction() as (db, _):
+        with self.transaction() as (db, _):
             db.execute(
                 "UPDATE runs SET why = ?, seconds = coalesce(?, seconds), requests = ? WHERE id = ?",
                 (why, seconds, requests, run_id),
@@ -135,7 +145,7 @@ class Atlas:
         return self._ask(lambda db: reader.runs(db, hunt_id))
 
     def log(self, kind: str, detail: dict[str, Any], hunt_id: int | None = None) -> None:
-        with self._transaction() as (db, _):
+        with self.transaction() as (db, _):
             db.execute(
                 "INSERT INTO events (at, kind, hunt, detail) VALUES (?, ?, ?, ?)",
                 (time.time(), kind, hunt_id, to_json(detail)),
@@ -146,8 +156,17 @@ class Atlas:
 
     # Trials and calls
 
-    def record(self, hunt_id: int, group: Sequence[Recorded], keep_images: KeepImages = "all") -> None:
-        """Keep a group of trials, all or none of it. When this returns, the group is safe from kill -9."""
+    def record(
+        self,
+        hunt_id: int,
+        group: Sequence[Recorded],
+        keep_images: KeepImages = "all",
+        nodes: Mapping[str, dict[str, Any]] | None = None,
+    ) -> None:
+        """Keep a group of trials, all or none of it. When this returns, the group is safe from kill -9.
+
+        `nodes` are details of subjects that an imported file knows and trials do not.
+        """
         kept = {
             call.picture.digest: call.picture
             for recorded in group
@@ -155,25 +174,32 @@ class Atlas:
             if call.picture is not None and not call.cached and _keep(recorded, keep_images)
         }
         calls = [call for recorded in group for call in recorded.calls]
-        self._write(hunt_id, group, calls, list(kept.values()))
+        self._write(hunt_id, group, calls, list(kept.values()), nodes or {})
 
     def save_calls(self, hunt_id: int, calls: Sequence[Call], keep_images: KeepImages = "all") -> None:
         """Keep finished calls of trials that did not finish, so that nobody pays for them again."""
         kept = [call.picture for call in calls if call.picture is not None and not call.cached]
-        self._write(hunt_id, [], calls, kept if keep_images == "all" else [])
+        self._write(hunt_id, [], calls, kept if keep_images == "all" else [], {})
 
     def _write(
-        self, hunt_id: int, group: Sequence[Recorded], calls: Sequence[Call], pictures: list[Picture]
+        self,
+        hunt_id: int,
+        group: Sequence[Recorded],
+        calls: Sequence[Call],
+        pictures: list[Picture],
+        nodes: Mapping[str, dict[str, Any]],
     ) -> None:
         # Files first: a row must never name a picture that is not there. The other way round is harmless.
         for picture in pictures:
             self.images.put(picture)
-        with self._transaction() as (db, rows):
+        with self.transaction() as (db, rows):
             if pictures:
                 rows.add_images(pictures)
             rows.add_calls(hunt_id, calls)
             if group:
                 rows.add_trials(hunt_id, group)
+            if nodes:
+                rows.add_nodes(hunt_id, nodes)
             self._touch_run(db, hunt_id)
 
     def _touch_run(self, db: sqlite3.Connection, hunt_id: int) -> None:
@@ -226,6 +252,23 @@ class Atlas:
         with explained(self.folder / DATABASE):
             yield from reader.subject_counts(self._read(), hunt_id)
 
+    def subjects(self, hunt_id: int) -> Iterator[str]:
+        """Each subject once, in the order in which it was first met."""
+        with explained(self.folder / DATABASE):
+            yield from reader.subjects(self._read(), hunt_id)
+
+    def facts_of(self, hunt_id: int, subject: str) -> tuple[tuple[Step, ...], list[Facts]]:
+        """The steps of a subject's first trial, and the facts of all its trials, in order."""
+        return self._ask(lambda db: reader.facts_of(db, hunt_id, subject))
+
+    def image_digests(self) -> Iterator[str]:
+        with explained(self.folder / DATABASE):
+            yield from (row[0] for row in self._read().execute("SELECT digest FROM images"))
+
+    def node_details(self, hunt_id: int, subject: str) -> dict[str, Any]:
+        """What an imported file said about a subject; empty for hunts that were run here."""
+        return self._ask(lambda db: reader.node_details(db, hunt_id, subject))
+
     def trials(
         self,
         hunt_id: int,
@@ -254,12 +297,18 @@ class Atlas:
             return question(self._read())
 
     @contextmanager
-    def _transaction(self) -> Iterator[tuple[sqlite3.Connection, RowWriter]]:
-        """All of the block is written, or nothing."""
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The writer's connection, outside a transaction. For the modules of this package."""
         with self._turn, explained(self.folder / DATABASE):
-            db, rows = self._writer, self._rows
-            if db is None or rows is None:
+            if self._writer is None:
                 raise AtlasError(f"{self.folder} is closed or open for reading only", "open it for writing")
+            yield self._writer
+
+    @contextmanager
+    def transaction(self) -> Iterator[tuple[sqlite3.Connection, RowWriter]]:
+        """All of the block is written, or nothing. For the modules of this package."""
+        with self.writing() as db:
+            rows = self._rows = self._rows or RowWriter(db)
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db, rows

@@ -7,7 +7,7 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from failscape.atlas.images import size_of
@@ -61,17 +61,20 @@ class RowWriter:
         self.add_counts(hunt, Counter(recorded.trial.verdict for recorded in group))
 
     def _insert_trials(self, rows: list[tuple[Any, ...]]) -> None:
+        last = self._db.execute("SELECT coalesce(max(id), 0) FROM trials").fetchone()[0]
         try:
             self._db.executemany(ADD_TRIAL, rows)
         except sqlite3.IntegrityError as error:
-            raise self._refusal(rows, error) from error
+            raise self._refusal(rows, last, error) from error
         except UnicodeEncodeError as error:
             raise AtlasError(f"a trial has text that is not Unicode: {error.object!r}") from error
 
-    def _refusal(self, rows: list[tuple[Any, ...]], error: sqlite3.IntegrityError) -> AtlasError:
+    def _refusal(self, rows: list[tuple[Any, ...]], last: int, error: sqlite3.IntegrityError) -> AtlasError:
         keys = Counter(row[1] for row in rows)
         for hunt, key, *_ in rows:
-            there = self._db.execute("SELECT 1 FROM trials WHERE hunt = ? AND key = ?", (hunt, key))
+            there = self._db.execute(
+                "SELECT 1 FROM trials WHERE hunt = ? AND key = ? AND id <= ?", (hunt, key, last)
+            )
             if keys[key] > 1 or there.fetchone():
                 return AtlasError(
                     f"trial {key!r} is already recorded in hunt {hunt}: a key is recorded once",
@@ -131,6 +134,12 @@ class RowWriter:
         self._db.executemany(
             ADD_IMAGE,
             [(picture.digest, len(picture.data), *size_of(picture), picture.format) for picture in pictures],
+        )
+
+    def add_nodes(self, hunt: int, nodes: Mapping[str, dict[str, Any]]) -> None:
+        self._db.executemany(
+            "INSERT OR REPLACE INTO nodes (hunt, subject, details) VALUES (?,?,?)",
+            [(hunt, subject, to_json(details)) for subject, details in nodes.items()],
         )
 
     def plan(self, steps: tuple[Step, ...]) -> int:

@@ -1,0 +1,245 @@
+"""Joins atlases: shards of one hunt become one hunt, other hunts are kept side by side.
+
+Merging is idempotent: doing it again, or after a shard has grown, adds only what is new. Rows go from
+database to database inside SQLite, so memory does not grow with the number of trials.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from failscape.atlas.configs import diff_configs
+from failscape.atlas.connect import DATABASE, reader_uri
+from failscape.atlas.faults import explained
+from failscape.atlas.migrations import MIGRATIONS
+from failscape.atlas.records import HuntRow
+from failscape.atlas.resume import diff_identities
+from failscape.atlas.store import CORPORA, Atlas
+from failscape.atlas.writer import RowWriter
+from failscape.errors import AtlasError
+from failscape.trials import Verdict
+
+
+@dataclass(slots=True)
+class Merged:
+    """What a merge brought in."""
+
+    trials: int = 0
+    images: int = 0
+    hunts: int = 0
+    missing_images: int = 0
+
+
+def merge_atlases(sources: Sequence[str | Path], destination: str | Path) -> Merged:
+    """Bring everything of `sources` into `destination`, which may exist already.
+
+    A source is merged wholly or not at all. Raises `AtlasError` naming the key when a trial was recorded
+    in two atlases with different results.
+    """
+    target = Path(destination)
+    for source in sources:
+        if Path(source).resolve() == target.resolve():
+            raise AtlasError(f"{source} is both source and destination", "give another folder with -o")
+        Atlas.open(source, readonly=True).close()  # refuse bad sources before anything is written
+    merged = Merged()
+    with Atlas.open(target, create=True) as atlas:
+        for source in sources:
+            with Atlas.open(source, readonly=True) as one:
+                _merge_one(one, atlas, merged)
+    return merged
+
+
+def _merge_one(source: Atlas, target: Atlas, merged: Merged) -> None:
+    _copy_images(source, target, merged)
+    _copy_corpora(source.folder, target.folder)
+    with _attached(target, source.folder):
+        pairs = [(hunt, _match(hunt, target)) for hunt in source.stored_hunts()]
+        with target.transaction() as (db, rows):
+            _copy_shared(db)
+            numbers: dict[int, int] = {}
+            for hunt, found in pairs:
+                if found is None:
+                    parent = numbers.get(hunt.parent) if hunt.parent else None
+                    found = _add_hunt(rows, hunt, parent)
+                    merged.hunts += 1
+                numbers[hunt.id] = found
+                merged.trials += _HuntMerge(db, rows, hunt.id, found, source.folder).run()
+            _copy_events(db, numbers)
+
+
+@contextmanager
+def _attached(target: Atlas, folder: Path) -> Iterator[None]:
+    """Let the target's writer see the source's tables as `source.…`."""
+    path = folder / DATABASE
+    with target.writing() as db, explained(path):
+        db.execute("ATTACH ? AS source", (reader_uri(path),))
+        try:
+            if db.execute("PRAGMA source.user_version").fetchone()[0] < len(MIGRATIONS):
+                raise AtlasError(
+                    f"{path} is of an older version", f"failscape run … --atlas {folder} updates it"
+                )
+            yield
+        finally:
+            db.execute("DETACH source")
+
+
+def _match(hunt: HuntRow, target: Atlas) -> int | None:
+    """The hunt of the target that measures the same, whatever the shard."""
+    for other in target.stored_hunts():
+        same = other.kind == hunt.kind and not diff_configs(other.config, hunt.config)
+        if same and not diff_identities(other.identities, hunt.identities):
+            return other.id
+    return None
+
+
+def _add_hunt(rows: RowWriter, hunt: HuntRow, parent: int | None) -> int:
+    return rows.add_hunt(hunt.kind, hunt.config, hunt.identities, (0, 1), parent, hunt.created)
+
+
+def _copy_shared(db: sqlite3.Connection) -> None:
+    """Plans, identities and images are the same everywhere: named by what they are."""
+    db.execute(
+        "INSERT OR IGNORE INTO plans (digest, steps) SELECT digest, steps FROM source.plans ORDER BY id"
+    )
+    columns = "digest, role, provider, model, settings"
+    db.execute(
+        f"INSERT OR IGNORE INTO identities ({columns}) SELECT {columns} FROM source.identities ORDER BY id"
+    )
+    db.execute("INSERT OR IGNORE INTO images SELECT * FROM source.images")
+
+
+class _HuntMerge:
+    """Brings one hunt of the attached source into hunt `there` of the target."""
+
+    def __init__(self, db: sqlite3.Connection, rows: RowWriter, here: int, there: int, folder: Path) -> None:
+        self._db = db
+        self._rows = rows
+        self._ids = {"here": here, "there": there}
+        self._there = there
+        self._folder = folder
+
+    def run(self) -> int:
+        self._refuse_conflicts()
+        self._db.execute(
+            "INSERT OR IGNORE INTO nodes (hunt, subject, details)"
+            " SELECT :there, subject, details FROM source.nodes WHERE hunt = :here ORDER BY id",
+            self._ids,
+        )
+        self._copy_calls()
+        added = self._copy_trials()
+        self._copy_totals()
+        self._copy_runs()
+        return added
+
+    def _refuse_conflicts(self) -> None:
+        row = self._db.execute(
+            "SELECT s.key, s.verdict, t.verdict FROM source.trials s JOIN source.plans sp ON sp.id = s.plan"
+            " JOIN trials t ON t.hunt = :there AND t.key = s.key JOIN plans tp ON tp.id = t.plan"
+            " WHERE s.hunt = :here AND (s.subject, s.seed, s.verdict, s.reason, s.facts, sp.digest)"
+            " IS NOT (t.subject, t.seed, t.verdict, t.reason, t.facts, tp.digest) LIMIT 1",
+            self._ids,
+        ).fetchone()
+        if row:
+            raise AtlasError(
+                f"trial {row[0]!r} was recorded twice with different results: {row[1]} in {self._folder},"
+                f" {row[2]} in what is merged already",
+                "merge shards that were run with different --shard numbers, or keep these atlases apart",
+            )
+
+    def _copy_calls(self) -> None:
+        self._db.execute(
+            "INSERT OR IGNORE INTO calls SELECT c.key, c.role, i.id, c.facts, c.invalid, c.raw, c.image,"
+            " c.requests, c.seconds, c.tokens_in, c.tokens_out, c.cost, :there FROM source.calls c"
+            " JOIN source.identities si ON si.id = c.identity JOIN identities i ON i.digest = si.digest"
+            " WHERE c.hunt = :here",
+            self._ids,
+        )
+
+    def _copy_trials(self) -> int:
+        last = self._db.execute("SELECT coalesce(max(id), 0) FROM trials").fetchone()[0]
+        # CROSS JOIN keeps SQLite from reordering: walking the trials in id order needs no sorting.
+        self._db.execute(
+            "INSERT INTO trials (hunt, key, subject, plan, seed, verdict, reason, facts, calls, started,"
+            " seconds) SELECT :there, s.key, s.subject, p.id, s.seed, s.verdict, s.reason, s.facts, s.calls,"
+            " s.started, s.seconds FROM source.trials s NOT INDEXED"
+            " CROSS JOIN source.plans sp ON sp.id = s.plan"
+            " CROSS JOIN plans p ON p.digest = sp.digest WHERE s.hunt = :here AND NOT EXISTS"
+            " (SELECT 1 FROM trials t WHERE t.hunt = :there AND t.key = s.key) ORDER BY s.id",
+            self._ids,
+        )
+        rows = self._db.execute("SELECT verdict, count(*) FROM trials WHERE id > ? GROUP BY verdict", (last,))
+        counts: Counter[Verdict] = Counter({Verdict(verdict): number for verdict, number in rows})
+        self._rows.add_counts(self._there, counts)
+        return counts.total()
+
+    def _copy_totals(self) -> None:
+        """Costs, by where they arose, so that none is counted twice, even through a merge of merges."""
+        self._db.execute(
+            "INSERT INTO merged SELECT :there, origin, images, requests, money FROM"
+            " (SELECT origin, images, requests, money FROM source.merged WHERE hunt = :here UNION ALL"
+            " SELECT (SELECT uid FROM source.atlas) || '/' || :here, images, requests, money"
+            " FROM source.totals WHERE hunt = :here) WHERE true"
+            " ON CONFLICT DO UPDATE SET images = max(images, excluded.images),"
+            " requests = max(requests, excluded.requests), money = max(money, excluded.money)",
+            self._ids,
+        )
+
+    def _copy_runs(self) -> None:
+        self._db.execute(
+            "INSERT INTO runs (hunt, started, seconds, requests, why, origin)"
+            " SELECT :there, started, seconds, requests, why,"
+            " coalesce(origin, (SELECT uid FROM source.atlas) || '/' || id) FROM source.runs"
+            " WHERE hunt = :here ORDER BY id"
+            " ON CONFLICT DO UPDATE SET seconds = excluded.seconds, requests = excluded.requests,"
+            " why = excluded.why",
+            self._ids,
+        )
+
+
+def _copy_events(db: sqlite3.Connection, numbers: dict[int, int]) -> None:
+    query = (
+        "SELECT at, kind, hunt, detail, coalesce(origin, (SELECT uid FROM source.atlas) || '/' || id)"
+        " FROM source.events ORDER BY id"
+    )
+    rows = [(at, kind, numbers.get(hunt), *rest) for at, kind, hunt, *rest in db.execute(query)]
+    db.executemany("INSERT OR IGNORE INTO events (at, kind, hunt, detail, origin) VALUES (?,?,?,?,?)", rows)
+
+
+def _copy_images(source: Atlas, target: Atlas, merged: Merged) -> None:
+    """Files first, as always. Hard links where the file system can, copies elsewhere."""
+    for digest in source.image_digests():
+        path = source.images.find(digest)
+        if path is None:
+            merged.missing_images += 1
+            continue
+        goal = target.images.folder / digest[:2] / path.name
+        if not goal.exists():
+            with explained(goal):
+                goal.parent.mkdir(exist_ok=True)
+                _link_or_copy(path, goal)
+            merged.images += 1
+
+
+def _link_or_copy(path: Path, goal: Path) -> None:
+    try:
+        os.link(path, goal)
+    except OSError:
+        draft = goal.with_name(f"{goal.name}.{os.getpid()}")
+        try:
+            shutil.copyfile(path, draft)
+            os.replace(draft, goal)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def _copy_corpora(source: Path, target: Path) -> None:
+    for folder in (source / CORPORA).glob("*"):
+        if not (target / CORPORA / folder.name).exists():
+            shutil.copytree(folder, target / CORPORA / folder.name)

@@ -1,0 +1,214 @@
+"""The atlas on a good day (the shared suite), and what it says on a bad one."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from failscape.atlas import Atlas
+from failscape.atlas import images as images_module
+from failscape.atlas.migrations import MIGRATIONS
+from failscape.errors import AtlasError
+from failscape.pictures import Picture
+from failscape.testing.atlas_suite import CONFIG, AtlasSuite, make_picture, make_recorded
+
+
+class TestAtlas(AtlasSuite):
+    pass
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with Atlas.open(tmp_path / "atlas", create=True) as atlas:
+        hunt = atlas.start_hunt("t2i", CONFIG, {})
+        atlas.record(hunt, [make_recorded(n) for n in range(3)])
+    return tmp_path / "atlas"
+
+
+def test_no_atlas_there(tmp_path: Path) -> None:
+    for readonly in (True, False):
+        with pytest.raises(AtlasError, match="does not exist"):
+            Atlas.open(tmp_path / "nowhere", readonly=readonly)
+        with pytest.raises(AtlasError, match="holds no atlas"):
+            Atlas.open(tmp_path, readonly=readonly)
+
+
+def test_newer_version_names_both(folder: Path) -> None:
+    with sqlite3.connect(folder / "atlas.db") as db:
+        db.execute("PRAGMA user_version = 99")
+    for readonly in (True, False):
+        with pytest.raises(AtlasError, match=f"version 99.*version {len(MIGRATIONS)}"):
+            Atlas.open(folder, readonly=readonly)
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_other_databases_are_refused(tmp_path: Path, readonly: bool) -> None:
+    with sqlite3.connect(tmp_path / "atlas.db") as db:
+        db.execute("CREATE TABLE notes (a)")
+    with pytest.raises(AtlasError, match="not an atlas"):
+        Atlas.open(tmp_path, readonly=readonly)
+
+
+@pytest.mark.parametrize("readonly", [True, False])
+def test_files_that_are_no_database(tmp_path: Path, readonly: bool) -> None:
+    (tmp_path / "atlas.db").write_bytes(b"this is not SQLite at all, but long enough" * 100)
+    with pytest.raises(AtlasError, match="damaged or not an atlas"):
+        Atlas.open(tmp_path, readonly=readonly)
+
+
+def test_damaged_pages_are_named(folder: Path) -> None:
+    path = folder / "atlas.db"
+    data = bytearray(path.read_bytes())
+    data[2048:] = b"\xff" * (len(data) - 2048)
+    path.write_bytes(bytes(data))
+    with pytest.raises(AtlasError, match=r"damaged") as caught, Atlas.open(folder, readonly=True) as atlas:
+        list(atlas.replay(1))
+    assert "recover" in caught.value.fix
+
+
+def test_a_database_that_cannot_grow_records_nothing(folder: Path) -> None:
+    with Atlas.open(folder) as atlas:
+        with atlas.writing() as db:
+            db.execute("PRAGMA max_page_count = 1")  # SQLite then reports a full disk
+        with pytest.raises(AtlasError, match="disk is full"):
+            _record_tens(atlas)
+        recorded = [trial.seed for trial in atlas.replay(1)]
+        assert sum(atlas.counts(1).values()) == len(recorded)
+        assert recorded == [0, 1, 2, *range(10, 10 + len(recorded) - 3)]
+        assert (len(recorded) - 3) % 10 == 0
+
+
+def _record_tens(atlas: Atlas) -> None:
+    for start in range(10, 2000, 10):
+        atlas.record(1, [make_recorded(n, picture=False) for n in range(start, start + 10)])
+
+
+def test_a_full_disk_while_writing_pictures_records_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with Atlas.open(folder) as atlas:
+        monkeypatch.setattr(images_module.os, "write", full)
+        with pytest.raises(AtlasError, match="disk is full") as caught:
+            atlas.record(1, [make_recorded(10)])
+        monkeypatch.undo()
+        assert "free some space" in caught.value.fix
+        assert [trial.seed for trial in atlas.replay(1)] == [0, 1, 2]
+        assert atlas.images.find(make_picture(10).digest) is None
+        assert list((folder / "images" / "tmp").iterdir()) == []
+        atlas.record(1, [make_recorded(10)])
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes everywhere")
+def test_read_only_folders_can_be_read(folder: Path) -> None:
+    _check_read_only(folder)
+
+
+def _check_read_only(folder: Path) -> None:
+    folder.chmod(0o555)
+    (folder / "atlas.db").chmod(0o444)
+    try:
+        with Atlas.open(folder, readonly=True) as atlas:
+            assert len(list(atlas.replay(1))) == 3
+            assert atlas.images.thumbnail_bytes(make_picture(1).digest)
+            with pytest.raises(AtlasError, match="cannot be written"):
+                atlas.images.thumbnail(make_picture(1).digest)
+        with pytest.raises(AtlasError, match="cannot be"):
+            Atlas.open(folder)
+    finally:
+        folder.chmod(0o755)
+
+
+def test_a_dead_writer_leaves_no_lock(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from failscape.atlas import Atlas; a = Atlas.open(sys.argv[1], create=True);"
+        "a.start_hunt('t2i', {}, {}); print('ready', flush=True); os.kill(os.getpid(), 9)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], capture_output=True, timeout=60)
+    assert b"ready" in done.stdout
+    with Atlas.open(tmp_path / "a") as atlas:
+        assert len(atlas.hunts()) == 1
+
+
+def test_the_lock_names_its_holder(folder: Path) -> None:
+    with Atlas.open(folder), pytest.raises(AtlasError, match=f"process {os.getpid()} on .* since 20"):
+        Atlas.open(folder)
+
+
+def test_unknown_hunts_are_named(folder: Path) -> None:
+    with Atlas.open(folder, readonly=True) as atlas:
+        for look in (atlas.hunt, atlas.spent, atlas.counts, lambda hunt: list(atlas.replay(hunt))):
+            with pytest.raises(AtlasError, match="no hunt 7") as caught:
+                look(7)
+            assert "[1]" in caught.value.fix
+
+
+def test_text_that_no_database_can_hold(folder: Path) -> None:
+    recorded = make_recorded(5)
+    recorded.calls[1].raw = "half a pair: \ud83d, and null: \0"
+    with Atlas.open(folder) as atlas:
+        atlas.record(1, [recorded])
+        stored = list(atlas.trials(1))[-1]
+    assert stored.calls[1].raw == "half a pair: ?, and null: \0"
+
+
+def test_equal_pictures_are_stored_once_and_cut_ones_again(folder: Path) -> None:
+    picture = make_picture(1)
+    with Atlas.open(folder) as atlas:
+        path = atlas.images.put(picture)
+        before = path.stat().st_mtime_ns
+        assert atlas.images.put(picture) == path
+        assert path.stat().st_mtime_ns == before
+        path.write_bytes(picture.data[:10])  # what a power cut may leave
+        atlas.images.put(picture)
+        assert path.read_bytes() == picture.data
+
+
+def test_leftovers_of_a_killed_writer_are_cleared(folder: Path) -> None:
+    leftover = folder / "images" / "tmp" / "half.png.1.2"
+    leftover.write_bytes(b"half")
+    Atlas.open(folder).close()
+    assert not leftover.exists()
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "P", "I;16", "CMYK", "1"])
+def test_thumbnails_of_all_kinds_of_pictures(folder: Path, mode: str) -> None:
+    from PIL import Image
+
+    big = Image.new(mode, (400, 200))
+    picture = Picture.from_image(big, "TIFF" if mode in ("CMYK", "I;16") else "PNG")
+    with Atlas.open(folder) as atlas:
+        atlas.images.put(picture)
+        path = atlas.images.thumbnail(picture.digest, 64)
+        assert Image.open(path).size == (64, 32)
+        assert atlas.images.thumbnail_bytes(picture.digest, 64) == path.read_bytes()
+
+
+def test_missing_and_corrupt_pictures_are_named(folder: Path) -> None:
+    digest = make_picture(1).digest
+    with Atlas.open(folder, readonly=True) as atlas:
+        path = atlas.images.path(digest)
+        path.write_bytes(b"no picture")
+        with pytest.raises(AtlasError, match=path.name):
+            atlas.images.thumbnail(digest)
+        path.unlink()
+        with pytest.raises(AtlasError, match=digest):
+            atlas.images.thumbnail(digest)
+        with pytest.raises(AtlasError, match=digest):
+            atlas.images.get(digest)
+
+
+def test_pictures_that_are_none_are_kept_as_sent(folder: Path) -> None:
+    recorded = make_recorded(8)
+    recorded.calls[0].picture = Picture(b"an error page")
+    with Atlas.open(folder) as atlas:
+        atlas.record(1, [recorded])
+        assert atlas.images.path(Picture(b"an error page").digest).suffix == ".bin"
