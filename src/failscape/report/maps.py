@@ -19,8 +19,9 @@ ALONE = "alone"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a subject lies: one column (such as the class of its entity) and one or more rows."""
+    """Where a subject lies: what it is about (its entity), one column (its class), one or more rows."""
 
+    about: str
     column: str
     rows: tuple[str, ...]
 
@@ -55,6 +56,10 @@ class FailureMap:
     hidden_rows: int = 0
     hidden_columns: int = 0
 
+    def shade(self, cell: Cell) -> float:
+        """How dark a cell is: 1 for the worst of the map. Small differences near 0 stay pale."""
+        return cell.share / max(0.2, *(other.share for other in self.cells.values()))
+
 
 def place_node(classes: dict[str, str]) -> Placer:
     """For subjects like `cat; Base: Colour=red`; `classes` is entity → its class."""
@@ -62,7 +67,7 @@ def place_node(classes: dict[str, str]) -> Placer:
     def place(subject: str) -> Place | None:
         entity, *labels = subject.split("; ")
         rows = tuple(label.partition("=")[0] for label in labels)
-        return Place(classes[entity], rows or (ALONE,)) if entity in classes else None
+        return Place(entity, classes[entity], rows or (ALONE,)) if entity in classes else None
 
     return place
 

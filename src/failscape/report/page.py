@@ -6,6 +6,7 @@ The page is bounded: a gallery of the first findings, a table of some more, and 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,12 +46,12 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the table. `group` is what the reader can filter by; `pictured` ones are in the gallery."""
+    """One line of the table. `group` can be filtered by; `turn` is its place in the gallery, 0 for none."""
 
     number: int
     finding: Finding
     group: str
-    pictured: bool
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,15 @@ class View:
             found[finding.status] = found.get(finding.status, 0) + 1
         return found
 
+    @property
+    def blame(self) -> list[tuple[str, int]]:
+        """Which kinds of check were missed how often, over all findings whose hunt says so."""
+        missed: Counter[str] = Counter()
+        for finding in self.loaded.findings:
+            blame = finding.details.get("blame")
+            missed.update(blame if isinstance(blame, dict) else {})
+        return missed.most_common(7)
+
     def share(self, name: str) -> float:
         """The share of a verdict among trials that tested something."""
         counts = self.loaded.counts
@@ -122,6 +132,7 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
     row = loaded.row
     place = placer_for(row.kind, row.config)
     entries = _entries(loaded.findings, place, gallery)
+    pictured = sorted((entry for entry in entries if entry.turn), key=lambda entry: entry.turn)
     reader = EvidenceReader(atlas, row.id, SHOTS)
     counted = list(atlas.subject_counts(row.id))
     events = [event for event in atlas.events() if event.hunt in (None, row.id)]
@@ -130,7 +141,7 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
         target=target_name(row),
         loaded=loaded,
         entries=entries,
-        gallery=[(entry, reader.read(entry.finding)) for entry in entries if entry.pictured],
+        gallery=[(entry, reader.read(entry.finding)) for entry in pictured],
         map=failure_map(counted, place),
         subjects=len(counted),
         limit=_limit(row),
@@ -189,11 +200,20 @@ def when(at: float) -> str:
 
 
 def _entries(findings: Sequence[Finding], place: Placer, gallery: int) -> list[Entry]:
-    entries = []
-    for number, finding in enumerate(findings[: max(TABLE_ROWS, gallery)], 1):
-        where = place(finding.subject)
-        entries.append(Entry(number, finding, where.column if where else "", number <= gallery))
-    return entries
+    """The table's lines. The gallery takes in turn from all things, so that no single one fills it."""
+    shown = findings[: max(TABLE_ROWS, gallery)]
+    places = [place(finding.subject) for finding in shown]
+    seen: Counter[str] = Counter()
+    ranks = []
+    for at, where in enumerate(places):
+        about = where.about if where else ""
+        seen[about] += 1
+        ranks.append((seen[about], at))
+    turns = {at: turn for turn, (_, at) in enumerate(sorted(ranks)[:gallery], 1)}
+    return [
+        Entry(at + 1, finding, where.column if where else "", turns.get(at, 0))
+        for at, (finding, where) in enumerate(zip(shown, places, strict=True))
+    ]
 
 
 def _limit(row: HuntRow) -> float | None:
