@@ -54,7 +54,7 @@ class Landscape:
         self._entity = self._make_entities(rng, wanted.entity)
         self._single = self._make_singles(rng, wanted.one_value)
         count = len(lattice.corpus.values)
-        pairs = rng.normal(0.0, 0.7, (count, count))
+        pairs = rng.normal(0.0, 1.0, (count, count))
         self._pair = np.triu(pairs, 1) + np.triu(pairs, 1).T
         self._pair_shift = 0.0
         self._pair_shift = self._solve_pair_shift(rng, wanted.two_values)
@@ -82,7 +82,7 @@ class Landscape:
         corpus = self.lattice.corpus
         classes, subs = _groups(corpus.entities, "upper_class"), _groups(corpus.entities, "sub_class")
         raw = rng.normal(0, 0.5, classes.max() + 1)[classes] + rng.normal(0, 0.5, subs.max() + 1)[subs]
-        raw = raw + rng.normal(0, 1.1, len(corpus.entities))
+        raw = raw + rng.normal(0, 1.5, len(corpus.entities))
         return np.asarray(raw + _shift(raw[list(self.lattice.entities)], share))
 
     def _make_singles(self, rng: np.random.Generator, share: float) -> Floats:
@@ -92,11 +92,11 @@ class Landscape:
         kinds, count = _groups(corpus.values, "kind"), len(corpus.values)
         if count == 0:
             return np.zeros((len(corpus.entities), 0))
-        by_value = rng.normal(0, 0.8, count) + rng.normal(0, 0.5, kinds.max() + 1)[kinds]
+        by_value = rng.normal(0, 1.1, count) + rng.normal(0, 0.7, kinds.max() + 1)[kinds]
         raw = self._entity[:, None] + by_value
-        raw = raw + rng.normal(0, 0.6, (classes.max() + 1, count))[classes]
-        raw = raw + rng.normal(0, 0.4, (subs.max() + 1, count))[subs]
-        raw = raw + rng.normal(0, 0.5, raw.shape)
+        raw = raw + rng.normal(0, 0.9, (classes.max() + 1, count))[classes]
+        raw = raw + rng.normal(0, 0.6, (subs.max() + 1, count))[subs]
+        raw = raw + rng.normal(0, 0.8, raw.shape)
         reachable = self._allowed() & self._passes(self._entity)[:, None]
         return np.asarray(raw + _shift(raw[reachable], share))
 
@@ -142,7 +142,7 @@ class Landscape:
     def _pair_effect(
         self, entities: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]
     ) -> Floats:
-        own = 0.6 * _hashed_normal(self._seed, entities, first, second)
+        own = 0.9 * _hashed_normal(self._seed, entities, first, second)
         return np.asarray(self._pair_shift + self._pair[first, second] + own)
 
 

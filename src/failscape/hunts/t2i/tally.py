@@ -51,7 +51,7 @@ class Tally:
 
 
 _PATTERNS: dict[str, tuple[bool, ...]] = {}
-"""End of a trial's facts, such as `[true,false]]` → which checks dropped. There are few, and parsing is slow."""
+"""End of a trial's facts, such as `[true,false]]` → which checks dropped. Few exist, and parsing is slow."""
 
 
 class FixedRule:
