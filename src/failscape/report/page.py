@@ -5,6 +5,7 @@ The page is bounded: a gallery of the first findings, a table of some more, and 
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -150,7 +151,7 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
         runs=atlas.runs(row.id),
         warnings=_newest_by_name([event for event in events if event.kind in ("warning", "error")]),
         events=events[-EVENTS:],
-        settings=yaml.safe_dump(row.config, sort_keys=False, allow_unicode=True),
+        settings=_shown_settings(row),
         version=__version__,
         written=time.strftime("%Y-%m-%d %H:%M"),
     )
@@ -221,6 +222,12 @@ def _limit(row: HuntRow) -> float | None:
     search = row.config.get("search")
     threshold = search.get("threshold") if isinstance(search, dict) else None
     return 1 - float(threshold) if isinstance(threshold, int | float) else None
+
+
+def _shown_settings(row: HuntRow) -> str:
+    """Settings hold no secrets, but an address may carry a name and password."""
+    text = yaml.safe_dump(row.config, sort_keys=False, allow_unicode=True)
+    return re.sub(r"://[^/@\s]+@", "://…@", text)
 
 
 def _newest_by_name(events: Sequence[Event]) -> list[Event]:

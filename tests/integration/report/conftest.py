@@ -1,0 +1,104 @@
+"""Atlases for report tests: a small planted run, and recorders for hunts of any kind."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from failscape.atlas import Atlas, Call, Recorded
+from failscape.config import T2IConfig
+from failscape.models.roles import Identity, Usage
+from failscape.pictures import Picture
+from failscape.runtime.progress import PlainReporter
+from failscape.runtime.session import run_session
+from failscape.trials import Finding, Generate, Probe, Progress, Trial, reach_verdict
+
+HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>\" ' & {{ 7 * 7 }}"
+
+PLANTED = {
+    "hunt": "t2i",
+    "target": {
+        "provider": "python",
+        "path": "failscape.testing.planted:PlantedGenerator",
+        "params": {"regime": "weak"},
+    },
+    "judge": {
+        "provider": "python",
+        "path": "failscape.testing.planted:PlantedJudge",
+        "params": {"regime": "weak"},
+    },
+    "space": {"corpus": "starter", "entities": "sample", "depth": 1},
+    "search": {"images_per_node": 6},
+    "budget": {"images": 500},
+}
+
+
+@pytest.fixture(scope="package")
+def planted_atlas(tmp_path_factory):
+    """The folder of a real run; read it only."""
+    import asyncio
+
+    folder = tmp_path_factory.mktemp("planted") / "atlas"
+    asyncio.run(run_session(T2IConfig.model_validate(PLANTED), folder, PlainReporter()))
+    return folder
+
+
+class ListedHunt:
+    """A hunt of any kind that knows its findings beforehand."""
+
+    def __init__(self, findings):
+        self.told = []
+        self.listed = findings
+
+    def tell(self, trial: Trial) -> None:
+        self.told.append(trial.key)
+
+    def findings(self) -> list[Finding]:
+        return self.listed
+
+    def progress(self) -> Progress:
+        return Progress("trying", len(self.told), None, len(self.listed))
+
+
+def finding(subject, **more):
+    given = {
+        "title": subject,
+        "caption": f"An image of {subject}.",
+        "status": "certified",
+        "rate": 0.75,
+        "interval": (0.4, 0.9),
+        "e_value": 123.0,
+        "trials": 4,
+        "failures": 3,
+    }
+    return Finding(subject, **{**given, **more})
+
+
+def picture(number: int) -> Picture:
+    from PIL import Image
+
+    colour = tuple(hashlib.blake2b(str(number).encode(), digest_size=3).digest())
+    return Picture.from_image(Image.new("RGB", (32, 32), colour))
+
+
+def recorded(subject, number, steps, facts, raw="yes"):
+    """One trial; a `Generate` step gets a picture of its own in place of its fact."""
+    drawn = picture(number) if isinstance(steps[0], Generate) else None
+    facts = [drawn.digest, *facts[1:]] if drawn else facts
+    verdict, reason = reach_verdict(steps, facts)
+    key = f"{subject}#{number}"
+    calls = []
+    for place, step in enumerate(steps):
+        if step.role:
+            call_key = hashlib.blake2b(f"{key}/{place}".encode(), digest_size=16).digest()
+            image = drawn if place == 0 else None
+            identity = Identity(step.role, "python", "test")
+            calls.append(Call(call_key, step.role, identity, facts[place], "", raw, Usage(), image))
+    trial = Trial(key, subject, verdict, reason, facts, number)
+    return Recorded(Probe(key, subject, steps, number), trial, tuple(calls), 1e9, 0.1)
+
+
+@pytest.fixture
+def empty_atlas(tmp_path: Path):
+    with Atlas.open(tmp_path / "atlas", create=True) as atlas:
+        yield atlas

@@ -1,0 +1,57 @@
+"""`failscape findings` and `failscape report`, as a user calls them."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from failscape.atlas import Atlas
+from failscape.cli import cli
+from failscape.errors import FailscapeError
+from failscape.report import load_hunt
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, [str(one) for one in arguments])
+
+
+def test_json_has_every_finding_with_its_evidence(planted_atlas):
+    result = run("findings", planted_atlas, "--json")
+    assert result.exit_code == 0
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    with Atlas.open(planted_atlas, readonly=True) as atlas:
+        findings = load_hunt(atlas).findings
+    assert [record["subject"] for record in records] == [found.subject for found in findings]
+    for record, found in zip(records, findings, strict=True):
+        assert record["images_used"] == len(record["seeds"]) == len(record["evidence"]) == 6
+        assert record["rate"] == found.rate
+        verdicts = [one["verdict"] for one in record["evidence"]]
+        assert verdicts.count("fail") == record["failures"]
+        assert all(one and (planted_atlas / one).is_file() for one in record["image_files"])
+        failed = [one for one in record["evidence"] if one["verdict"] == "fail"]
+        assert all(False in one["checks"].values() for one in failed)
+
+
+def test_the_table_is_cut_with_a_line_that_says_so(planted_atlas):
+    result = run("findings", planted_atlas, "--limit", 1)
+    assert result.exit_code == 0
+    assert "1 of " in result.stdout
+    assert "--json" in result.stdout
+
+
+def test_the_limit_holds_for_json_too(planted_atlas):
+    assert len(run("findings", planted_atlas, "--limit", 1, "--json").stdout.splitlines()) == 1
+
+
+def test_report_prints_where_it_is(planted_atlas, tmp_path):
+    result = run("report", planted_atlas, "-o", tmp_path / "out", "--findings", 2)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1] == str(tmp_path / "out" / "index.html")
+    assert (tmp_path / "out" / "index.html").is_file()
+
+
+@pytest.mark.parametrize("command", ["findings", "report"])
+def test_what_is_no_atlas_is_refused(command, tmp_path):
+    result = run(command, tmp_path)
+    assert isinstance(result.exception, FailscapeError)
+    assert "holds no atlas" in str(result.exception)

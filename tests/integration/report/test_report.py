@@ -1,0 +1,239 @@
+"""The report as a whole: built from atlases on disk, read back as a browser would."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from failscape.atlas import Atlas
+from failscape.errors import AtlasError
+from failscape.report import load_hunt, write_report
+from failscape.report.page import TABLE_ROWS
+from failscape.trials import Answer, Check, Classify, Decide, Generate, Show, Verify
+
+from .conftest import HOSTILE, ListedHunt, finding, picture, recorded
+
+VOID = {"meta", "link", "input", "img", "br", "rect", "line", "polyline", "polygon"}
+
+
+class Page(HTMLParser):
+    """Checks that tags nest, and keeps attributes and text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.words = [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+    def sources(self, *names):
+        return [value for _, given in self.tags for name, value in given.items() if name in names]
+
+
+def read(written):
+    return Page(written.path.read_text())
+
+
+CHECKS = (Check("entity", "cat", "a cat"), Check("Base: Colour", "red", "red"))
+
+
+def record_cats(atlas, raw="no", seeds=(1, 2, 3, 4), parent=True):
+    hunt = atlas.start_hunt("other", {"hunt": "other", "target": {"model": "painter"}}, {})
+    steps = (Generate("a red cat"), Decide(CHECKS))
+    group = [recorded("red cat", seed, steps, ["", [True, seed == 3]], raw) for seed in seeds]
+    if parent:
+        alone = (Generate("a cat"), Decide(CHECKS[:1]))
+        group += [recorded("cat", 4 - at, alone, ["", [True]]) for at in range(4)]
+    atlas.record(hunt, group)
+    return hunt
+
+
+RED_CAT = finding("red cat", parents=({"subject": "cat", "rate": 0.0, "trials": 4, "failures": 0},))
+
+
+def test_a_planted_run_becomes_a_page_with_every_finding(planted_atlas, tmp_path):
+    with Atlas.open(planted_atlas, readonly=True) as atlas:
+        loaded = load_hunt(atlas)
+        written = write_report(atlas, tmp_path / "report", gallery=5)
+    page = read(written)
+    assert loaded.findings
+    assert written.findings == len(loaded.findings)
+    for found in loaded.findings:
+        assert found.title in page.text
+    assert written.missing == 0
+    assert sum(given.get("class") == "card" for _, given in page.tags) == min(5, len(loaded.findings))
+    assert loaded.curve[-1] == (loaded.trials, len(loaded.findings))
+    for source in page.sources("src"):
+        assert (written.path.parent / source).is_file()
+    assert f"{loaded.trials:,} trials" in page.text
+
+
+def test_the_page_needs_no_network(planted_atlas, tmp_path):
+    with Atlas.open(planted_atlas, readonly=True) as atlas:
+        page = read(write_report(atlas, tmp_path))
+    assert not [one for one in page.sources("src", "href", "srcset") if re.match(r"(https?:)?//", one)]
+    assert not [tag for tag, given in page.tags if tag == "script" and given]
+
+
+def test_a_single_file_refers_to_no_other_file(planted_atlas, tmp_path):
+    with Atlas.open(planted_atlas, readonly=True) as atlas:
+        written = write_report(atlas, tmp_path / "one", single_file=True, gallery=3)
+    assert [path.name for path in written.path.parent.iterdir()] == ["index.html"]
+    page = read(written)
+    assert page.sources("src")
+    for source in page.sources("src", "href"):
+        assert source.startswith(("data:", "#"))
+
+
+def test_a_report_inside_the_atlas_links_to_the_originals(empty_atlas):
+    record_cats(empty_atlas)
+    written = write_report(empty_atlas, build=lambda row: ListedHunt([RED_CAT]))
+    assert written.path.parent == empty_atlas.folder / "report"
+    links = [one for one in read(written).sources("href") if "images" in one]
+    assert len(links) == 8
+    for link in links:
+        assert (written.path.parent / link).is_file()
+
+
+def test_parents_are_shown_at_the_seeds_of_the_finding(empty_atlas, tmp_path):
+    record_cats(empty_atlas)
+    page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([RED_CAT])))
+    seeds = [given["alt"].split()[-1] for tag, given in page.tags if tag == "img"]
+    assert seeds == ["1", "2", "3", "4"] * 2
+    assert "cat ✓ red ✗" in page.text
+    assert "red ✗ 3/4" in page.text
+
+
+def test_a_seed_that_a_parent_lacks_leaves_a_gap(empty_atlas, tmp_path):
+    record_cats(empty_atlas, seeds=(9, 3))
+    page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([RED_CAT])))
+    seeds = [given["alt"].split()[-1] for tag, given in page.tags if tag == "img"]
+    assert seeds == ["3", "9", "3"]
+    assert "not tried at this seed" in page.text
+
+
+def test_hostile_words_stay_words(empty_atlas, tmp_path):
+    hunt = empty_atlas.start_hunt("other", {"hunt": "other", "target": {"model": HOSTILE}}, {})
+    steps = (Generate(HOSTILE), Decide((Check("entity", HOSTILE, HOSTILE),)), Answer(HOSTILE))
+    empty_atlas.record(hunt, [recorded(HOSTILE, 1, steps, ["", [False], HOSTILE], HOSTILE)])
+    empty_atlas.log("warning", {"name": "w", "text": HOSTILE, "fix": HOSTILE}, hunt)
+    bad = finding(HOSTILE, status=HOSTILE, caption=HOSTILE, parents=({"subject": HOSTILE},))
+    page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([bad])))
+    assert sum(tag == "script" for tag, _ in page.tags) == 1
+    assert not page.sources("onerror")
+    assert "<script>alert('x')</script>" in page.text
+    assert "{{ 7 * 7 }}" in page.text
+
+
+def test_words_that_are_no_unicode_do_not_stop_it(empty_atlas, tmp_path):
+    record_cats(empty_atlas)
+    odd = finding("red cat", title="half a pair \ud800")
+    assert (
+        "half a pair" in read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([odd]))).text
+    )
+
+
+def test_thousands_of_findings_give_a_bounded_page(empty_atlas, tmp_path):
+    record_cats(empty_atlas)
+    many = [
+        finding("red cat", title=f"finding number {at} with a title of some length") for at in range(10_000)
+    ]
+    written = write_report(empty_atlas, tmp_path, gallery=60, build=lambda row: ListedHunt(many))
+    page = read(written)
+    assert written.path.stat().st_size < 3_000_000
+    assert f"first {TABLE_ROWS:,} of 10,000 findings" in page.text
+    assert "--json" in page.text
+    assert written.pictured == 60
+
+
+def test_missing_and_broken_pictures_are_counted_and_shown_as_gaps(empty_atlas, tmp_path):
+    record_cats(empty_atlas)
+    empty_atlas.images.path(picture(1).digest).unlink()
+    empty_atlas.images.path(picture(2).digest).write_bytes(b"not a picture")
+    written = write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([RED_CAT]))
+    assert (written.images, written.missing) == (2, 2)
+    page = read(written)
+    assert page.text.count("picture not kept") == 4
+    assert "2 pictures have no readable file" in page.text
+
+
+def test_a_classifier_hunt_needs_no_special_case(empty_atlas, tmp_path):
+    hunt = empty_atlas.start_hunt("classifier", {"hunt": "classifier", "target": {"path": "eyes.onnx"}}, {})
+    steps = (
+        Generate("a penguin on grass"),
+        Decide((Check("entity", "penguin", "", gate=True),)),
+        Classify(("penguin",)),
+    )
+    empty_atlas.record(hunt, [recorded("grass", n, steps, ["", [True], [["turkey", 0.8]]]) for n in range(3)])
+    page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([finding("grass")])))
+    assert "penguin ✓ called turkey ✗" in page.text
+    assert "found in eyes.onnx" in page.text
+
+
+def test_a_vlm_hunt_needs_no_special_case(empty_atlas, tmp_path):
+    hunt = empty_atlas.start_hunt("vlm", {"hunt": "vlm"}, {})
+    first, second = (empty_atlas.images.put(picture(n)) and picture(n).digest for n in (1, 2))
+    steps = (Show((first, second)), Answer("Which has more cats?"), Verify("the left one"))
+    facts = [[first, second], "the right one", [True, False, "the left has three"]]
+    empty_atlas.record(hunt, [recorded("counting", 5, steps, facts)])
+    page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([finding("counting")])))
+    assert len(page.sources("src")) == 2
+    for words in ("Which has more cats?", "the right one", "the left one", "wrong answer ✗"):
+        assert words in page.text
+
+
+def test_a_hunt_without_findings_says_so(empty_atlas, tmp_path):
+    record_cats(empty_atlas)
+    page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([])))
+    assert "No failures found in painter so far" in page.text
+
+
+def test_passwords_in_addresses_are_not_shown(empty_atlas, tmp_path):
+    config = {"target": {"endpoints": ["http://me:hunter2@host/v1"]}}
+    hunt = empty_atlas.start_hunt("other", config, {})
+    empty_atlas.record(hunt, [recorded("x", 1, (Decide(CHECKS[:1]),), [[True]])])
+    text = write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([])).path.read_text()
+    assert "hunter2" not in text
+    assert "host/v1" in text
+
+
+def test_an_atlas_without_hunts_or_trials_is_explained(empty_atlas):
+    with pytest.raises(AtlasError, match="no hunts yet"):
+        write_report(empty_atlas)
+    empty_atlas.start_hunt("t2i", {"hunt": "t2i"}, {})
+    with pytest.raises(AtlasError, match="no trials yet"):
+        write_report(empty_atlas)
+    with pytest.raises(AtlasError, match=r"no hunt 7[\s\S]*1 \(t2i\)"):
+        write_report(empty_atlas, hunt_id=7)
+
+
+def test_the_newest_hunt_with_trials_is_chosen(empty_atlas):
+    older, newer = record_cats(empty_atlas), empty_atlas.start_hunt("other", {}, {})
+    build = lambda row: ListedHunt([])  # noqa: E731
+    assert load_hunt(empty_atlas, build=build).row.id == older
+    with pytest.raises(AtlasError, match="no trials yet"):
+        load_hunt(empty_atlas, newer, build)
+
+
+def test_a_folder_that_cannot_be_written_is_explained(empty_atlas, tmp_path):
+    record_cats(empty_atlas)
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(AtlasError, match="file"):
+        write_report(empty_atlas, tmp_path / "file", build=lambda row: ListedHunt([]))

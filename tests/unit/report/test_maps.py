@@ -1,0 +1,47 @@
+"""The map adds up trials where they belong."""
+
+from failscape.report.maps import ALONE, Cell, failure_map, place_node, placer_for
+from failscape.trials import Verdict
+
+PLACE = place_node({"cat": "animals", "cup": "things"})
+
+
+def counted(**subjects):
+    return [(name, {Verdict.FAIL: fail, Verdict.PASS: ok}) for name, (fail, ok) in subjects.items()]
+
+
+def test_a_subject_counts_in_the_row_of_each_of_its_attributes():
+    counts = [
+        ("cat", {Verdict.FAIL: 1, Verdict.PASS: 9}),
+        ("cat; Base: Colour=red; Image: Style=sketch", {Verdict.FAIL: 4, Verdict.PASS: 6}),
+        ("cat; Base: Colour=blue", {Verdict.FAIL: 2, Verdict.PASS: 8}),
+    ]
+    found = failure_map(counts, PLACE)
+    assert found.rows[0] == ALONE
+    assert found.cells[ALONE, "animals"] == Cell(1, 10, 1)
+    assert found.cells["Base: Colour", "animals"] == Cell(6, 20, 2)
+    assert found.cells["Image: Style", "animals"] == Cell(4, 10, 1)
+
+
+def test_unknown_and_untried_subjects_are_left_out():
+    assert not failure_map(counted(dog=(1, 1), cat=(0, 0)), PLACE).cells
+
+
+def test_the_least_tried_rows_are_dropped_and_counted():
+    counts = [(f"cat; F: S{n}=v", {Verdict.FAIL: 1, Verdict.PASS: n}) for n in range(60)]
+    found = failure_map(counts, PLACE, most_rows=40)
+    assert len(found.rows) == 40
+    assert found.hidden_rows == 20
+    assert "F: S59" in found.rows
+    assert "F: S0" not in found.rows
+
+
+def test_the_worst_cell_is_darkest():
+    found = failure_map(counted(cat=(5, 5), cup=(1, 9)), PLACE)
+    assert found.shade(found.cells[ALONE, "animals"]) == 1
+    assert found.shade(found.cells[ALONE, "things"]) == 0.2
+
+
+def test_a_hunt_without_a_map_and_a_moved_corpus_place_nothing():
+    assert placer_for("vlm", {})("cat") is None
+    assert placer_for("t2i", {"space": {"corpus": "no/such/folder"}})("cat") is None
