@@ -1,1 +1,1 @@
-"""Model servers over HTTP: OpenAI-style images and chat, and FailureAtlas's /generate."""
+"""Small model servers: any generator and judge behind the HTTP interfaces that our providers speak."""

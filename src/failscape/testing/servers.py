@@ -1,0 +1,99 @@
+"""Model servers for tests: real processes on loopback that can be killed and restarted on the same port."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+START_SECONDS = 30.0
+
+
+class ModelServer:
+    """`python -m failscape.servers …` in a process of its own; a context manager.
+
+    `kill()` ends it without warning, `stop()` politely, `start()` brings it back on the same port.
+    """
+
+    def __init__(self, arguments: Sequence[str], port: int = 0) -> None:
+        self.port = port or free_port()
+        self._arguments = list(arguments)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> Self:
+        command = [sys.executable, "-m", "failscape.servers", *self._arguments, "--port", str(self.port)]
+        source = str(Path(__file__).parents[2])
+        paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        )
+        self._wait_until_ready(self._process)
+        return self
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        ready, _, _ = select.select([process.stdout], [], [], START_SECONDS)
+        if not ready or not process.stdout.readline():
+            self.kill()
+            raise RuntimeError(f"the server did not start: {' '.join(self._arguments)}")
+
+    def kill(self) -> None:
+        """End it at once, as a crash would."""
+        self._end("kill")
+
+    def stop(self) -> None:
+        self._end("terminate")
+
+    def _end(self, how: str) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        getattr(process, how)()
+        process.wait(timeout=START_SECONDS)
+        if process.stdout is not None:
+            process.stdout.close()
+
+    def restart(self, pause: float = 0.0) -> None:
+        """Kill it, stay away for `pause` seconds, come back on the same port."""
+        self.kill()
+        time.sleep(pause)
+        self.start()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def planted_server(
+    *, generator: bool = True, judge: bool = True, port: int = 0, corpus: str = "starter", **world: Any
+) -> ModelServer:
+    """A planted world over HTTP; `world` are settings of `PlantedWorld.named`."""
+    arguments = ["--corpus", corpus, "--name", "planted"]
+    wanted = {"generator": generator, "judge": judge}
+    for role in [role for role, is_wanted in wanted.items() if is_wanted]:
+        path = f"failscape.testing.planted:Planted{role.capitalize()}"
+        settings = {"provider": "python", "path": path, "params": {"corpus": corpus, **world}}
+        arguments += [f"--{role}", json.dumps(settings)]
+    return ModelServer(arguments, port)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
