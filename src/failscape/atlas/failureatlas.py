@@ -1,0 +1,271 @@
+"""FailureAtlas's result files: one JSON object per line and node. Reads and checks them, and writes them.
+
+`failureatlas_import.py` turns such a file into a hunt.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from failscape.atlas.records import HuntRow
+from failscape.atlas.store import Atlas
+from failscape.atlas.subjects import Pair, parents_of, split_subject
+from failscape.errors import AtlasError, FailscapeError
+from failscape.spaces.corpus import load_corpus
+from failscape.trials import Decide, Facts, Generate, Step
+
+FIELDS = (
+    "idx",
+    "entity",
+    "value",
+    "parent",
+    "layer",
+    "upper_class",
+    "sub_class",
+    "caption",
+    "valid",
+    "tested",
+    "acc",
+    "eval",
+    "eval_raw",
+    "predictor_score",
+)
+FAMILIES = ("Base", "Background", "Image")
+_FORBIDDEN = ("; ", "\n", "\r", "\t")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """One checked line. `data` has all fields, those that the line left out with their defaults."""
+
+    line: int
+    entity: str
+    pairs: tuple[Pair, ...]
+    data: dict[str, Any]
+
+    @property
+    def images(self) -> list[list[bool | None] | None]:
+        return self.data["eval"] or []
+
+    @property
+    def valid_images(self) -> int:
+        return sum(one is not None and None not in one for one in self.images)
+
+
+def read_rows(path: Path) -> Iterator[NodeRow]:
+    """The nodes of a file, one by one. Errors name the file, the line and the field."""
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, text in enumerate(lines, 1):
+                if text.strip():
+                    yield _Line(path, number).read(text)
+    except UnicodeDecodeError as error:
+        raise AtlasError(f"{path} is not UTF-8: {error}", "save it as UTF-8") from error
+    except OSError as error:
+        raise AtlasError(f"{path} cannot be read: {error.strerror}", "check the path") from error
+
+
+class _Line:
+    """Checks one line."""
+
+    def __init__(self, path: Path, number: int) -> None:
+        self._path = path
+        self._number = number
+
+    def read(self, text: str) -> NodeRow:
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            raise self._error("", f"not JSON: {error}", "one JSON object per line") from None
+        if not isinstance(data, dict):
+            raise self._error("", f"not an object, but {type(data).__name__}", "one JSON object per line")
+        entity = self._name("entity", data.get("entity"))
+        pairs = self._pairs(data.get("value"))
+        row = {
+            "idx": self._whole("idx", data.get("idx")),
+            "entity": entity,
+            "value": [list(pair) for pair in pairs],
+            "parent": self._parents(data.get("parent")),
+            "layer": self._whole("layer", data.get("layer", len(pairs))),
+            "valid": self._truth("valid", data.get("valid", True)),
+            "tested": self._truth("tested", data.get("tested", bool(data.get("eval")))),
+            "acc": self._number_or_none("acc", data.get("acc")),
+            "eval": self._eval(data.get("eval"), 1 + len(pairs)),
+            "eval_raw": data.get("eval_raw"),
+            "predictor_score": self._number_or_none("predictor_score", data.get("predictor_score")),
+        }
+        for field in ("upper_class", "sub_class", "caption"):
+            row[field] = self._text(field, data.get(field, ""))
+        return NodeRow(self._number, entity, pairs, {field: row[field] for field in FIELDS})
+
+    def _pairs(self, data: Any) -> tuple[Pair, ...]:
+        if not isinstance(data, list):
+            raise self._error("value", f"must be a list, but is {data!r}", '[["Base: Colors", "Red"], …]')
+        pairs: list[Pair] = []
+        for one in data:
+            if not isinstance(one, list) or len(one) != 2:
+                raise self._error("value", f"{one!r} is no pair", '["Base: Colors", "Red"]')
+            kind, value = (self._name("value", part) for part in one)
+            family, colon, sub = kind.partition(": ")
+            if family not in FAMILIES or not colon or not sub.strip() or "=" in sub or ":" in sub:
+                raise self._error("value", f"{kind!r} names no attribute", f"Family: Name, of {FAMILIES}")
+            if kind in (known for known, _ in pairs):
+                raise self._error("value", f"{kind!r} is there twice", "one value per attribute")
+            pairs.append((kind, value))
+        return tuple(pairs)
+
+    def _parents(self, data: Any) -> Any:
+        """A list of numbers; a single number and null, which older files have, are kept as they are."""
+        for one in data if isinstance(data, list) else [data]:
+            if one is not None or isinstance(data, list):
+                self._whole("parent", one)
+        return data
+
+    def _eval(self, data: Any, length: int) -> Any:
+        if data is None:
+            return None
+        if not isinstance(data, list):
+            raise self._error("eval", f"must be a list with one entry per image, but is {data!r}", "")
+        for number, one in enumerate(data, 1):
+            if one is None:
+                continue
+            if not isinstance(one, list) or any(not isinstance(holds, bool | None) for holds in one):
+                raise self._error("eval", f"image {number}: {one!r} is no list of booleans", "")
+            if len(one) != length:
+                text = f"image {number} has {len(one)} answers; the entity and its values are {length}"
+                raise self._error("eval", text, "the entity first, then one per value")
+        return data
+
+    def _name(self, field: str, data: Any) -> str:
+        if not isinstance(data, str) or not data.strip() or data != data.strip():
+            raise self._error(field, f"must be text without outer spaces, but is {data!r}", "")
+        for bad in _FORBIDDEN:
+            if bad in data:
+                raise self._error(field, f"{data!r} contains {bad!r}", "leave it out")
+        return data
+
+    def _text(self, field: str, data: Any) -> str:
+        if not isinstance(data, str):
+            raise self._error(field, f"must be text, but is {data!r}", "")
+        return data
+
+    def _whole(self, field: str, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            raise self._error(field, f"must be a whole number, but is {data!r}", "")
+        return data
+
+    def _truth(self, field: str, data: Any) -> bool:
+        if not isinstance(data, bool):
+            raise self._error(field, f"must be true or false, but is {data!r}", "")
+        return data
+
+    def _number_or_none(self, field: str, data: Any) -> float | None:
+        if data is not None and (isinstance(data, bool) or not isinstance(data, int | float)):
+            raise self._error(field, f"must be a number or null, but is {data!r}", "")
+        if data is not None and not math.isfinite(data):
+            raise self._error(field, f"must be finite, but is {data!r}", "")
+        return data
+
+    def _error(self, field: str, message: str, fix: str) -> AtlasError:
+        where = f"{self._path}, line {self._number}" + (f", field {field}" if field else "")
+        return AtlasError(f"{where}: {message}", fix or "see docs/atlas.md for the format")
+
+
+def write_rows(atlas: Atlas, hunt: HuntRow, out: TextIO) -> int:
+    """Write a hunt's nodes as FailureAtlas would have; gives their number."""
+    number = 0
+    for row in export_rows(atlas, hunt):
+        out.write(json.dumps(row, ensure_ascii=False) + "\n")
+        number += 1
+    return number
+
+
+def export_rows(atlas: Atlas, hunt: HuntRow) -> Iterator[dict[str, Any]]:
+    """Nodes in the order in which they were first tried. Imported ones come back as they were."""
+    if hunt.kind != "t2i":
+        raise AtlasError(
+            f"hunt {hunt.id} is a {hunt.kind} hunt; FailureAtlas rows describe t2i hunts",
+            "export it with --format jsonl or --format csv",
+        )
+    classes = _classes(hunt)
+    numbers: dict[str, int] = {}
+    for subject in atlas.subjects(hunt.id):
+        steps, facts = atlas.facts_of(hunt.id, subject)
+        images = [_answers(steps, one) for one in facts]
+        details = atlas.node_details(hunt.id, subject)
+        if details:
+            yield _as_imported(details, subject, images)
+            continue
+        numbers[subject] = len(numbers)
+        yield _as_recorded(subject, numbers, steps, images, classes, hunt)
+
+
+def _as_recorded(
+    subject: str,
+    numbers: dict[str, int],
+    steps: tuple[Step, ...],
+    images: list[list[bool | None] | None],
+    classes: dict[str, tuple[str, str]],
+    hunt: HuntRow,
+) -> dict[str, Any]:
+    entity, pairs = split_subject(subject)
+    upper, sub = classes.get(entity, ("", ""))
+    judged = [one for one in images if one is not None and None not in one]
+    accuracy = sum(all(one) for one in judged) / len(judged) if judged else None
+    return {
+        "idx": numbers[subject],
+        "entity": entity,
+        "value": [list(pair) for pair in pairs],
+        "parent": [numbers[parent] for parent in parents_of(subject) if parent in numbers],
+        "layer": len(pairs),
+        "upper_class": upper,
+        "sub_class": sub,
+        "caption": next((step.prompt for step in steps if isinstance(step, Generate)), ""),
+        "valid": accuracy is None or not fails(accuracy, hunt.config),
+        "tested": True,
+        "acc": accuracy,
+        "eval": images,
+        "eval_raw": images,
+        "predictor_score": None,
+    }
+
+
+def _as_imported(
+    details: dict[str, Any], subject: str, images: list[list[bool | None] | None]
+) -> dict[str, Any]:
+    """The answers go back into the order of the file's `value`."""
+    if images:
+        order = details.pop("order")
+        images = [one and [one[0], *(one[1 + at] for at in order)] for one in images]
+        details["eval"] = images
+    return {field: details[field] for field in FIELDS}
+
+
+def fails(accuracy: float, config: dict[str, Any]) -> bool:
+    """FailureAtlas's rule, `acc <= threshold`, unless the hunt says that the threshold itself passes."""
+    search = config.get("search", {})
+    threshold = float(search.get("threshold", 0.8))
+    if math.isclose(accuracy, threshold, abs_tol=1e-9):
+        return bool(search.get("at_threshold", "fail") == "fail")
+    return accuracy < threshold
+
+
+def _answers(steps: tuple[Step, ...], facts: Facts) -> list[bool | None] | None:
+    for step, fact in zip(steps, facts, strict=False):
+        if isinstance(step, Decide):
+            return list(fact) if fact is not None else None
+    return None
+
+
+def _classes(hunt: HuntRow) -> dict[str, tuple[str, str]]:
+    """Entity → class and sub-class, when the hunt's corpus can be found."""
+    try:
+        corpus = load_corpus(str(hunt.config["space"]["corpus"]))
+    except (KeyError, TypeError, OSError, FailscapeError):
+        return {}
+    return {entity.name: (entity.upper_class, entity.sub_class) for entity in corpus.entities}

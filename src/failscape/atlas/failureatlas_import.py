@@ -1,0 +1,231 @@
+"""Turns a FailureAtlas result file into a hunt of an atlas: one trial per evaluated image, no pictures.
+
+The file's vocabulary becomes a corpus in the atlas's folder, so that findings and reports work on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from failscape.atlas.failureatlas import FAMILIES, NodeRow, read_rows
+from failscape.atlas.faults import explained
+from failscape.atlas.images import write_whole
+from failscape.atlas.reader import CORPUS_HERE
+from failscape.atlas.records import Recorded
+from failscape.atlas.store import CORPORA, Atlas
+from failscape.atlas.subjects import Pair, join_subject
+from failscape.config import T2IConfig
+from failscape.errors import AtlasError
+from failscape.trials import Check, Decide, Facts, Generate, Probe, Trial, Verdict, reach_verdict
+
+_GROUP = 256
+_DEEPEST = 6
+_UNSORTED = "Unsorted"
+DEFAULT_THRESHOLD = 0.8
+
+
+@dataclass(slots=True)
+class Vocabulary:
+    """The words of a file, in the order met, and what its numbers say about the rule that was used."""
+
+    entities: dict[str, tuple[str, str]] = field(default_factory=dict)
+    values: dict[str, dict[str, None]] = field(default_factory=dict)  # kind -> its values
+    homes: dict[tuple[str, str], str] = field(default_factory=dict)  # family, value -> its kind
+    lines: dict[tuple[str, frozenset[Pair]], int] = field(default_factory=dict)
+    sizes: Counter[int] = field(default_factory=Counter)
+    longest: int = 0
+    depth: int = 0
+    best_failing: float | None = None
+    worst_passing: float | None = None
+
+    def learn(self, path: Path, row: NodeRow) -> None:
+        self._refuse_repetition(path, row)
+        self.entities.setdefault(row.entity, (row.data["upper_class"], row.data["sub_class"]))
+        for kind, value in row.pairs:
+            self.homes.setdefault((kind.partition(":")[0], value.lower()), kind)
+            self.values.setdefault(kind, {}).setdefault(value)
+        self.depth = max(self.depth, len(row.pairs))
+        self.longest = max(self.longest, len(row.images))
+        if row.valid_images:
+            self.sizes[row.valid_images] += 1
+        if row.data["tested"] and row.data["acc"] is not None:
+            self._learn_rule(float(row.data["acc"]), row.data["valid"])
+
+    def _refuse_repetition(self, path: Path, row: NodeRow) -> None:
+        first = self.lines.setdefault((row.entity, frozenset(row.pairs)), row.line)
+        if first != row.line:
+            raise AtlasError(
+                f"{path}, line {row.line}, fields entity, value: the same node as line {first}",
+                "remove one of the lines",
+            )
+        if len(row.pairs) > _DEEPEST:
+            raise AtlasError(
+                f"{path}, line {row.line}, field value: {len(row.pairs)} values; a node has up to {_DEEPEST}"
+            )
+
+    def _learn_rule(self, accuracy: float, valid: bool) -> None:
+        if valid:
+            self.worst_passing = min(
+                accuracy, self.worst_passing if self.worst_passing is not None else accuracy
+            )
+        else:
+            self.best_failing = max(
+                accuracy, self.best_failing if self.best_failing is not None else accuracy
+            )
+
+    def rule(self, threshold: float | None) -> tuple[float, str]:
+        """Threshold and `at_threshold` that explain the file's `valid` best."""
+        low = self.best_failing if self.best_failing is not None else -math.inf
+        high = self.worst_passing if self.worst_passing is not None else math.inf
+        chosen = DEFAULT_THRESHOLD if threshold is None else threshold
+        if low <= chosen < high or threshold is not None:
+            return chosen, "fail" if chosen < high else "pass"
+        if low < chosen <= high:
+            return chosen, "pass"
+        return (low, "fail") if 0 < low < min(high, 1) else (chosen, "fail")
+
+    @property
+    def images_per_node(self) -> int:
+        """The usual number of usable images. Nodes with fewer stay open; twice as many is the most."""
+        usual = max(self.sizes, key=lambda size: (self.sizes[size], size), default=1)
+        return max(usual, math.ceil(self.longest / 2), 1)
+
+    def name(self, kind: str, value: str) -> str:
+        """A corpus has each value once per family: namesakes in other sub-categories get a suffix."""
+        home = self.homes[kind.partition(":")[0], value.lower()]
+        return value if home == kind else f"{value} ({kind.partition(': ')[2]})"
+
+    def ranks(self) -> dict[str, int]:
+        """Kind → its place in the corpus, which has family after family."""
+        kinds = sorted(self.values, key=lambda kind: FAMILIES.index(kind.partition(":")[0]))
+        return {kind: place for place, kind in enumerate(kinds)}
+
+
+def import_rows(path: str | Path, atlas: Atlas, threshold: float | None = None) -> int:
+    """Bring a file into `atlas` as a hunt and give its number. Importing the same file again adds nothing."""
+    file = Path(path)
+    words = Vocabulary()
+    for row in read_rows(file):
+        words.learn(file, row)
+    if not words.entities:
+        raise AtlasError(f"{file} has no rows", "give a FailureAtlas result file (JSONL)")
+    _refuse_near_twins(file, words)
+    digest = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
+    corpus = f"{CORPORA}/{_short(file.stem)}-{digest}"
+    _write_corpus(atlas.folder / corpus, words)
+    config = _config(file, digest, corpus, words, threshold)
+    hunt = next((hunt.id for hunt in atlas.stored_hunts() if hunt.config == config), None)
+    if hunt is None:
+        hunt = atlas.start_hunt("t2i", config, {})
+        atlas.log("import", {"file": file.name, "nodes": len(words.lines)}, hunt)
+    _record(atlas, hunt, read_rows(file), words)
+    return hunt
+
+
+def _record(atlas: Atlas, hunt: int, rows: Iterator[NodeRow], words: Vocabulary) -> None:
+    trials: list[Recorded] = []
+    nodes: dict[str, dict[str, Any]] = {}
+    ranks = words.ranks()
+    for row in rows:
+        order = sorted(range(len(row.pairs)), key=lambda at: ranks[row.pairs[at][0]])
+        subject = join_subject(row.entity, [(row.pairs[at][0], words.name(*row.pairs[at])) for at in order])
+        if atlas.node_details(hunt, subject):
+            continue  # an earlier import got this far
+        trials += _trials(row, subject, order)
+        nodes[subject] = _details(row, order)
+        if len(trials) >= _GROUP or len(nodes) >= _GROUP:
+            atlas.record(hunt, trials, nodes=nodes)
+            trials, nodes = [], {}
+    atlas.record(hunt, trials, nodes=nodes)
+
+
+def _trials(row: NodeRow, subject: str, order: list[int]) -> Iterator[Recorded]:
+    checks = [Check("entity", row.entity, f"The image shows: {row.entity}.")]
+    for kind, value in (row.pairs[at] for at in order):
+        checks.append(Check(kind, value, f"{kind.partition(': ')[2]}: {value}."))
+    steps = (Generate(row.data["caption"]), Decide(tuple(checks)))
+    for number, answers in enumerate(row.images):
+        facts: list[Facts] = [""]
+        verdict, reason = Verdict.INVALID, "the file has no answer for this image"
+        if answers is not None:
+            facts.append([answers[0], *(answers[1 + at] for at in order)])
+            verdict, reason = reach_verdict(steps, facts)
+        key = f"{subject}#{number}"
+        probe = Probe(key, subject, steps, number)
+        yield Recorded(probe, Trial(key, subject, verdict, reason, facts, number), (), 0.0, 0.0)
+
+
+def _details(row: NodeRow, order: list[int]) -> dict[str, Any]:
+    """All fields except the answers, which the trials have; `order` leads back to the file's order."""
+    back = sorted(range(len(order)), key=lambda at: order[at])
+    answers: list[Any] | None = None if row.data["eval"] is None else []
+    return {**row.data, "eval": answers, "order": back}
+
+
+def _config(
+    file: Path, digest: str, corpus: str, words: Vocabulary, threshold: float | None
+) -> dict[str, Any]:
+    chosen, at_threshold = words.rule(threshold)
+    settings = {
+        "hunt": "t2i",
+        "target": {"provider": "imported", "model": file.name, "params": {"blake2b": digest}},
+        "judge": {"provider": "imported", "model": file.name},
+        "space": {"corpus": CORPUS_HERE + corpus, "depth": words.depth},
+        "search": {
+            "strategy": "failureatlas",
+            "threshold": chosen,
+            "at_threshold": at_threshold,
+            "images_per_node": words.images_per_node,
+        },
+    }
+    try:
+        return T2IConfig.model_validate(settings).model_dump(mode="json")
+    except ValueError as error:
+        raise AtlasError(f"the threshold must lie between 0 and 1, but got {chosen}", str(error)) from error
+
+
+def _refuse_near_twins(file: Path, words: Vocabulary) -> None:
+    groups = {"entity": list(words.entities), **{kind: list(names) for kind, names in words.values.items()}}
+    for group, names in groups.items():
+        seen: dict[str, str] = {}
+        for name in names:
+            other = seen.setdefault(name.lower(), name)
+            if other != name:
+                raise AtlasError(
+                    f"{file}, {group}: {other!r} and {name!r} differ only in case", "use one spelling"
+                )
+
+
+def _write_corpus(folder: Path, words: Vocabulary) -> None:
+    entities: dict[str, dict[str, list[str]]] = {}
+    for entity, (upper, sub) in words.entities.items():
+        group = entities.setdefault(_class_name(upper), {})
+        group.setdefault(_class_name(sub), []).append(entity)
+    files: dict[str, Any] = {"entities": entities}
+    for family in FAMILIES:
+        subs = {
+            kind.partition(": ")[2]: [words.name(kind, value) for value in values]
+            for kind, values in words.values.items()
+            if kind.startswith(f"{family}: ")
+        }
+        if subs:
+            files[f"attributes_{family.lower()}"] = subs
+    with explained(folder):
+        for name, data in files.items():
+            write_whole(folder / f"{name}.json", json.dumps(data, indent=1, ensure_ascii=False).encode())
+
+
+def _class_name(text: str) -> str:
+    return re.sub(r"[\s;]+", " ", text).strip() or _UNSORTED
+
+
+def _short(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:40].strip("-") or "file"

@@ -1,0 +1,29 @@
+"""Reads the subjects of t2i hunts: `cat; Base: Colour=red; Background: Place=beach`. Pure.
+
+The lattice writes them; here they are taken apart without a corpus.
+"""
+
+from __future__ import annotations
+
+Pair = tuple[str, str]
+"""A kind such as `Base: Colour`, and a value."""
+
+
+def split_subject(subject: str) -> tuple[str, list[Pair]]:
+    """The entity, and its values in the subject's order."""
+    entity, *labels = subject.split("; ")
+    pairs = []
+    for label in labels:
+        kind, _, value = label.partition("=")
+        pairs.append((kind, value))
+    return entity, pairs
+
+
+def join_subject(entity: str, pairs: list[Pair]) -> str:
+    return "; ".join((entity, *(f"{kind}={value}" for kind, value in pairs)))
+
+
+def parents_of(subject: str) -> list[str]:
+    """The subjects with one value less."""
+    entity, *labels = subject.split("; ")
+    return ["; ".join((entity, *labels[:at], *labels[at + 1 :])) for at in range(len(labels))]

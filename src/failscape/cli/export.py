@@ -1,0 +1,68 @@
+"""`failscape export ATLAS --format …`: write what a hunt recorded to a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TextIO
+
+import click
+
+from failscape.atlas import Atlas, HuntRow
+from failscape.atlas.exports import write_csv, write_jsonl
+from failscape.atlas.failureatlas import write_rows
+from failscape.atlas.faults import explained
+from failscape.errors import AtlasError
+
+WRITERS: dict[str, Callable[[Atlas, HuntRow, TextIO], int]] = {
+    "failureatlas": write_rows,
+    "jsonl": write_jsonl,
+    "csv": write_csv,
+}
+
+
+@click.command("export")
+@click.argument("atlas", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(WRITERS)),
+    default="jsonl",
+    show_default=True,
+    help="failureatlas: one node a line; jsonl: one trial a line, everything; csv: counts per subject.",
+)
+@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; the newest when left out.")
+@click.option("-o", "--output", default="-", show_default=True, help="File to write; - is the screen.")
+def command(atlas: Path, form: str, hunt_id: int | None, output: str) -> None:
+    """Write the trials or nodes of ATLAS to a file."""
+    with Atlas.open(atlas, readonly=True) as opened:
+        hunt = _choose(opened, hunt_id)
+        if output == "-":
+            WRITERS[form](opened, hunt, sys.stdout)
+            return
+        number = _write_file(opened, hunt, form, Path(output))
+    what = "trials" if form == "jsonl" else "nodes"
+    click.echo(f"{number:,} {what} of hunt {hunt.id} written to {output}")
+
+
+def _write_file(atlas: Atlas, hunt: HuntRow, form: str, path: Path) -> int:
+    """A file that is there is complete: it gets its name at the end."""
+    draft = path.with_name(f"{path.name}.part")
+    try:
+        with explained(path):
+            with draft.open("w", encoding="utf-8", newline="") as out:
+                number = WRITERS[form](atlas, hunt, out)
+            draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return number
+
+
+def _choose(atlas: Atlas, hunt_id: int | None) -> HuntRow:
+    if hunt_id is not None:
+        return atlas.hunt(hunt_id)
+    hunts = atlas.hunts()
+    if not hunts:
+        raise AtlasError(f"{atlas.folder} has no hunts yet", "failscape run CONFIG --atlas FOLDER starts one")
+    return hunts[-1]

@@ -1,0 +1,103 @@
+"""When a hunt may go on, and what is said when it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from failscape.atlas import Atlas, open_hunt
+from failscape.atlas.configs import diff_configs
+from failscape.config import T2IConfig
+from failscape.errors import AtlasError
+from failscape.testing.atlas_suite import JUDGE, PAINTER
+
+MODELS = {"target": PAINTER, "judge": JUDGE}
+
+
+def settings(**changes: Any) -> T2IConfig:
+    base: dict[str, Any] = {
+        "hunt": "t2i",
+        "target": {
+            "provider": "openai",
+            "model": "painter",
+            "endpoints": ["http://a/v1"],
+            "params": {"steps": 4},
+        },
+        "judge": {"provider": "openai", "model": "judge"},
+        "seed": 3,
+    }
+    for path, value in changes.items():
+        place = base
+        *parents, last = path.split("__")
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[last] = value
+    return T2IConfig.model_validate(base)
+
+
+FREE = [
+    {"budget__images": 100},
+    {"runtime__in_flight": 8},
+    {"runtime__keep_images": "failures"},
+    {"target__endpoints": ["http://b/v1", "http://c/v1"]},
+    {"judge__api_key_env": "MY_KEY"},
+    {"judge__timeout": 5.0},
+    {"judge__price": 0.01},
+    {"target__concurrency": 3},
+]
+FIXED = [
+    ({"search__threshold": 0.9}, "search.threshold: 0.8 -> 0.9"),
+    ({"seed": 4}, "seed: 3 -> 4"),
+    ({"target__model": "other"}, "target.model: painter -> other"),
+    ({"target__params": {"steps": 4, "size": 512}}, "target.params.size: (not set) -> 512"),
+    ({"space__entities": ["cat"]}, "space.entities: all -> ['cat']"),
+    ({"judge__image_max_side": 64}, "judge.image_max_side: (none) -> 64"),
+    ({"judge__contract": "choice"}, "judge.contract: boolean -> choice"),
+]
+
+
+@pytest.mark.parametrize("changes", FREE, ids=lambda changes: next(iter(changes)))
+def test_what_may_change_resumes(tmp_path: Path, changes: dict[str, Any]) -> None:
+    with Atlas.open(tmp_path, create=True) as atlas:
+        first = open_hunt(atlas, settings(), MODELS)
+        assert open_hunt(atlas, settings(**changes), MODELS) == first
+        assert atlas.hunt(first).config == settings(**changes).model_dump(mode="json")
+        [event] = atlas.events(first)
+        assert event.kind == "settings"
+        assert len(event.detail["changed"]) == 1
+
+
+@pytest.mark.parametrize(("changes", "line"), FIXED, ids=lambda one: one if isinstance(one, str) else "")
+def test_what_may_not_change_is_refused_with_the_difference(
+    tmp_path: Path, changes: dict[str, Any], line: str
+) -> None:
+    assert diff_configs(settings().model_dump(), settings(**changes).model_dump()) == [line]
+    with Atlas.open(tmp_path, create=True) as atlas:
+        first = open_hunt(atlas, settings(), MODELS)
+        with pytest.raises(AtlasError) as caught:
+            open_hunt(atlas, settings(**changes), MODELS)
+        assert line in caught.value.message
+        assert "--fork" in caught.value.fix
+        fork = open_hunt(atlas, settings(**changes), MODELS, fork=True)
+        assert atlas.hunt(fork).parent == first
+        assert open_hunt(atlas, settings(**changes), MODELS) == fork
+        assert open_hunt(atlas, settings(), MODELS) == first
+
+
+def test_shards_and_identities_are_compared_too(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    with Atlas.open(tmp_path, create=True) as atlas:
+        open_hunt(atlas, settings(), MODELS, shard=(0, 2))
+        with pytest.raises(AtlasError, match="shard: 1/2 -> 2/2"):
+            open_hunt(atlas, settings(), MODELS, shard=(1, 2))
+        newer = {**MODELS, "judge": replace(JUDGE, settings={"contract": "boolean/2"})}
+        with pytest.raises(AtlasError, match=r"judge.settings.contract: boolean -> boolean/2 \(the model's"):
+            open_hunt(atlas, settings(), newer, shard=(0, 2))
+
+
+def test_equal_configs_differ_in_nothing() -> None:
+    assert diff_configs({"a": {"b": (1, 2)}}, {"a": {"b": [1, 2]}}) == []
+    assert diff_configs({"a": {}}, {"a": {"b": None}}) == ["a: {} -> (not set)", "a.b: (not set) -> (none)"]

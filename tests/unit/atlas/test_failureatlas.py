@@ -1,0 +1,289 @@
+"""FailureAtlas files: what goes in comes out, bad lines are named, and findings work on them."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from failscape.atlas import Atlas
+from failscape.atlas.failureatlas import FIELDS, export_rows
+from failscape.atlas.failureatlas_import import import_rows
+from failscape.atlas.subjects import join_subject, parents_of, split_subject
+from failscape.config import T2IConfig
+from failscape.errors import AtlasError
+from failscape.hunts.build import build_hunt
+from failscape.testing.atlas_suite import CONFIG, make_recorded
+from failscape.trials import Verdict
+
+SEED_EXAMPLE = {
+    "idx": 123,
+    "entity": "Apple",
+    "value": [["Base: Colors", "Red"], ["Background: Time/Period", "Night"]],
+    "parent": [12],
+    "layer": 2,
+    "upper_class": "Food",
+    "sub_class": "Fruit",
+    "caption": "An image of a red apple. The background time is night.",
+    "valid": True,
+    "tested": True,
+    "acc": 0.5,
+    "eval": [[True, True, False], [True, True, True]],
+    "eval_raw": [[True, True, False], [True, True, True]],
+    "predictor_score": 0.71,
+}
+
+KINDS = ["Base: Colors", "Base: Hair colour", "Background: Time/Period", "Image: Style", "Image: Angle"]
+NAMES = st.sampled_from(["Red", "Night", "Wood", "up = down", "ü—ß", "x;y", "a#1"])
+
+
+@st.composite
+def node(draw: st.DrawFn) -> dict[str, Any]:
+    kinds = draw(st.lists(st.sampled_from(KINDS), unique=True, max_size=3))
+    answers = st.lists(
+        st.sampled_from([True, False, True, None]), min_size=1 + len(kinds), max_size=1 + len(kinds)
+    )
+    images = draw(st.none() | st.lists(st.none() | answers, max_size=4))
+    number = st.none() | st.floats(0, 1)
+    return {
+        "entity": draw(
+            st.sampled_from(["Apple", "Cat", "Tree; no", "Ünicode"]).filter(lambda e: "; " not in e)
+        ),
+        "value": [[kind, draw(NAMES)] for kind in kinds],
+        "parent": draw(st.none() | st.integers(0, 9) | st.lists(st.integers(0, 99), max_size=3)),
+        "layer": draw(st.integers(0, 5)),
+        "upper_class": draw(st.sampled_from(["Food", "", "Living things"])),
+        "sub_class": draw(st.sampled_from(["Fruit", "", " odd\n"])),
+        "caption": draw(st.text(max_size=20)),
+        "valid": draw(st.booleans()),
+        "tested": draw(st.booleans()),
+        "acc": draw(number),
+        "eval": images,
+        "eval_raw": draw(st.sampled_from([images, None, [["Yes", "no"]]])),
+        "predictor_score": draw(number),
+    }
+
+
+def same_node(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["entity"], frozenset(map(tuple, row["value"]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(node(), min_size=1, max_size=8, unique_by=same_node))
+def test_round_trip(rows: list[dict[str, Any]]) -> None:
+    rows = [{"idx": number, **row} for number, row in enumerate(rows)]
+    with tempfile.TemporaryDirectory() as folder:
+        file = write(Path(folder) / "in.jsonl", rows)
+        with Atlas.open(Path(folder) / "atlas", create=True) as atlas:
+            hunt = import_rows(file, atlas)
+            assert list(export_rows(atlas, atlas.hunt(hunt))) == rows
+            assert import_rows(file, atlas) == hunt  # again: nothing new
+            assert list(export_rows(atlas, atlas.hunt(hunt))) == rows
+            config = T2IConfig.model_validate(atlas.hunt(hunt).config)
+            strategy = build_hunt(config)  # its corpus holds together, and it knows every subject
+            for trial in atlas.replay(hunt):
+                strategy.tell(trial)
+
+
+def write(path: Path, rows: list[Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def atlas(tmp_path: Path) -> Any:
+    with Atlas.open(tmp_path / "atlas", create=True) as atlas:
+        yield atlas
+
+
+def row(idx: int, values: list[list[str]], answers: list[Any], **other: Any) -> dict[str, Any]:
+    share = sum(all(one) for one in answers if one) / len(answers)
+    known = {"idx": idx, "entity": "Apple", "value": values, "parent": [], "tested": True, "eval": answers}
+    return {**known, "acc": share, "valid": share > 0.8, **other}
+
+
+def test_the_example_of_the_format(tmp_path: Path, atlas: Atlas) -> None:
+    hunt = import_rows(write(tmp_path / "f.jsonl", [SEED_EXAMPLE]), atlas)
+    assert list(export_rows(atlas, atlas.hunt(hunt))) == [SEED_EXAMPLE]
+    assert [(t.verdict, t.reason) for t in atlas.replay(hunt)] == [
+        (Verdict.FAIL, "not Night"),
+        (Verdict.PASS, ""),
+    ]
+    assert list(SEED_EXAMPLE) == list(FIELDS)
+
+
+def test_findings_of_an_imported_file(tmp_path: Path, atlas: Atlas) -> None:
+    good, bad = [[True, True]] * 10, [[True, False]] * 10
+    rows = [
+        row(0, [], [[True]] * 9 + [None]),
+        row(1, [["Image: Style", "Sketch"]], bad),
+        row(2, [["Base: Colors", "Red"]], good[:8] + bad[:2]),
+        row(3, [["Background: Place", "Sea"]], good),
+    ]
+    hunt = import_rows(write(tmp_path / "f.jsonl", [rows[3], *rows[:3]]), atlas)
+    stored = atlas.hunt(hunt)
+    assert stored.config["search"]["images_per_node"] == 10
+    assert (stored.config["search"]["threshold"], stored.config["search"]["at_threshold"]) == (0.8, "fail")
+    assert atlas.counts(hunt) == {Verdict.PASS: 27, Verdict.FAIL: 12, Verdict.INVALID: 1, Verdict.NONE: 0}
+    strategy = build_hunt(T2IConfig.model_validate(stored.config))
+    for trial in atlas.replay(hunt):
+        strategy.tell(trial)
+    assert strategy._tallies["Apple; Image: Style=Sketch"].outcome == "fail"
+    assert strategy._tallies["Apple; Base: Colors=Red"].outcome == "fail"  # at the threshold
+    assert strategy._tallies["Apple; Background: Place=Sea"].outcome == "pass"
+
+
+def test_answers_follow_the_corpus_order_inside(tmp_path: Path, atlas: Atlas) -> None:
+    one = row(0, [["Image: Style", "Sketch"], ["Base: Colors", "Red"]], [[True, False, True]])
+    hunt = import_rows(write(tmp_path / "f.jsonl", [one]), atlas)
+    [trial] = atlas.replay(hunt)
+    assert trial.subject == "Apple; Base: Colors=Red; Image: Style=Sketch"
+    assert trial.facts == ["", [True, True, False]]
+    assert next(export_rows(atlas, atlas.hunt(hunt)))["eval"] == [[True, False, True]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ([(0.5, False), (0.9, True)], (0.8, "fail")),
+        ([(0.8, False), (0.9, True)], (0.8, "fail")),
+        ([(0.5, False), (0.8, True)], (0.8, "pass")),
+        ([(0.25, False), (0.5, True)], (0.25, "fail")),
+        ([(0.9, False), (0.1, True)], (0.8, "fail")),
+        ([(1.0, True)], (0.8, "fail")),
+    ],
+)
+def test_the_threshold_is_read_off(
+    tmp_path: Path, atlas: Atlas, rule: list[tuple[float, bool]], expected: tuple[float, str]
+) -> None:
+    rows = [
+        row(n, [["Base: Size", f"s{n}"]], [[True, True]], acc=acc, valid=valid)
+        for n, (acc, valid) in enumerate(rule)
+    ]
+    search = atlas.hunt(import_rows(write(tmp_path / "f.jsonl", rows), atlas)).config["search"]
+    assert (search["threshold"], search["at_threshold"]) == expected
+
+
+def test_a_hunt_of_our_own_is_exported(atlas: Atlas) -> None:
+    hunt = atlas.start_hunt("t2i", {**CONFIG, "space": {"corpus": "no such corpus"}}, {})
+    red = "cat; Base: Colour=red"
+    atlas.record(hunt, [make_recorded(n, "cat") for n in range(2)])
+    atlas.record(hunt, [make_recorded(n, red, (True, n > 1)) for n in range(5)])
+    atlas.record(hunt, [make_recorded(n, f"{red}; Image: Style=sketch", None) for n in range(2)])
+    cat, colour, style = export_rows(atlas, atlas.hunt(hunt))
+    assert tuple(cat) == FIELDS
+    assert (cat["idx"], cat["layer"], cat["parent"], cat["acc"], cat["valid"]) == (0, 0, [], 1.0, True)
+    assert (colour["parent"], colour["value"], colour["acc"]) == ([0], [["Base: Colour", "red"]], 0.6)
+    assert (colour["valid"], colour["tested"], colour["upper_class"]) == (False, True, "")
+    assert colour["eval"] == [[True, False]] * 2 + [[True, True]] * 3
+    assert colour["caption"] == f"An image of {red}."
+    assert (style["parent"], style["acc"], style["valid"], style["eval"]) == ([1], None, True, [None, None])
+
+
+def test_other_hunts_have_no_such_rows(atlas: Atlas) -> None:
+    hunt = atlas.start_hunt("vlm", {}, {})
+    with pytest.raises(AtlasError, match="vlm hunt"):
+        list(export_rows(atlas, atlas.hunt(hunt)))
+
+
+BAD = [
+    ({"entity": ""}, "entity"),
+    ({"entity": "a; b"}, "entity"),
+    ({"entity": 7}, "entity"),
+    ({"idx": "1"}, "idx"),
+    ({"idx": None}, "idx"),
+    ({"value": None}, "value"),
+    ({"value": [["Base: Colors"]]}, "value"),
+    ({"value": [["Colors", "Red"], ["Image: Style", "Flat"]]}, "value"),
+    ({"value": [["Base: Colors", "Red"], ["Base: Colors", "Blue"]]}, "value"),
+    ({"eval": [[True, True]]}, "eval"),
+    ({"eval": [[True, True, 1]]}, "eval"),
+    ({"eval": [["True", True, True]]}, "eval"),
+    ({"eval": True}, "eval"),
+    ({"acc": "high"}, "acc"),
+    ({"acc": float("nan")}, "acc"),
+    ({"valid": 1}, "valid"),
+    ({"parent": ["x"]}, "parent"),
+    ({"caption": None}, "caption"),
+    ({"predictor_score": []}, "predictor_score"),
+]
+
+
+@pytest.mark.parametrize(("change", "field"), BAD, ids=lambda one: json.dumps(one))
+def test_bad_fields_are_named(tmp_path: Path, atlas: Atlas, change: dict[str, Any], field: str) -> None:
+    file = write(tmp_path / "f.jsonl", [SEED_EXAMPLE, {**SEED_EXAMPLE, **change}])
+    with pytest.raises(AtlasError, match=rf"f\.jsonl, line 2, field {field}:"):
+        import_rows(file, atlas)
+    assert atlas.hunts() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "line 1: not JSON"),
+        ("[1]", "line 1: not an object"),
+        ("", "no rows"),
+        (f"{json.dumps(SEED_EXAMPLE)}\n\n{json.dumps(SEED_EXAMPLE)}", "line 3, .*same node as line 1"),
+        (
+            '{"idx": 1, "entity": "Cat", "value": []}\n{"idx": 2, "entity": "cat", "value": []}',
+            "differ only in case",
+        ),
+    ],
+)
+def test_bad_files_are_named(tmp_path: Path, atlas: Atlas, text: str, message: str) -> None:
+    (tmp_path / "f.jsonl").write_text(text)
+    with pytest.raises(AtlasError, match=message):
+        import_rows(tmp_path / "f.jsonl", atlas)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, atlas: Atlas) -> None:
+    with pytest.raises(AtlasError, match="cannot be read"):
+        import_rows(tmp_path / "nowhere.jsonl", atlas)
+    (tmp_path / "f.jsonl").write_bytes(b"\xff\xfe{}")
+    with pytest.raises(AtlasError, match="not UTF-8"):
+        import_rows(tmp_path / "f.jsonl", atlas)
+
+
+def test_an_interrupted_import_is_finished_by_the_next(
+    tmp_path: Path, atlas: Atlas, monkeypatch: Any
+) -> None:
+    rows = [row(n, [["Base: Size", f"s{n}"]], [[True, True]] * 100) for n in range(9)]
+    file = write(tmp_path / "f.jsonl", rows)
+    record, calls = Atlas.record, []
+
+    def fail_later(self: Atlas, *arguments: Any, **options: Any) -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        record(self, *arguments, **options)
+
+    monkeypatch.setattr(Atlas, "record", fail_later)
+    with pytest.raises(KeyboardInterrupt):
+        import_rows(file, atlas)
+    monkeypatch.undo()
+    hunt = import_rows(file, atlas)
+    assert len(atlas.hunts()) == 1
+    assert sum(atlas.counts(hunt).values()) == 900
+
+
+@given(st.lists(st.tuples(st.sampled_from(KINDS), NAMES), max_size=4))
+def test_subjects_come_apart_as_they_were_joined(pairs: list[tuple[str, str]]) -> None:
+    subject = join_subject("a = cat", pairs)
+    assert split_subject(subject) == ("a = cat", pairs)
+    assert len(parents_of(subject)) == len(pairs)
+    assert all(len(split_subject(parent)[1]) == len(pairs) - 1 for parent in parents_of(subject))
+
+
+def test_export_is_one_json_object_a_line(atlas: Atlas, tmp_path: Path) -> None:
+    from failscape.atlas.failureatlas import write_rows
+
+    hunt = import_rows(write(tmp_path / "f.jsonl", [SEED_EXAMPLE]), atlas)
+    out = io.StringIO()
+    assert write_rows(atlas, atlas.hunt(hunt), out) == 1
+    assert json.loads(out.getvalue()) == SEED_EXAMPLE

@@ -1,0 +1,137 @@
+"""Joining atlases: nothing lost, nothing twice, contradictions named."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from failscape.atlas import Atlas, Recorded
+from failscape.atlas.merge import merge_atlases
+from failscape.errors import AtlasError
+from failscape.testing.atlas_suite import CONFIG, JUDGE, PAINTER, make_recorded
+from failscape.trials import Verdict
+
+MODELS = {"target": PAINTER, "judge": JUDGE}
+
+
+def make_atlas(
+    folder: Path,
+    numbers: range,
+    shard: tuple[int, int] = (0, 1),
+    config: dict | None = None,
+    passes: bool = True,
+) -> Path:
+    with Atlas.open(folder, create=True) as atlas:
+        hunts = atlas.hunts()
+        hunt = hunts[0].id if hunts else atlas.start_hunt("t2i", config or CONFIG, MODELS, shard)
+        run = atlas.begin_run(hunt)
+        atlas.record(hunt, [make_recorded(n, f"thing {n % 4}", (True, passes)) for n in numbers])
+        atlas.log("stop", {"why": "done"}, hunt)
+        atlas.end_run(run, "done", 10.0, requests=1)
+    return folder
+
+
+def state(folder: Path) -> tuple:
+    with Atlas.open(folder, readonly=True) as atlas:
+        return (
+            [(hunt.config, hunt.shard) for hunt in atlas.hunts()],
+            [list(atlas.replay(hunt.id)) for hunt in atlas.hunts()],
+            [(atlas.spent(hunt.id), atlas.counts(hunt.id)) for hunt in atlas.hunts()],
+            [(event.kind, event.detail) for event in atlas.events()],
+            sorted(atlas.image_digests()),
+        )
+
+
+def test_shards_become_one_hunt(tmp_path: Path) -> None:
+    one = make_atlas(tmp_path / "one", range(10), (0, 2))
+    two = make_atlas(tmp_path / "two", range(10, 25), (1, 2))
+    merged = merge_atlases([one, two], tmp_path / "all")
+    assert (merged.trials, merged.images, merged.hunts) == (25, 25, 1)
+    with Atlas.open(tmp_path / "all", readonly=True) as atlas:
+        [hunt] = atlas.hunts()
+        assert hunt.shard == (0, 1)
+        assert hunt.identities == MODELS
+        assert [trial.seed for trial in atlas.replay(hunt.id)] == list(range(25))
+        assert atlas.counts(hunt.id)[Verdict.PASS] == 25
+        spent = atlas.spent(hunt.id)
+        assert (spent.images, spent.requests, spent.seconds, spent.money) == (25, 25 * 3 + 2, 20.0, 25 * 0.25)
+        for stored in atlas.trials(hunt.id):
+            assert stored.steps == make_recorded(stored.trial.seed, stored.trial.subject).probe.steps
+            path = stored.calls[0].path
+            assert path is not None
+            assert hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() == stored.images[0]
+        assert [event.kind for event in atlas.events(hunt.id)] == ["stop", "stop"]
+
+
+def test_merging_again_or_a_merge_adds_nothing(tmp_path: Path) -> None:
+    one, two = (
+        make_atlas(tmp_path / "one", range(5), (0, 2)),
+        make_atlas(tmp_path / "two", range(5, 9), (1, 2)),
+    )
+    merge_atlases([one, two], tmp_path / "all")
+    before = state(tmp_path / "all")
+    again = merge_atlases([two, one, one], tmp_path / "all")
+    assert (again.trials, again.images, again.hunts) == (0, 0, 0)
+    assert state(tmp_path / "all") == before
+    merge_atlases([tmp_path / "all", two, one], tmp_path / "both")
+    assert state(tmp_path / "both") == before
+
+
+def test_a_shard_that_has_grown_adds_what_is_new(tmp_path: Path) -> None:
+    one = make_atlas(tmp_path / "one", range(5))
+    merge_atlases([one], tmp_path / "all")
+    make_atlas(one, range(5, 8))
+    assert merge_atlases([one], tmp_path / "all").trials == 3
+    assert state(tmp_path / "all") == state(one)
+
+
+def test_other_settings_stay_apart(tmp_path: Path) -> None:
+    one = make_atlas(tmp_path / "one", range(5))
+    two = make_atlas(tmp_path / "two", range(5), config={**CONFIG, "seed": 4})
+    assert merge_atlases([one, two], tmp_path / "all").hunts == 2
+    with Atlas.open(tmp_path / "all", readonly=True) as atlas:
+        assert [sum(atlas.counts(hunt.id).values()) for hunt in atlas.hunts()] == [5, 5]
+
+
+def test_a_contradiction_names_the_key_and_changes_nothing(tmp_path: Path) -> None:
+    one = make_atlas(tmp_path / "one", range(5))
+    two = make_atlas(tmp_path / "two", range(4, 9), passes=False)
+    merge_atlases([one], tmp_path / "all")
+    before = state(tmp_path / "all")
+    with pytest.raises(AtlasError, match=r"'thing 0#4' was recorded twice .* fail in .*two, pass in"):
+        merge_atlases([two], tmp_path / "all")
+    after = state(tmp_path / "all")
+    assert after[:4] == before[:4]
+
+
+def test_forks_keep_their_parents(tmp_path: Path) -> None:
+    one = make_atlas(tmp_path / "one", range(3))
+    with Atlas.open(one) as atlas:
+        fork = atlas.start_hunt("t2i", {**CONFIG, "seed": 9}, MODELS, parent=1)
+        recorded = make_recorded(1, "thing 1")
+        cached = tuple(call for old in recorded.calls if (call := atlas.find_call(old.key)))
+        atlas.record(fork, [Recorded(recorded.probe, recorded.trial, cached, 0, 0)])
+    merge_atlases([make_atlas(tmp_path / "two", range(3, 6), config={"a": 1}), one], tmp_path / "all")
+    with Atlas.open(tmp_path / "all", readonly=True) as atlas:
+        assert [hunt.parent for hunt in atlas.hunts()] == [None, None, 2]
+        [stored] = atlas.trials(3)
+        assert [call.role for call in stored.calls] == ["generator", "judge"]
+
+
+def test_bad_sources_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    one = make_atlas(tmp_path / "one", range(3))
+    with pytest.raises(AtlasError, match="does not exist"):
+        merge_atlases([one, tmp_path / "nowhere"], tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+    with pytest.raises(AtlasError, match="both source and destination"):
+        merge_atlases([one], one)
+
+
+def test_missing_pictures_are_counted(tmp_path: Path) -> None:
+    one = make_atlas(tmp_path / "one", range(3))
+    with Atlas.open(one, readonly=True) as atlas:
+        atlas.images.path(next(atlas.image_digests())).unlink()
+    merged = merge_atlases([one], tmp_path / "all")
+    assert (merged.images, merged.missing_images, merged.trials) == (2, 1, 3)
