@@ -146,7 +146,7 @@ class Probe:
     @property
     def images(self) -> int:
         """How many images it will have drawn."""
-        return sum(isinstance(step, Generate) for step in self.steps)
+        return sum([type(step) is Generate for step in self.steps])
 
 
 class Trial:

@@ -77,4 +77,4 @@ class Budget:
 
 
 def _requests(probe: Probe) -> int:
-    return sum(not isinstance(step, Show) for step in probe.steps)
+    return sum([type(step) is not Show for step in probe.steps])

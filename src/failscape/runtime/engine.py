@@ -27,6 +27,9 @@ GRACE_SECONDS = 30.0
 
 TICK_SECONDS = 0.5
 
+INLINE_BYTES = 1 << 20
+"""Groups with more image bytes than this are written by a thread, so that a slow disk stalls nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stop:
@@ -146,9 +149,13 @@ class Engine:
         self._on_progress()
 
     async def _record(self, group: list[Recorded]) -> None:
-        keep = self._settings.keep_images
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._writer, self._atlas.record, self._hunt_id, group, keep)
+        """Small groups are written at once, for a hand-over to a thread costs more than they do."""
+        keep, hunt_id = self._settings.keep_images, self._hunt_id
+        if _bytes_of(group) <= INLINE_BYTES:
+            self._atlas.record(hunt_id, group, keep)
+        else:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(self._writer, self._atlas.record, hunt_id, group, keep)
 
     def _save_calls(self, calls: list[Call]) -> None:
         """A walk that did not finish leaves its finished calls in the cache."""
@@ -167,3 +174,7 @@ class Engine:
         if self._finished:
             with contextlib.suppress(AtlasError):
                 await self._record(self._finished)
+
+
+def _bytes_of(group: list[Recorded]) -> int:
+    return sum(len(call.picture.data) for recorded in group for call in recorded.calls if call.picture)

@@ -5,7 +5,7 @@ A warning never changes a verdict. Only a model that gives nothing usable at all
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass
 
 from failscape.atlas import Recorded
@@ -31,7 +31,7 @@ class Health:
         self.verdicts: Counter[Verdict] = Counter()
         self.reasons: Counter[str] = Counter()
         self._last_invalid = ""
-        self._drawn: deque[tuple[str, int]] = deque(maxlen=SAME_IMAGE_WINDOW)
+        self._drawn: dict[str, int] = {}  # image → seed, the oldest first
         self._repeats = 0
 
     def watch(self, recorded: Recorded) -> None:
@@ -46,11 +46,11 @@ class Health:
             self._watch_image(trial.facts[0], trial.seed)
 
     def _watch_image(self, digest: str, seed: int) -> None:
-        self._repeats += any(digest == seen and seed != other for seen, other in self._recent())
-        self._drawn.append((digest, seed))
-
-    def _recent(self) -> list[tuple[str, int]]:
-        return list(self._drawn)[-32:]
+        if self._drawn.pop(digest, seed) != seed:
+            self._repeats += 1
+        self._drawn[digest] = seed
+        if len(self._drawn) > SAME_IMAGE_WINDOW:
+            del self._drawn[next(iter(self._drawn))]
 
     @property
     def tested(self) -> int:

@@ -47,7 +47,7 @@ async def run_session(
     team = Team({role: create_model(role, settings) for role, settings in config.models().items()})
     identities = {role: model.identity for role, model in team.models.items()}
     with Atlas.open(folder, create=True) as atlas:
-        hunt_id = open_hunt(atlas, config, identities, shard, fork)
+        hunt_id = open_hunt(atlas, config.model_dump(mode="json"), identities, shard, fork)
         resumed = replay(hunt, atlas.replay(hunt_id))
         if resumed:
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import time
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
@@ -36,7 +35,11 @@ from failscape.trials import (
 )
 
 FindCall = Callable[[bytes], Call | None]
+Request = tuple[Any, ...]
+"""The arguments of a call as plain values: two equal requests to one model are one call."""
+
 LoadPicture = Callable[[str], Picture]
+TESTING_STEPS = (Decide, Classify, Verify)
 
 
 class Walk:
@@ -69,9 +72,10 @@ class Walk:
             if call.invalid:
                 verdict, reason = Verdict.INVALID, f"{step.role}: {call.invalid}"
                 break
-            verdict, reason = reach_verdict(probe.steps, facts)
-            if verdict is Verdict.INVALID:
-                break
+            if isinstance(step, TESTING_STEPS):
+                verdict, reason = reach_verdict(probe.steps, facts)
+                if verdict is Verdict.INVALID:
+                    break
         return Trial(probe.key, probe.subject, verdict, reason, facts, probe.seed)
 
     async def _call(self, position: int, step: Step) -> Call:
@@ -105,30 +109,30 @@ class Walk:
         elif isinstance(step, Answer):
             self._history.append((step.question, call.facts))
 
-    def _request(self, position: int, step: Step) -> tuple[Item, list[Any]]:
-        """The arguments of the call, and the same as plain data: two equal requests are one call."""
+    def _request(self, position: int, step: Step) -> tuple[Item, Request]:
+        """The arguments of the call, and the same as plain values."""
         images = tuple(self._images)
-        shown = [picture.digest for picture in images]
+        shown = tuple([picture.digest for picture in images])
         history = tuple(self._history)
         match step:
             case Generate(prompt):
                 drawn = sum(isinstance(earlier, Generate) for earlier in self.probe.steps[:position])
                 seed = derive_seed(self.probe.seed, drawn) if drawn else self.probe.seed
-                return (prompt, seed), [prompt, seed]
+                return (prompt, seed), (prompt, seed)
             case Decide(checks):
-                return (images[-1], checks), [shown[-1], _checks_text(checks)]
+                return (images[-1], checks), (shown[-1], _checks_text(checks))
             case Classify() | Caption():
-                return (images[-1],), [shown[-1]]
+                return (images[-1],), (shown[-1],)
             case Answer(question):
-                return (Conversation(images, question, history),), [shown, question, history]
+                return (Conversation(images, question, history),), (shown, question, history)
             case Verify(truth):
                 (question, answer), earlier_turns = history[-1], history[:-1]
                 claim = Claim(images, question, answer, earlier_turns, truth)
-                return (claim,), [shown, question, answer, earlier_turns, truth]
+                return (claim,), (shown, question, answer, earlier_turns, truth)
             case Propose(guidance, count):
-                return (images, guidance, count), [shown, guidance, count, self.probe.seed]
+                return (images, guidance, count), (shown, guidance, count, self.probe.seed)
             case Embed(texts):
-                return texts or images, [texts or shown]
+                return texts or images, (texts or shown,)
             case Show():
                 raise AssertionError("showing stored images calls no model")
 
@@ -157,11 +161,12 @@ def _facts_of(step: Step, value: Any) -> Facts:
     return value
 
 
-def _call_key(identity_digest: str, request: list[Any]) -> bytes:
-    text = json.dumps([identity_digest, request], separators=(",", ":"))
-    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+def _call_key(identity_digest: str, request: Request) -> bytes:
+    """Requests are tuples of plain values, whose `repr` is the same in every session."""
+    text = f"{identity_digest}{request!r}"
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @lru_cache(maxsize=4096)
-def _checks_text(checks: tuple[Check, ...]) -> list[list[Any]]:
-    return [[check.kind, check.value, check.statement, check.choices] for check in checks]
+def _checks_text(checks: tuple[Check, ...]) -> str:
+    return repr([(check.kind, check.value, check.statement, check.choices) for check in checks])

@@ -1,0 +1,1 @@
+"""Side-by-side measurements; each is one command and prints what it measured."""

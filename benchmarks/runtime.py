@@ -1,0 +1,217 @@
+"""How much the runtime costs: against a bare HTTP loop, in process, on resume, and at the prompt.
+
+    python -m benchmarks.runtime [--quick]
+
+Ratios are measured in one run on one machine, so they can be compared; absolute numbers cannot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import json
+import resource
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from failscape.atlas import Atlas, Recorded
+from failscape.config_files import parse_config
+from failscape.hunts.build import build_hunt
+from failscape.hunts.protocol import replay
+from failscape.models.contracts import BooleanContract
+from failscape.runtime.progress import PlainReporter
+from failscape.runtime.session import run_session
+from failscape.trials import Decide, Generate, Trial, Verdict
+
+IN_FLIGHT = 64
+
+
+def config(port: int, images: int) -> Any:
+    endpoint = {"provider": "openai", "model": "instant", "endpoints": [f"http://127.0.0.1:{port}/v1"]}
+    endpoint = {**endpoint, "concurrency": IN_FLIGHT}
+    return parse_config(
+        {
+            "hunt": "t2i",
+            "target": endpoint,
+            "judge": endpoint,
+            "space": {"corpus": "starter", "depth": 0},
+            "search": {"images_per_node": 10_000},
+            "budget": {"images": images},
+            "runtime": {"in_flight": IN_FLIGHT},
+        },
+        "benchmark",
+    )
+
+
+@contextmanager
+def instant_server() -> Iterator[int]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "benchmarks.instant_server", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield port
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def bare_loop(port: int, images: int) -> float:
+    """The same requests by hand, with nothing recorded. Returns trials a second."""
+    probes = build_hunt(config(port, images)).ask(images)
+    base, left = f"http://127.0.0.1:{port}/v1", iter(probes)
+
+    async def worker(session: aiohttp.ClientSession) -> None:
+        for probe in left:
+            generate, decide = probe.steps
+            assert isinstance(generate, Generate)
+            assert isinstance(decide, Decide)
+            payload: dict[str, Any] = {"model": "instant", "prompt": generate.prompt, "n": 1}
+            payload |= {"seed": probe.seed, "response_format": "b64_json"}
+            async with session.post(f"{base}/images/generations", json=payload) as reply:
+                image = base64.b64decode((await reply.json())["data"][0]["b64_json"])
+            await judge(session, image, decide)
+
+    async def judge(session: aiohttp.ClientSession, image: bytes, decide: Decide) -> None:
+        ask = BooleanContract().ask(decide.checks, "")
+        url = "data:image/png;base64," + base64.b64encode(image).decode()
+        content = [{"type": "text", "text": ask.text}, {"type": "image_url", "image_url": {"url": url}}]
+        schema = {"name": "reply", "schema": ask.schema, "strict": True}
+        payload = {"model": "instant", "messages": [{"role": "user", "content": content}]}
+        payload["response_format"] = {"type": "json_schema", "json_schema": schema}  # type: ignore[assignment]
+        async with session.post(f"{base}/chat/completions", json=payload) as reply:
+            json.loads((await reply.json())["choices"][0]["message"]["content"])
+
+    connector = aiohttp.TCPConnector(limit=IN_FLIGHT)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        started = time.perf_counter()
+        await asyncio.gather(*(worker(session) for _ in range(IN_FLIGHT)))
+        return images / (time.perf_counter() - started)
+
+
+async def our_loop(port: int, images: int, folder: Path) -> float:
+    summary = await run_session(config(port, images), folder, PlainReporter())
+    return summary.trials / summary.seconds
+
+
+def measure_http(images: int, rounds: int) -> None:
+    bare, ours = [], []
+    with instant_server() as port:
+        asyncio.run(bare_loop(port, images // 4))
+        for _ in range(rounds):
+            bare.append(asyncio.run(bare_loop(port, images)))
+            with tempfile.TemporaryDirectory() as folder:
+                ours.append(asyncio.run(our_loop(port, images, Path(folder) / "atlas")))
+    share = statistics.median(o / b for o, b in zip(ours, bare, strict=True))
+    print(f"http, {images} trials, {IN_FLIGHT} in flight, median of {rounds} rounds")
+    print(f"  bare aiohttp loop     {statistics.median(bare):8.0f} trials/s")
+    print(f"  failscape, recording  {statistics.median(ours):8.0f} trials/s")
+    print(f"  ratio                 {share:8.2f}   (goal: at least 0.80)")
+
+
+def in_process_config(images: int, keep: str) -> Any:
+    planted = "failscape.testing.planted"
+    params = {"corpus": "starter", "regime": "medium", "seed": 1}
+    return parse_config(
+        {
+            "hunt": "t2i",
+            "target": {"provider": "python", "path": f"{planted}:PlantedGenerator", "params": params},
+            "judge": {"provider": "python", "path": f"{planted}:PlantedJudge", "params": params},
+            "space": {"corpus": "starter", "depth": 2},
+            "budget": {"images": images},
+            "runtime": {"in_flight": 256, "keep_images": keep},
+        },
+        "benchmark",
+    )
+
+
+def measure_in_process(images: int) -> None:
+    print(f"in process, planted world, {images} trials, recorded")
+    for keep, label, goal in (("none", "without pictures", 3000), ("all", "pictures stored", 1000)):
+        with tempfile.TemporaryDirectory() as folder:
+            settings = in_process_config(images, keep)
+            summary = asyncio.run(run_session(settings, Path(folder) / "atlas", PlainReporter()))
+        rate = summary.trials / summary.seconds
+        print(f"  {label:<20}  {rate:8.0f} trials/s   (goal: at least {goal})")
+
+
+def measure_resume(trials: int) -> None:
+    """Write an atlas of many trials, then time what a resuming run does before its first request."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        fill_atlas(folder / "atlas", trials)
+        code = f"from benchmarks.runtime import resume; resume({str(folder / 'atlas')!r})"
+        subprocess.run([sys.executable, "-c", code], check=True)
+    finally:
+        shutil.rmtree(folder)
+
+
+def fill_atlas(folder: Path, trials: int) -> None:
+    settings = in_process_config(trials, "none")
+    hunt, group, written = build_hunt(settings), [], 0
+    with Atlas.open(folder, create=True) as atlas:
+        hunt_id = atlas.start_hunt("t2i", settings.model_dump(mode="json"), {})
+        while written < trials:
+            for probe in hunt.ask(1000):
+                facts = [f"{written:032x}", [True] * len(probe.steps[1].checks)]  # type: ignore[union-attr]
+                trial = Trial(probe.key, probe.subject, Verdict.PASS, "", facts, probe.seed)
+                group.append(Recorded(probe, trial, (), 0.0, 0.1))
+                written += 1
+            atlas.record(hunt_id, group)
+            for recorded in group:
+                hunt.tell(recorded.trial)
+            if not group:
+                break
+            group = []
+
+
+def resume(folder: str) -> None:
+    started = time.perf_counter()
+    with Atlas.open(Path(folder)) as atlas:
+        row = atlas.hunts()[0]
+        hunt = build_hunt(parse_config(row.config, "atlas"))
+        count = replay(hunt, atlas.replay(row.id))
+        hunt.ask(64)
+    seconds = time.perf_counter() - started
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"resume of {count:,} trials")
+    print(f"  time                  {seconds:8.1f} s         (goal: under 20 for 1 M)")
+    print(f"  peak memory           {memory:8.0f} MB        (goal: under 1,500)")
+
+
+def measure_help() -> None:
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "failscape", "--help"], check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - started)
+    print(f"failscape --help        {statistics.median(times):8.2f} s         (goal: under 0.5)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the work")
+    quick = parser.parse_args().quick
+    measure_help()
+    measure_http(2_000 if quick else 10_000, 1 if quick else 3)
+    measure_in_process(6_000 if quick else 60_000)
+    measure_resume(100_000 if quick else 1_000_000)
+
+
+if __name__ == "__main__":
+    main()
