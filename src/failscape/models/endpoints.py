@@ -49,10 +49,7 @@ class Endpoint:
         return f"Endpoint({self.name!r}, {self.in_flight}/{int(self.aimd.limit)} in flight)"
 
     def free(self, now: float) -> bool:
-        if not self.aimd.has_room(self.in_flight):
-            return False
-        health = self.health
-        return now >= health.until and not health.on_trial
+        return self.aimd.has_room(self.in_flight) and self.health.usable(now)
 
     @property
     def load(self) -> float:

@@ -6,13 +6,12 @@ image (PNG, JPEG, WEBP) per prompt, in order. Other keys of the reply are ignore
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, Refused
-from failscape.models.http import HttpModel, with_params
+from failscape.models.http import HttpModel, decode, with_params
 from failscape.models.images import picture_from_base64
 from failscape.models.limits import Backoff
 from failscape.models.pool import Answer
@@ -42,7 +41,7 @@ class GenerateModel(HttpModel):
             return self._share(await self._request(prompts, seeds))
         except (BadReply, Refused) as error:
             if len(prompts) == 1:
-                return [Reply(None, error.message, usage=Usage(requests=error.requests))]
+                return [self.invalid(error)]
         # One prompt that the server does not like must not spoil the others.
         return [reply for pair in zip(prompts, seeds, strict=True) for reply in await self._draw(*_one(pair))]
 
@@ -70,7 +69,7 @@ def _one(pair: tuple[str, int]) -> tuple[list[str], list[int]]:
 
 
 def _read_images(body: bytes, count: int) -> list[Picture]:
-    images = json.loads(body)["images"]
+    images = decode(body)["images"]
     if not isinstance(images, list) or len(images) != count:
         raise BadReply(f"the reply should hold {count} `images`")
     return [picture_from_base64(image) for image in images]

@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import aiohttp
 
 from failscape.config import ModelConfig
-from failscape.errors import BadReply, ConfigError, ModelError, Refused
+from failscape.errors import BadReply, ConfigError, ModelError
 from failscape.models.endpoints import Endpoint, EndpointStats
 from failscape.models.faults import Redactor, shown_url
 from failscape.models.limits import Backoff
@@ -26,7 +26,6 @@ T = TypeVar("T")
 
 CONNECT_SECONDS = 15.0
 KEEP_ALIVE_SECONDS = 60.0
-LARGEST_REPLY = 256 * 2**20
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -66,8 +65,16 @@ def read_endpoints(config: ModelConfig, normal: Callable[[str], str]) -> list[En
     return [Endpoint(base, config.concurrency) for base in bases]
 
 
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # json.dumps would make one each time
+
+
 def encode(payload: dict[str, Any]) -> bytes:
-    return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
+    return _encoder.encode(payload).encode()
+
+
+def decode(body: bytes) -> Any:
+    """JSON data of a reply. Decoding first spares json the search for an encoding."""
+    return json.loads(body.decode())
 
 
 def with_params(defaults: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
@@ -126,8 +133,6 @@ class HttpModel:
     async def _send(self, url: str, body: bytes) -> Response:
         post = self._live_session().post(url, data=body, headers=self._headers, allow_redirects=False)
         async with post as response:
-            if (response.content_length or 0) > LARGEST_REPLY:
-                raise aiohttp.ClientPayloadError("the reply is too large")
             return Response(response.status, response.headers, await response.read())
 
     def _live_session(self) -> aiohttp.ClientSession:
@@ -135,8 +140,8 @@ class HttpModel:
             raise ModelError(f"{self!r} is not started", "call `await model.start()` first")
         return self._session
 
-    async def ask(self, path: str, payload: dict[str, Any], read: Callable[[bytes], T]) -> Answer[T]:
-        return await self.pool.post(path, encode(payload), read)
+    def ask(self, path: str, payload: dict[str, Any], read: Callable[[bytes], T]) -> Awaitable[Answer[T]]:
+        return self.pool.post(path, encode(payload), read)
 
     async def download(self, url: str, base: str = "") -> bytes:
         """The bytes behind an address that an endpoint named in its reply.
@@ -165,10 +170,7 @@ class HttpModel:
         cost = self.config.price * answer.answered
         return Usage(answer.requests, answer.seconds, tokens[0], tokens[1], cost)
 
-    async def reply(self, call: Awaitable[Reply[T]]) -> Reply[T]:
-        """The reply, or an invalid one when this one request cannot be served; worse errors pass through."""
-        try:
-            return await call
-        except (BadReply, Refused) as error:
-            cost = self.config.price if error.requests else 0.0
-            return Reply(None, error.message, usage=Usage(requests=error.requests, cost=cost))
+    def invalid(self, error: ModelError) -> Reply[Any]:
+        """The reply when this one request cannot be served; what was spent on it is kept."""
+        cost = self.config.price if error.requests else 0.0
+        return Reply(None, error.message, usage=Usage(requests=error.requests, cost=cost))

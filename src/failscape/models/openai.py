@@ -5,13 +5,12 @@ This file holds the factory, the image generator and the embedder; the chat role
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from failscape.config import ModelConfig
-from failscape.errors import BadReply, ConfigError, Permanent
-from failscape.models.http import HttpModel, with_params
+from failscape.errors import BadReply, ConfigError, Permanent, Refused
+from failscape.models.http import HttpModel, decode, with_params
 from failscape.models.images import bytes_of_data_uri, picture_from_base64, picture_from_bytes
 from failscape.models.limits import Backoff
 from failscape.models.openai_chat import CHAT_ROLES, openai_base
@@ -28,31 +27,32 @@ class OpenAIGenerator(HttpModel):
     def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
         identity = Identity("generator", "openai", config.model, {"params": config.params})
         super().__init__(identity, config, openai_base, backoff)
+        constant = {"model": config.model or None, "n": 1, "response_format": "b64_json"}
+        self._constant = with_params(constant, config.params)
+        self._sends_seed = "seed" not in config.params
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
-        return [
-            await self.reply(self._draw(prompt, seed)) for prompt, seed in zip(prompts, seeds, strict=True)
-        ]
+        if len(prompts) == 1:
+            return [await self._draw(prompts[0], seeds[0])]
+        return [await self._draw(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
 
     async def _draw(self, prompt: str, seed: int) -> Reply[Picture]:
-        defaults = {
-            "model": self.config.model or None,
-            "prompt": prompt,
-            "n": 1,
-            "seed": seed,
-            "response_format": "b64_json",
-        }
-        payload = with_params(defaults, self.config.params)
-        answer = await self.ask("/images/generations", payload, _read_image)
-        if isinstance(answer.value, Picture):
-            return Reply(answer.value, usage=self.bill(answer))
-        data = await self.download(answer.value, answer.base)
-        return Reply(picture_from_bytes(data), usage=self.bill(answer))
+        payload = {"prompt": prompt, **self._constant}
+        if self._sends_seed:
+            payload["seed"] = seed
+        try:
+            answer = await self.ask("/images/generations", payload, _read_image)
+            picture = answer.value
+            if isinstance(picture, str):
+                picture = picture_from_bytes(await self.download(picture, answer.base))
+        except (BadReply, Refused) as error:
+            return self.invalid(error)
+        return Reply(picture, usage=self.bill(answer))
 
 
 def _read_image(body: bytes) -> Picture | str:
     """The picture, or the address where it lies."""
-    item = json.loads(body)["data"][0]
+    item = decode(body)["data"][0]
     if item.get("b64_json"):
         return picture_from_base64(item["b64_json"])
     url = item["url"]
@@ -87,7 +87,7 @@ class OpenAIEmbedder(HttpModel):
 
 
 def _read_vectors(body: bytes, count: int) -> tuple[list[list[float]], int]:
-    data = json.loads(body)
+    data = decode(body)
     rows = sorted(data["data"], key=lambda row: int(row["index"]))
     vectors = [[float(number) for number in row["embedding"]] for row in rows]
     if len(vectors) != count:

@@ -5,9 +5,9 @@ Each role is a contract (what to say, how to read the reply) on top of one chat 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from failscape.config import ModelConfig
@@ -22,7 +22,7 @@ from failscape.models.contracts import (
     judge_contract,
     plain_answer,
 )
-from failscape.models.http import HttpModel, with_params
+from failscape.models.http import HttpModel, decode, with_params
 from failscape.models.images import data_uri
 from failscape.models.limits import Backoff
 from failscape.models.roles import Claim, Conversation, Identity, Reply, Usage, Verification
@@ -83,35 +83,36 @@ class ChatModel(HttpModel):
 
     async def chat(self, messages: Sequence[Message], schema: dict[str, Any] | None = None) -> Reply[str]:
         """The model's text for OpenAI-style messages, in the form of `schema` where one is given."""
-        return await self.reply(self._converse(messages, schema, plain_answer))
+        return await self._converse(lambda: list(messages), schema, plain_answer)
 
     async def consult(self, images: Sequence[Picture], ask: Ask, read: Callable[[str], Read[T]]) -> Reply[T]:
         """Show images, say what the contract says, read the reply as the contract reads it."""
-        return await self.reply(self._consult(images, ask, read))
-
-    async def _consult(self, images: Sequence[Picture], ask: Ask, read: Callable[[str], Read[T]]) -> Reply[T]:
-        return await self._converse([self.user(ask.text, images)], ask.schema, read)
+        return await self._converse(lambda: [self.user(ask.text, images)], ask.schema, read)
 
     async def _converse(
-        self, messages: Sequence[Message], schema: dict[str, Any] | None, read: Callable[[str], Read[T]]
+        self,
+        compose: Callable[[], list[Message]],
+        schema: dict[str, Any] | None,
+        read: Callable[[str], Read[T]],
     ) -> Reply[T]:
-        payload = with_params(self._base_fields(messages, schema), self._fields)
+        """One conversation, asked again when the reply is out of form. `compose` may meet a broken image."""
         spent = Usage(requests=0)
-        for _ in range(TRIES_IN_FORM):
-            try:
+        try:
+            payload = with_params(self._base_fields(compose(), schema), self._fields)
+            for _ in range(TRIES_IN_FORM):
                 answer = await self.ask("/chat/completions", payload, _read_chat)
-            except (BadReply, Refused) as error:
-                error.requests += spent.requests
-                raise
-            said = answer.value
-            spent = add_usage(spent, self.bill(answer, (said.tokens_in, said.tokens_out)))
-            outcome = read(said.text)
-            if outcome.value is not None:
-                break
+                said = answer.value
+                spent = add_usage(spent, self.bill(answer, (said.tokens_in, said.tokens_out)))
+                outcome = read(said.text)
+                if outcome.value is not None:
+                    break
+        except (BadReply, Refused) as error:
+            failed: Reply[T] = self.invalid(error)
+            return replace(failed, usage=add_usage(spent, failed.usage))
         return Reply(outcome.value, outcome.invalid, said.text, spent)
 
-    def _base_fields(self, messages: Sequence[Message], schema: dict[str, Any] | None) -> dict[str, Any]:
-        fields = {"model": self.config.model or None, "messages": list(messages), **self.defaults}
+    def _base_fields(self, messages: list[Message], schema: dict[str, Any] | None) -> dict[str, Any]:
+        fields = {"model": self.config.model or None, "messages": messages, **self.defaults}
         if schema:
             form = {"name": "reply", "strict": True, "schema": schema}
             fields["response_format"] = {"type": "json_schema", "json_schema": form}
@@ -166,14 +167,17 @@ class OpenAIAnswerer(ChatModel):
     role = "answerer"
 
     async def answer(self, conversations: Sequence[Conversation]) -> list[Reply[str]]:
-        return [await self.reply(self._answer(conversation)) for conversation in conversations]
+        return [
+            await self._converse(partial(self._turns, conversation), None, plain_answer)
+            for conversation in conversations
+        ]
 
-    async def _answer(self, conversation: Conversation) -> Reply[str]:
+    def _turns(self, conversation: Conversation) -> list[Message]:
         questions = [question for question, _ in conversation.history] + [conversation.question]
         messages = [self.user(questions[0], conversation.images)]
         for (_, answer), following in zip(conversation.history, questions[1:], strict=True):
             messages += [{"role": "assistant", "content": answer}, self.user(following)]
-        return await self._converse(messages, None, plain_answer)
+        return messages
 
 
 class OpenAIVerifier(ChatModel):
@@ -239,7 +243,7 @@ def add_usage(one: Usage, other: Usage) -> Usage:
 
 
 def _read_chat(body: bytes) -> Said:
-    data = json.loads(body)
+    data = decode(body)
     choice = data["choices"][0]
     message = choice["message"]
     if message.get("refusal") or choice.get("finish_reason") == "content_filter":

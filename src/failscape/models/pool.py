@@ -43,7 +43,7 @@ POISON = 6
 """So many transient failures of one request, while others are answered: the request is the cause."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer(Generic[T]):
     """A value, which address gave it, and what it took.
 
@@ -61,7 +61,7 @@ class Answer(Generic[T]):
 class _Journey:
     """One request on its way through its attempts."""
 
-    started: float
+    started: float = 0.0
     requests: int = 0
     answered: int = 0
     bad: int = 0
@@ -113,7 +113,7 @@ class Pool:
 
     async def post(self, path: str, body: bytes, read: Callable[[bytes], T]) -> Answer[T]:
         """Get a value, whatever it takes. Raises a `ModelError` when nothing can help any more."""
-        journey = _Journey(self._clock())
+        journey = _Journey()
         while True:
             try:
                 endpoint, trial = self._take() or await self._queue_up(journey.requests > 0)
@@ -122,7 +122,7 @@ class Pool:
                 raise
             outcome = await self._attempt(endpoint, trial, path, body, read, journey)
             if not isinstance(outcome, ModelError):
-                seconds = self._clock() - journey.started
+                seconds = self._last_success - journey.started
                 return Answer(outcome, endpoint.base, journey.requests, journey.answered, seconds)
             await self._after_failure(outcome, endpoint, journey)
 
@@ -137,6 +137,8 @@ class Pool:
     ) -> T | ModelError:
         """One request: its value, or its error, of which endpoint and pool have learnt already."""
         sent_at = self._clock()
+        if not journey.requests:
+            journey.started = sent_at  # time in the queue is not the model's
         journey.requests += 1
         endpoint.requests += 1
         outcome: T | ModelError
