@@ -83,5 +83,5 @@ def _base(address: str) -> str:
 def create(role: str, config: ModelConfig, backoff: Backoff | None = None) -> Model:
     """The factory that the registry calls."""
     if role not in ROLES:
-        raise ConfigError(f"provider generate cannot be a {role}", "it can be a generator only")
+        raise ConfigError(f"provider generate cannot play the role {role}", "it can play: generator")
     return GenerateModel(config, backoff)

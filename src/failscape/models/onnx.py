@@ -214,5 +214,5 @@ def create(role: str, config: ModelConfig) -> Model:
     """The factory that the registry calls."""
     kinds: dict[str, type[OnnxModel]] = {"classifier": OnnxClassifier, "embedder": OnnxEmbedder}
     if role not in kinds:
-        raise ConfigError(f"provider onnx cannot be a {role}", f"it can be: {', '.join(kinds)}")
+        raise ConfigError(f"provider onnx cannot play the role {role}", f"it can play: {', '.join(kinds)}")
     return kinds[role](config)

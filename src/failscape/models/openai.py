@@ -99,6 +99,6 @@ def create(role: str, config: ModelConfig, backoff: Backoff | None = None) -> Mo
     """The factory that the registry calls."""
     roles: dict[str, Any] = {"generator": OpenAIGenerator, "embedder": OpenAIEmbedder, **CHAT_ROLES}
     if role not in roles:
-        raise ConfigError(f"provider openai cannot be a {role}", f"it can be: {', '.join(roles)}")
+        raise ConfigError(f"provider openai cannot play the role {role}", f"it can play: {', '.join(roles)}")
     model: Model = roles[role](config, backoff)
     return model

@@ -163,13 +163,13 @@ def _function_and_shape(role: str, found: Any, config: ModelConfig) -> tuple[Cal
     if not callable(found):
         raise ConfigError(
             f"{config.path} is not callable and has no `{METHODS[role]}`",
-            f"a {role} is {SHAPES[role]().signature}",
+            f"role {role}: {SHAPES[role]().signature}",
         )
     shape = SHAPES[role](batched=bool(_said(found, "batched", False)), history=takes(found, 3))
-    if not takes(found, shape.arity):
+    if not takes(found, shape.arity) and not (role == "answerer" and shape.history):
         raise ConfigError(
-            f"{config.path} does not take the {shape.arity} arguments of a {role}",
-            f"a {role} is {shape.signature}",
+            f"{config.path} does not take the {shape.arity} arguments of role {role}",
+            f"role {role}: {shape.signature}",
         )
     return found, shape
 

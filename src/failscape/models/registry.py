@@ -75,7 +75,7 @@ def create_model(role: str, config: ModelConfig) -> Model:
     if info.roles and role not in info.roles:
         able = [name for name, other in BUILT_IN.items() if role in other.roles]
         raise ConfigError(
-            f"provider {info.name} cannot be a {role}, only: {', '.join(info.roles)}",
+            f"provider {info.name} cannot play the role {role}, only: {', '.join(info.roles)}",
             f"use one of these providers: {', '.join(able)}",
         )
     return provider(role, config)
