@@ -30,8 +30,8 @@ def command(atlas: Path, out: Path | None, hunt_id: int | None, single_file: boo
         written = write_report(opened, out, hunt_id, gallery=findings, single_file=single_file)
     seconds = time.monotonic() - clock
     click.echo(
-        f"{written.findings:,} findings, {written.pictured:,} with pictures ({written.images:,} images) "
-        f"in {seconds:.1f} s"
+        f"{written.findings:,} findings, {written.pictured:,} shown with {written.images:,} pictures "
+        f"({seconds:.1f} s)"
     )
     if written.missing:
         click.echo(f"{written.missing:,} pictures have no readable file and are shown as empty frames")

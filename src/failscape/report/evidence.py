@@ -189,7 +189,7 @@ def shot_of(stored: StoredTrial) -> Shot:
         trial.seed,
         trial.verdict,
         trial.reason,
-        stored.images,
+        tuple(digest for digest in stored.images if digest),  # imported trials have no pictures
         marks_of(steps, trial.facts),
         lines_of(steps, trial.facts),
         tuple(Line(call.role, call.raw or call.invalid) for call in spoke),

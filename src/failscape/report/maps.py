@@ -48,13 +48,17 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class FailureMap:
-    """`cells[row, column]`; `hidden_rows` and `hidden_columns` were left out to keep it readable."""
+    """`cells[row, column]`; `hidden_rows` and `hidden_columns` were left out to keep it readable.
+
+    `subjects` counts all subjects that were tried, on the map or not.
+    """
 
     rows: list[str]
     columns: list[str]
     cells: dict[tuple[str, str], Cell]
     hidden_rows: int = 0
     hidden_columns: int = 0
+    subjects: int = 0
 
     def shade(self, cell: Cell) -> float:
         """How dark a cell is: 1 for the worst of the map. Small differences near 0 stay pale."""
@@ -92,7 +96,9 @@ def placer_for(kind: str, config: dict[str, Any]) -> Placer:
 def failure_map(counts: Counted, place: Placer, most_rows: int = 40, most_columns: int = 10) -> FailureMap:
     """Add up trials by place; the most tried rows and columns are kept. `alone` comes first."""
     cells: dict[tuple[str, str], Cell] = {}
+    subjects = 0
     for subject, verdicts in counts:
+        subjects += 1
         where = place(subject)
         failed = verdicts[Verdict.FAIL]
         tried = failed + verdicts[Verdict.PASS]
@@ -110,6 +116,7 @@ def failure_map(counts: Counted, place: Placer, most_rows: int = 40, most_column
         {at: cell for at, cell in cells.items() if at[0] in kept_rows and at[1] in kept_columns},
         len(rows) - len(kept_rows),
         len(columns) - len(kept_columns),
+        subjects,
     )
 
 

@@ -65,7 +65,6 @@ class View:
     entries: list[Entry]
     gallery: list[tuple[Entry, Evidence]]
     map: FailureMap
-    subjects: int
     limit: float | None
     spent: Spent
     costs: dict[str, tuple[int, Usage]]
@@ -126,6 +125,7 @@ def write_report(
         pictures.prepare(_digests(view.gallery))
         page = render(view, pictures)
         write_whole(folder / PAGE, page.encode("utf-8", "replace"))
+        pictures.forget_others()
     return Written(folder / PAGE, len(loaded.findings), len(view.gallery), pictures.shown, pictures.missing)
 
 
@@ -135,7 +135,6 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
     entries = _entries(loaded.findings, place, gallery)
     pictured = sorted((entry for entry in entries if entry.turn), key=lambda entry: entry.turn)
     reader = EvidenceReader(atlas, row.id, SHOTS)
-    counted = list(atlas.subject_counts(row.id))
     events = [event for event in atlas.events() if event.hunt in (None, row.id)]
     return View(
         atlas=str(atlas.folder),
@@ -143,8 +142,7 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
         loaded=loaded,
         entries=entries,
         gallery=[(entry, reader.read(entry.finding)) for entry in pictured],
-        map=failure_map(counted, place),
-        subjects=len(counted),
+        map=failure_map(atlas.subject_counts(row.id), place),
         limit=_limit(row),
         spent=atlas.spent(row.id),
         costs=atlas.costs(row.id),

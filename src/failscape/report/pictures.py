@@ -53,6 +53,13 @@ class PicturePlacer:
         with ThreadPoolExecutor(WORKERS) as pool:
             self._placed.update(zip(new, pool.map(self._place, new), strict=True))
 
+    def forget_others(self) -> None:
+        """Remove thumbnails that an earlier report left and this page does not show."""
+        if self._page is not None:
+            for path in (self._page / FOLDER).glob("*.webp"):
+                if path.stem not in self._placed:
+                    path.unlink(missing_ok=True)
+
     def find(self, digest: str) -> Placed | None:
         return self._placed.get(digest)
 

@@ -55,3 +55,21 @@ def test_what_is_no_atlas_is_refused(command, tmp_path):
     result = run(command, tmp_path)
     assert isinstance(result.exception, FailscapeError)
     assert "holds no atlas" in str(result.exception)
+
+
+def test_imported_results_have_findings_and_a_report_without_pictures(planted_atlas, tmp_path):
+    rows, atlas = tmp_path / "rows.jsonl", tmp_path / "imported"
+    assert run("export", planted_atlas, "--format", "failureatlas", "-o", rows).exit_code == 0
+    assert run("import", rows, "--atlas", atlas).exit_code == 0
+    result = run("findings", atlas, "--json")
+    assert result.exit_code == 0
+    with Atlas.open(planted_atlas, readonly=True) as opened:
+        expected = {found.subject for found in load_hunt(opened).findings}
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {record["subject"] for record in records} == expected
+    assert all(one is None for record in records for one in record["image_files"])
+    result = run("report", atlas)
+    assert result.exit_code == 0
+    page = (atlas / "report" / "index.html").read_text()
+    assert "no picture" in page
+    assert "its models are not known" in page

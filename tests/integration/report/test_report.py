@@ -237,3 +237,13 @@ def test_a_folder_that_cannot_be_written_is_explained(empty_atlas, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(AtlasError, match="file"):
         write_report(empty_atlas, tmp_path / "file", build=lambda row: ListedHunt([]))
+
+
+def test_a_new_report_replaces_the_old_one(planted_atlas, tmp_path):
+    with Atlas.open(planted_atlas, readonly=True) as atlas:
+        write_report(atlas, tmp_path, gallery=4)
+        before = {path.name for path in (tmp_path / "thumbs").iterdir()}
+        written = write_report(atlas, tmp_path, gallery=1)
+    after = {path.name for path in (tmp_path / "thumbs").iterdir()}
+    assert after < before
+    assert {source.split("/")[-1] for source in read(written).sources("src")} == after
