@@ -93,6 +93,8 @@ _IRREGULAR = {
     "tomato": "tomatoes",
     "mango": "mangoes",
 }
+_COMPOUND_ENDINGS = ("man", "child", "mouse", "tooth", "foot")
+_NOT_COMPOUND = frozenset(("human", "shaman", "talisman", "caiman", "ottoman", "german", "roman"))
 _SAME = frozenset(
     ("sheep", "deer", "fish", "salmon", "moose", "bison", "shrimp", "squid", "aircraft", "scissors")
 )
@@ -126,9 +128,9 @@ def _plural_word(word: str) -> str:
         return word
     if low in _IRREGULAR:
         return word[:1] + _IRREGULAR[low][1:]
-    for ending, plural in _IRREGULAR.items():
-        if ending in ("man", "woman", "child", "mouse", "tooth", "foot") and low.endswith(ending):
-            return word[: -len(ending)] + plural
+    for ending in _COMPOUND_ENDINGS:
+        if low.endswith(ending) and low not in _NOT_COMPOUND:
+            return word[: -len(ending)] + _IRREGULAR[ending]
     if low.endswith(("s", "x", "z", "ch", "sh")):
         return f"{word}es"
     if low.endswith("y") and low[-2:-1] not in "aeiou":

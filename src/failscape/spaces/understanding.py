@@ -19,6 +19,8 @@ from failscape.trials import Check
 _SLOT = re.compile(r"\{[^}]*\}")
 _CACHE_SIZE = 100_000
 
+Parts = tuple[str, ...]
+
 
 class Understanding:
     """Reads captions and statements of one corpus. Answers are remembered, up to a limit."""
@@ -65,44 +67,39 @@ class Understanding:
                     yield Node(entity, tuple(value for value, _ in picks))
 
     def _matching_checks(self, statement: str) -> Iterator[Check]:
-        text = statement.lower()
-        counts = [value for value, fragments in enumerate(self._plurals) if fragments]
-        for entity in self._entities_in(text):
-            for value in (None, *(value for value, _ in self._picks_in(text, statements=True))):
-                own = () if value is None else (value,)
-                for other in (None, *counts[:1]):
-                    values = own if other is None or other == value else tuple(sorted((*own, other)))
-                    for check in self._wording.checks(Node(entity, values)):
-                        if check.statement == statement:
-                            yield check
+        text, corpus, say = statement.lower(), self._corpus, self._wording.statement
+        values = [value for value, parts in enumerate(self._statement_parts) if _has_all(text, parts)]
+        # Statements about the background or the style may name no entity: then any will do.
+        for entity in (*self._entities_in(text), 0):
+            for plural in (False, True):
+                if say(entity, plural) == statement:
+                    yield Check("entity", corpus.entities[entity].name, statement)
+                for value in values:
+                    if say(entity, plural, value) == statement:
+                        yield Check(corpus.values[value].kind, corpus.values[value].name, statement)
 
-    @cached_property
-    def _plurals(self) -> list[bool]:
-        return ["{things}" in texts[0] for texts in self._wording.wordings]
-
-    def _picks_in(self, text: str, statements: bool = False) -> Iterator[Pick]:
+    def _picks_in(self, text: str) -> Iterator[Pick]:
         """Wordings all of whose fixed parts occur in the text."""
-        seen: set[int] = set()
-        for value, number, fragments in self._fragments:
-            if statements and value in seen:
-                continue
-            if all(part in text for part in fragments) or (statements and self._names[value] in text):
-                seen.add(value)
-                yield value, number
+        return ((value, number) for value, number, parts in self._wording_parts if _has_all(text, parts))
 
     @cached_property
-    def _names(self) -> list[str]:
-        return [value.name.lower() for value in self._corpus.values]
+    def _wording_parts(self) -> list[tuple[int, int, Parts]]:
+        return [
+            (value, number, self._parts(value, text))
+            for value, texts in enumerate(self._wording.wordings)
+            for number, text in enumerate(texts)
+        ]
 
     @cached_property
-    def _fragments(self) -> list[tuple[int, int, tuple[str, ...]]]:
-        rows = []
-        for value, texts in enumerate(self._wording.wordings):
-            for number, text in enumerate(texts):
-                full = text.replace("{value}", self._names[value]).replace("{a value}", self._names[value])
-                parts = tuple(part.strip().lower() for part in _SLOT.split(full) if part.strip())
-                rows.append((value, number, parts))
-        return rows
+    def _statement_parts(self) -> list[Parts]:
+        wordings, statements = self._wording.wordings, self._wording.statements
+        return [self._parts(value, text or wordings[value][0]) for value, text in enumerate(statements)]
+
+    def _parts(self, value: int, text: str) -> Parts:
+        """What stays of a wording whatever fills its slots, in lower case."""
+        name = self._corpus.values[value].name
+        full = text.replace("{value}", name).replace("{a value}", name)
+        return tuple(part.strip().lower() for part in _SLOT.split(full) if part.strip())
 
     def _entities_in(self, text: str) -> list[int]:
         """Entities named in the text, longest names first."""
@@ -115,6 +112,10 @@ class Understanding:
             (entity.name.lower(), (entity.plural or plural_of(entity.name)).lower())
             for entity in self._corpus.entities
         ]
+
+
+def _has_all(text: str, parts: Parts) -> bool:
+    return all(part in text for part in parts)
 
 
 def _size(choice: tuple[Pick | None, ...]) -> int:

@@ -31,7 +31,7 @@ class Wording:
         phrasings = [phrasing_of(value.family, value.sub_category, value.name) for value in corpus.values]
         pairs = list(zip(corpus.values, phrasings, strict=True))
         self.wordings = [value.wordings or phrasing.wordings for value, phrasing in pairs]
-        self._statements = [
+        self.statements = [
             value.statement or ("" if value.wordings else phrasing.statement) for value, phrasing in pairs
         ]
         self._ranks = [phrasing.rank for phrasing in phrasings]
@@ -79,24 +79,24 @@ class Wording:
 
     def checks(self, node: Node) -> tuple[Check, ...]:
         """One check for the entity, then one per value, each with distractors of its own kind."""
-        canonical = [(value, self.wordings[value][0]) for value in node.values]
-        noun = self._noun(node.entity, plural=any("{things}" in text for _, text in canonical))
-        checks = [self._entity_check(node.entity, noun)]
-        for value, text in canonical:
-            about = self.corpus.values[value]
-            choices = tuple(self.corpus.values[v].name for v in self._distractors(node.entity, value))
-            checks.append(Check(about.kind, about.name, self._statement(value, text, noun), choices))
+        corpus, entity = self.corpus, node.entity
+        plural = any("{things}" in self.wordings[value][0] for value in node.values)
+        choices = tuple(corpus.entities[other].name for other in self._other_entities(entity))
+        checks = [Check("entity", corpus.entities[entity].name, self.statement(entity, plural), choices)]
+        for value in node.values:
+            about = corpus.values[value]
+            choices = tuple(corpus.values[other].name for other in self._distractors(entity, value))
+            checks.append(Check(about.kind, about.name, self.statement(entity, plural, value), choices))
         return tuple(checks)
 
-    def _entity_check(self, entity: int, noun: _Noun) -> Check:
-        choices = tuple(self.corpus.entities[other].name for other in self._other_entities(entity))
-        statement = f"The image shows {noun.introduce(noun.text)}."
-        return Check("entity", self.corpus.entities[entity].name, statement, choices)
-
-    def _statement(self, value: int, text: str, noun: _Noun) -> str:
-        """The value's own statement, else one made from its wording."""
-        if self._statements[value]:
-            return capitalised(self._fill(self._statements[value], value, noun, noun.text))
+    def statement(self, entity: int, plural: bool, value: int | None = None) -> str:
+        """What a check says of an entity (`plural`: of several of them), or of one of its values."""
+        noun = self._noun(entity, plural)
+        if value is None:
+            return f"The image shows {noun.introduce(noun.text)}."
+        if self.statements[value]:
+            return capitalised(self._fill(self.statements[value], value, noun, noun.text))
+        text = self.wordings[value][0]
         scene, sentences = self._scene(noun, [(value, text)])
         if sentences:
             return capitalised(sentences[0])

@@ -125,10 +125,13 @@ class FailureAtlasHunt:
         subject, verdict = trial.subject, trial.verdict
         tally = self._tallies.get(subject) or self._meet(subject)
         bit = 1 << self._number(trial.key, len(subject))
-        if tally.told & bit or tally.outcome:
+        if tally.told & bit:
             return
         tally.told |= bit
         tally.flying &= ~bit
+        if tally.outcome:
+            tally.invalid += verdict is Verdict.INVALID  # replayed in another order than it was run
+            return
         if verdict is Verdict.PASS:
             tally.passes += 1
         elif verdict is Verdict.FAIL:
@@ -193,6 +196,10 @@ class FailureAtlasHunt:
             self._findings.sort(key=lambda finding: (-finding.e_value, finding.subject))
         self._failed = waiting
         return list(self._findings)
+
+    def undecided(self) -> list[str]:
+        """Nodes that used up their tries without a verdict; nothing below them was opened."""
+        return [subject for subject, tally in self._tallies.items() if tally.outcome == "open"]
 
     def _describe(self, tally: Tally) -> Finding:
         get = self._tallies.get
