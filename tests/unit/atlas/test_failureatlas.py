@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from failscape.atlas.subjects import join_subject, parents_of, split_subject
 from failscape.config import T2IConfig
 from failscape.errors import AtlasError
 from failscape.hunts.build import build_hunt
-from failscape.testing.atlas_suite import CONFIG, make_recorded
+from failscape.testing.recorded import CONFIG, make_recorded
 from failscape.trials import Verdict
 
 SEED_EXAMPLE = {
@@ -74,21 +74,25 @@ def same_node(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["entity"], frozenset(map(tuple, row["value"]))
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Atlas]:
+    with Atlas.open(tmp_path_factory.mktemp("shared"), create=True) as atlas:
+        yield atlas
+
+
 @settings(max_examples=60, deadline=None)
-@given(st.lists(node(), min_size=1, max_size=8, unique_by=same_node))
-def test_round_trip(rows: list[dict[str, Any]]) -> None:
+@given(rows=st.lists(node(), min_size=1, max_size=8, unique_by=same_node))
+def test_round_trip(shared: Atlas, rows: list[dict[str, Any]]) -> None:
     rows = [{"idx": number, **row} for number, row in enumerate(rows)]
-    with tempfile.TemporaryDirectory() as folder:
-        file = write(Path(folder) / "in.jsonl", rows)
-        with Atlas.open(Path(folder) / "atlas", create=True) as atlas:
-            hunt = import_rows(file, atlas)
-            assert list(export_rows(atlas, atlas.hunt(hunt))) == rows
-            assert import_rows(file, atlas) == hunt  # again: nothing new
-            assert list(export_rows(atlas, atlas.hunt(hunt))) == rows
-            config = T2IConfig.model_validate(atlas.hunt(hunt).config)
-            strategy = build_hunt(config)  # its corpus holds together, and it knows every subject
-            for trial in atlas.replay(hunt):
-                strategy.tell(trial)
+    file = write(shared.folder / "in.jsonl", rows)
+    hunt = import_rows(file, shared)
+    assert list(export_rows(shared, shared.hunt(hunt))) == rows
+    assert import_rows(file, shared) == hunt  # again: nothing new
+    assert list(export_rows(shared, shared.hunt(hunt))) == rows
+    config = T2IConfig.model_validate(shared.hunt(hunt).config)
+    strategy = build_hunt(config)  # its corpus holds together, and it knows every subject
+    for trial in shared.replay(hunt):
+        strategy.tell(trial)
 
 
 def write(path: Path, rows: list[Any]) -> Path:
@@ -97,7 +101,7 @@ def write(path: Path, rows: list[Any]) -> Path:
 
 
 @pytest.fixture
-def atlas(tmp_path: Path) -> Any:
+def atlas(tmp_path: Path) -> Iterator[Atlas]:
     with Atlas.open(tmp_path / "atlas", create=True) as atlas:
         yield atlas
 

@@ -1,0 +1,56 @@
+"""`kill -9` at random moments: what was acknowledged is there, once, with its pictures."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from failscape.atlas import Atlas
+
+RECORDER = Path(__file__).with_name("recorder.py")
+ROUNDS = 16
+
+
+def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+    folder, rng, acknowledged = tmp_path / "atlas", random.Random(5), 0
+    for number in range(ROUNDS):
+        acknowledged = max(acknowledged, _run_and_kill(folder, number, rng.uniform(0.0, 0.15)))
+        if (folder / "atlas.db").exists():
+            acknowledged = _check(folder, acknowledged)
+    assert acknowledged > ROUNDS  # the rounds did record something
+
+
+def _run_and_kill(folder: Path, seed: int, delay: float) -> int:
+    """The last number that the recorder said was safe."""
+    command = [sys.executable, str(RECORDER), str(folder), str(seed)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()  # it is recording now
+        time.sleep(delay)
+        process.kill()
+        rest = process.stdout.read()
+    lines = [line for line in (first + rest).splitlines(keepends=True) if line.endswith("\n")]
+    return int(lines[-1]) if lines else 0
+
+
+def _check(folder: Path, acknowledged: int) -> int:
+    with Atlas.open(folder) as atlas:
+        [hunt] = atlas.hunts()
+        trials = list(atlas.replay(hunt.id))
+        numbers = [trial.seed for trial in trials]
+        assert numbers == list(range(len(numbers)))  # nothing twice, nothing missing in between
+        assert len(numbers) >= acknowledged
+        assert sum(atlas.counts(hunt.id).values()) == len(numbers)
+        assert atlas.spent(hunt.id).images == len(numbers)
+        for trial in trials[-200:]:  # older ones were checked in earlier rounds
+            data = atlas.images.path(trial.facts[0]).read_bytes()
+            assert hashlib.blake2b(data, digest_size=16).hexdigest() == trial.facts[0]
+        for stored in atlas.trials(hunt.id, offset=max(0, len(trials) - 50)):
+            assert len(stored.calls) == 2
+        with atlas.writing() as db:
+            assert db.execute("PRAGMA quick_check").fetchone()[0] == "ok"
+        return len(numbers)
