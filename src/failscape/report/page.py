@@ -172,11 +172,11 @@ def render(view: View, pictures: PicturePlacer) -> str:
 
 
 def target_name(row: HuntRow) -> str:
-    """What the model under test is called: its model name, else the file or provider it comes from."""
+    """What the model under test is called: its model name, else the end of its path, else its provider."""
     target = row.config.get("target")
     settings: dict[str, Any] = target if isinstance(target, dict) else {}
-    name = settings.get("model") or settings.get("path") or settings.get("provider")
-    return str(name or "the target")
+    path = re.split(r"[/\\:]", str(settings.get("path") or "").rstrip("/\\"))[-1]
+    return str(settings.get("model") or path or settings.get("provider") or "the target")
 
 
 def clip(text: str, most: int = 400) -> str:

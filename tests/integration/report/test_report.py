@@ -175,7 +175,9 @@ def test_missing_and_broken_pictures_are_counted_and_shown_as_gaps(empty_atlas, 
 
 
 def test_a_classifier_hunt_needs_no_special_case(empty_atlas, tmp_path):
-    hunt = empty_atlas.start_hunt("classifier", {"hunt": "classifier", "target": {"path": "eyes.onnx"}}, {})
+    hunt = empty_atlas.start_hunt(
+        "classifier", {"hunt": "classifier", "target": {"path": "models/eyes.onnx"}}, {}
+    )
     steps = (
         Generate("a penguin on grass"),
         Decide((Check("entity", "penguin", "", gate=True),)),
