@@ -19,10 +19,9 @@ def open_writer(folder: Path, create: bool) -> sqlite3.Connection:
     if not create and not path.exists():
         raise missing(folder)
     with explained(path):
-        new = not path.exists() or path.stat().st_size == 0
         db = _connect(f"{path.absolute().as_uri()}?mode=rwc")
         try:
-            if not new:
+            if not _is_blank(db):
                 check_is_atlas(db, str(path))
             # Keys of calls are hashes, so each group touches many pages: small ones mean less to write,
             # and a long log lets many groups share one write of the same page.
@@ -47,11 +46,18 @@ def open_reader(folder: Path) -> sqlite3.Connection:
     with explained(path):
         db = _connect(reader_uri(path))
         try:
+            if _is_blank(db):
+                raise missing(folder)
             check_is_atlas(db, str(path))
         except BaseException:
             db.close()
             raise
     return db
+
+
+def _is_blank(db: sqlite3.Connection) -> bool:
+    """New, or left by a run that was killed before it made the tables."""
+    return db.execute("SELECT 1 FROM sqlite_master").fetchone() is None
 
 
 def missing(folder: Path) -> AtlasError:

@@ -56,6 +56,17 @@ def test_other_databases_are_refused(tmp_path: Path, readonly: bool) -> None:
         Atlas.open(tmp_path, readonly=readonly)
 
 
+def test_a_database_without_tables_is_the_start_of_an_atlas(tmp_path: Path) -> None:
+    db = sqlite3.connect(tmp_path / "atlas.db")
+    db.execute("PRAGMA journal_mode = WAL")  # as far as a killed run may have got
+    db.close()
+    assert (tmp_path / "atlas.db").stat().st_size > 0
+    with pytest.raises(AtlasError, match="holds no atlas"):
+        Atlas.open(tmp_path, readonly=True)
+    with Atlas.open(tmp_path) as atlas:
+        assert atlas.hunts() == []
+
+
 @pytest.mark.parametrize("readonly", [True, False])
 def test_files_that_are_no_database(tmp_path: Path, readonly: bool) -> None:
     (tmp_path / "atlas.db").write_bytes(b"this is not SQLite at all, but long enough" * 100)
@@ -110,10 +121,6 @@ def test_a_full_disk_while_writing_pictures_records_nothing(
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes everywhere")
 def test_read_only_folders_can_be_read(folder: Path) -> None:
-    _check_read_only(folder)
-
-
-def _check_read_only(folder: Path) -> None:
     folder.chmod(0o555)
     (folder / "atlas.db").chmod(0o444)
     try:
