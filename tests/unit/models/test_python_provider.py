@@ -103,6 +103,10 @@ def embed(items: list[str]) -> Any:
     return np.arange(2 * len(items), dtype=np.float32).reshape(-1, 2)
 
 
+def embed_texts(items: list[str]) -> Any:
+    return [[float(len(item)), float(ord(item[0]))] for item in items]
+
+
 def propose(images: list[Image.Image], guidance: str, n: int) -> list[str]:
     return [f"{guidance} {i}?" for i in range(n)]
 
