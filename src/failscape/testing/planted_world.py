@@ -99,21 +99,17 @@ class PlantedWorld:
         return passed
 
     def minimal_failures(self, threshold: float = 0.8) -> dict[Node, float]:
-        """Every node below the threshold whose parents all lie at or above it, with its rate. Exact."""
+        """Every node below the threshold none of whose ancestors is, with its true rate. Exact."""
         size = len(self.lattice)
         if size > _LARGEST_ENUMERATION:
             raise ConfigError(f"{size:,} nodes are too many to enumerate", "use a smaller lattice")
         found: dict[Node, float] = {}
-        passing: set[Node] = set()
+        sound: set[Node] = set()
         for layer in range(self.lattice.depth + 1):
-            nodes = list(self.lattice.nodes(layer))
-            here: set[Node] = set()
-            for node, rate in zip(nodes, self.landscape.rates(nodes).tolist() if nodes else [], strict=True):
-                if rate >= threshold:
-                    here.add(node)
-                elif all(parent in passing for parent in self.lattice.parents(node)):
-                    found[node] = rate
-            passing = here
+            nodes = [n for n in self.lattice.nodes(layer) if all(p in sound for p in self.lattice.parents(n))]
+            rates = self.landscape.rates(nodes).tolist() if nodes else []
+            found |= {node: rate for node, rate in zip(nodes, rates, strict=True) if rate < threshold}
+            sound = {node for node, rate in zip(nodes, rates, strict=True) if rate >= threshold}
         return found
 
     def accuracy(self, kind: str) -> Accuracy:
