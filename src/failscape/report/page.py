@@ -27,7 +27,7 @@ from failscape.report.maps import FailureMap, Placer, failure_map, placer_for
 from failscape.report.pictures import PicturePlacer
 from failscape.trials import Finding, Verdict
 
-GALLERY = 60
+GALLERY = 40
 TABLE_ROWS = 1000
 SHOTS = 6
 EVENTS = 40
