@@ -60,12 +60,12 @@ class Lattice:
         self.later: list[Bits] = _to_bits(self._later)
         self.compatible: list[Bits] = _to_bits(self._later | self._later.T)
         self._firsts: dict[int, NDArray[np.int64]] = {}
-        self._ends: dict[int, NDArray[np.int64]] = {}
+        self._ends: dict[int, list[int]] = {}
 
     # Sizes
 
     def layer_size(self, layer: int) -> int:
-        return int(self._entity_ends(layer)[-1])
+        return self._entity_ends(layer)[-1]
 
     @cached_property
     def layer_sizes(self) -> tuple[int, ...]:
@@ -128,7 +128,7 @@ class Lattice:
         if node not in self:
             raise ConfigError(f"{node} is no node of this lattice", "check its entity, values and depth")
         layer, position = len(node.values), self._position[node.entity]
-        start = self._layer_starts[layer] + (int(self._entity_ends(layer)[position - 1]) if position else 0)
+        start = self._layer_starts[layer] + (self._entity_ends(layer)[position - 1] if position else 0)
         return start + self._rank(position, node)
 
     def node(self, index: int) -> Node:
@@ -145,8 +145,8 @@ class Lattice:
 
     def _node_in_layer(self, layer: int, offset: int) -> Node:
         ends = self._entity_ends(layer)
-        position = int(np.searchsorted(ends, offset, side="right"))
-        offset -= int(ends[position - 1]) if position else 0
+        position = bisect_right(ends, offset)
+        offset -= ends[position - 1] if position else 0
         return Node(self.entities[position], self._unrank(position, layer, offset))
 
     def _rank(self, position: int, node: Node) -> int:
@@ -205,13 +205,13 @@ class Lattice:
             self._firsts[layer] = np.cumsum(counts, axis=1, dtype=np.int64)
         return self._firsts[layer]
 
-    def _entity_ends(self, layer: int) -> NDArray[np.int64]:
+    def _entity_ends(self, layer: int) -> list[int]:
         if layer not in self._ends:
             if layer == 0 or not self.corpus.values:
                 sizes = np.full(len(self.entities), int(layer == 0), dtype=np.int64)
             else:
                 sizes = self._first_ends(layer)[:, -1]
-            self._ends[layer] = np.cumsum(sizes)
+            self._ends[layer] = np.cumsum(sizes).tolist()
         return self._ends[layer]
 
     # Names
