@@ -93,7 +93,7 @@ def load_corpus(name_or_folder: str) -> Corpus:
         values += read_values(source, family) if source else []
     vocabulary = _Vocabulary(entities, values)
     return Corpus(
-        name=name_or_folder if folder.name != name_or_folder else folder.name,
+        name=name_or_folder,
         entities=tuple(entities),
         values=tuple(values),
         allowed=_read_match(find_file(folder, ("match.json",)), vocabulary),
