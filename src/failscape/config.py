@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 
 class Settings(BaseModel):
@@ -31,6 +31,13 @@ class ModelConfig(Settings):
     batch: int | None = Field(None, ge=1, description="most items per call of an in-process model")
     price: float = Field(0.0, ge=0, description="money per request")
     labels: str = Field("", description="file with one label per line, for classifiers")
+
+    @field_validator("endpoints")
+    @classmethod
+    def _no_secrets_in_addresses(cls, endpoints: tuple[str, ...]) -> tuple[str, ...]:
+        if any("@" in endpoint.partition("://")[2].partition("/")[0] for endpoint in endpoints):
+            raise ValueError("an endpoint must not hold a name or password; name a variable in `api_key_env`")
+        return endpoints
 
 
 class SpaceConfig(Settings):

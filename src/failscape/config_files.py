@@ -55,9 +55,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(
-            f"no such file: {path}", "name an existing config file"
-        ) from None
+        raise ConfigError(f"no such file: {path}", "name an existing config file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     except yaml.YAMLError as error:
@@ -76,9 +74,7 @@ def _yaml_problem(error: yaml.YAMLError) -> str:
 def _apply_override(data: dict[str, Any], override: str) -> None:
     name, equals, text = override.partition("=")
     if not equals or not name:
-        raise ConfigError(
-            f"--set takes `key=value`, but got {override!r}", "such as --set budget.images=500"
-        )
+        raise ConfigError(f"--set takes `key=value`, but got {override!r}", "such as --set budget.images=500")
     *path, last = name.split(".")
     place = data
     for part in path:
@@ -102,8 +98,11 @@ def _explain(settings: type[BaseModel], error: Any) -> str:
         return f"unknown key `{key}`{hint}"
     if error["type"] == "missing":
         return f"missing key `{key}`"
-    message = error["msg"][0].lower() + error["msg"][1:]
-    return f"`{key}`: {message}, but got {error['input']!r}"
+    message = error["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    # What a user may have put into an address by mistake is a secret: it is not repeated.
+    got = "" if place[-1] == "endpoints" else f", but got {error['input']!r}"
+    return f"`{key}`: {message}{got}"
 
 
 def _model_at(settings: type[BaseModel], place: Sequence[str]) -> type[BaseModel] | None:

@@ -96,6 +96,7 @@ class HttpModel:
     ) -> None:
         self.identity = identity
         self.config = config
+        self.parallel = config.concurrency * max(1, len(config.endpoints))
         self._key = read_key(config)
         self._session: aiohttp.ClientSession | None = None
         self._redactor = Redactor(self._key)

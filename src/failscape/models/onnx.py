@@ -47,6 +47,7 @@ class OnnxModel:
         }
         self.identity = Identity(self.role, "onnx", config.model or self._file.name, settings)
         self.batch = config.batch or BATCH
+        self.parallel = 1
         self._session: Any = None
         self._worker: ThreadPoolExecutor | None = None
 

@@ -1,7 +1,7 @@
 """Provider `python`: any function, class or object of the user's, sync or async, in any role.
 
 The signatures are in `python_roles.py` and on the page docs/providers.md. An object that is a whole model
-already (identity, batch, start, close, the role's method) is used as it is.
+already (identity, batch, parallel, start, close, the role's method) is used as it is.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ class PythonModel:
     def __init__(self, shape: Shape, function: Callable[..., Any], config: ModelConfig, name: str) -> None:
         self.identity = Identity(shape.role, "python", config.path, _settings(function, config))
         self.batch = config.batch or int(_said(function, "batch", BATCH if shape.batched else 1))
+        self.parallel = 1
         self._shape = shape
         self._function = function
         self._name = name

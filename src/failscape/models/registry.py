@@ -63,6 +63,12 @@ BUILT_IN: dict[str, ProviderInfo] = {
             ALL_ROLES,
             "your own function, class or object: module:attr or file.py:attr",
         ),
+        ProviderInfo(
+            "toybox",
+            "failscape.toybox.provider:create",
+            ("generator", "judge", "classifier", "captioner", "answerer", "verifier", "embedder"),
+            "small trained models that come with the package",
+        ),
     )
 }
 

@@ -99,10 +99,15 @@ class Identity:
 
 @runtime_checkable
 class Model(Protocol):
-    """What all roles share. `batch` is how many items the model wants at once; 1 means call per item."""
+    """What all roles share.
+
+    `batch` is how many items the model wants in one call; with 1, calls are made item by item, side by
+    side. `parallel` is how many larger batches may be under way at once.
+    """
 
     identity: Identity
     batch: int
+    parallel: int
 
     async def start(self) -> None:
         """Make ready: load weights, open connections. Called once, before the first call."""

@@ -1,7 +1,7 @@
 """A stage hands one item at a time to a model's role, gathering items into micro-batches where it pays.
 
-HTTP models take one item a call and limit themselves in their pool; in-process models take many at once
-and are called one batch at a time.
+Most HTTP models take one item a call and limit themselves in their pool; in-process models take many at
+once and are called one batch at a time.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ class Stage:
         self.identity_digest = model.identity.digest
         self._method: Callable[..., Awaitable[Sequence[Reply[Any]]]] = getattr(model, ROLES[role][1])
         self._waiting: list[tuple[Item, asyncio.Future[Reply[Any]]]] = []
-        self._worker: asyncio.Task[None] | None = None
+        self._workers: set[asyncio.Task[None]] = set()
 
     async def call(self, item: Item) -> Reply[Any]:
         if self.model.batch == 1:
             return (await self._run([item]))[0]
         future: asyncio.Future[Reply[Any]] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, future))
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
+        if len(self._workers) < self.model.parallel:
+            worker = asyncio.create_task(self._work())
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
         return await future
 
     async def _work(self) -> None:
@@ -79,9 +81,9 @@ class Stage:
         return replies
 
     async def close(self) -> None:
-        if self._worker is not None and not self._worker.done():
-            self._worker.cancel()
-            await asyncio.gather(self._worker, return_exceptions=True)
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
 
 
 def _settle(batch: Sequence[tuple[Item, asyncio.Future[Reply[Any]]]], error: BaseException) -> None:

@@ -64,6 +64,7 @@ class ModelSuite:
         assert isinstance(model, Model)
         assert isinstance(model.batch, int)
         assert model.batch >= 1
+        assert model.parallel >= 1
         assert inspect.iscoroutinefunction(getattr(model, ROLES[self.role][1]))
 
     def test_identity_is_stable_plain_data_of_this_role(self) -> None:

@@ -52,6 +52,13 @@ def test_mistakes_are_named(tmp_path: Path, change: tuple[str, str], said: str) 
     assert "hunt.yaml" in str(caught.value)
 
 
+def test_a_password_in_an_address_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD.replace("http://127.0.0.1:1", "http://me:s3cret@127.0.0.1:1"))
+    with pytest.raises(ConfigError, match=r"`target.endpoints`.*api_key_env") as caught:
+        load_config(path)
+    assert "s3cret" not in str(caught.value)
+
+
 def test_a_missing_or_empty_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file"):
         load_config(tmp_path / "none.yaml")

@@ -68,6 +68,7 @@ class FastPainter:
 class WholeModel:
     identity = Identity("generator", "python", "whole")
     batch = 3
+    parallel = 1
 
     async def start(self) -> None: ...
     async def close(self) -> None: ...

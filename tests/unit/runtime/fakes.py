@@ -24,6 +24,7 @@ def picture_of(prompt: str, seed: int) -> Picture:
 class FakeModel:
     role: str
     batch: int = 1
+    parallel: int = 1
     calls: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -31,6 +31,15 @@ async def test_a_model_that_takes_one_item_gets_calls_side_by_side() -> None:
     assert model.calls == [1] * 50
 
 
+async def test_a_pool_of_servers_gets_several_batches_at_once() -> None:
+    model = FakeGenerator(batch=4, wait=0.1)
+    model.parallel = 5
+    stage = Stage("generator", model)
+    async with asyncio.timeout(0.35):
+        await asyncio.gather(*(stage.call(("a cat", seed)) for seed in range(20)))
+    assert model.calls == [4] * 5
+
+
 class Picky(FakeGenerator):
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
         if 3 in seeds:

@@ -1,0 +1,190 @@
+"""Provider `toybox`: the shipped models in every role they can play, in process, without torch.
+
+Each model runs in one worker thread of its own; onnxruntime lets go of the interpreter while it works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from failscape.config import ModelConfig
+from failscape.errors import ConfigError
+from failscape.models.roles import Claim, Conversation, Identity, Model, Ranking, Reply, Verification
+from failscape.pictures import Picture
+from failscape.toybox import world
+from failscape.toybox.classifiers import ToyClassifier
+from failscape.toybox.eyes import Eyes
+from failscape.toybox.painter import ToyPainter
+from failscape.toybox.sessions import MODELS
+from failscape.toybox.vlm import ToyVlm
+from failscape.trials import Check
+
+T = TypeVar("T")
+BATCH = 32
+SIDE = 64
+CLASSIFIERS = ("cnn", "resnet", "vit")
+
+
+class ToyModel:
+    """What the toybox roles share: an identity bound to the weights, a worker thread, loading on start."""
+
+    def __init__(self, role: str, weights: str, load: Callable[[], Any], config: ModelConfig) -> None:
+        digest = hashlib.blake2b((MODELS / weights).read_bytes(), digest_size=8).hexdigest()
+        self.identity = Identity(role, "toybox", weights, {"weights": digest})
+        self.batch = config.batch or BATCH
+        self.parallel = 1
+        self._load = load
+        self._network: Any = None
+        self._worker: ThreadPoolExecutor | None = None
+
+    async def start(self) -> None:
+        self._worker = ThreadPoolExecutor(1, f"toybox-{self.identity.role}")
+        self._network = await self.run(self._load)
+
+    async def close(self) -> None:
+        if self._worker is not None:
+            self._worker.shutdown(wait=False, cancel_futures=True)
+            self._worker = None
+
+    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, function, *arguments)
+
+
+class Painter(ToyModel):
+    async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+        return await self.run(self._paint, prompts, seeds)
+
+    def _paint(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+        images = self._network.paint(prompts, seeds)
+        return [Reply(Picture.from_array(image)) for image in images]
+
+
+class EyesJudge(ToyModel):
+    async def judge(
+        self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]
+    ) -> list[Reply[list[bool | None]]]:
+        return await self.run(self._judge, images, checks)
+
+    def _judge(
+        self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]
+    ) -> list[Reply[list[bool | None]]]:
+        return [Reply(decided) for decided in self._network.judge(pixels_of(images), checks)]
+
+
+class EyesCaptioner(ToyModel):
+    async def caption(self, images: Sequence[Picture]) -> list[Reply[list[str]]]:
+        sentences = await self.run(lambda: self._network.captions(pixels_of(images)))
+        return [Reply(list(each)) for each in sentences]
+
+
+class EyesEmbedder(ToyModel):
+    """Pictures and captions in one space: one number per value of every attribute."""
+
+    async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]:
+        return [Reply(vector) for vector in await self.run(self._embed, items)]
+
+    def _embed(self, items: Sequence[str | Picture]) -> list[list[float]]:
+        pictures = [item for item in items if isinstance(item, Picture)]
+        seen = self._network.look(pixels_of(pictures)) if pictures else None
+        order = iter(range(len(pictures)))
+        return [
+            _text_vector(item) if isinstance(item, str) else _seen_vector(seen, next(order)) for item in items
+        ]
+
+
+class ToyLabels(ToyModel):
+    async def classify(self, images: Sequence[Picture]) -> list[Reply[Ranking]]:
+        rankings = await self.run(lambda: self._network.classify(pixels_of(images)))
+        return [Reply(ranking) for ranking in rankings]
+
+
+class ToyAnswers(ToyModel):
+    """Answers about the first image; the toy model has no memory of earlier turns."""
+
+    async def answer(self, conversations: Sequence[Conversation]) -> list[Reply[str]]:
+        images = [conversation.images[0] for conversation in conversations]
+        questions = [conversation.question for conversation in conversations]
+        answers = await self.run(lambda: self._network.answer(pixels_of(images), questions))
+        return [Reply(answer) for answer in answers]
+
+
+class ExactVerifier:
+    """Compares an answer with the truth that the probe brings along: no model, no error."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.identity = Identity("verifier", "toybox", "exact")
+        self.batch = config.batch or BATCH
+        self.parallel = 1
+
+    async def start(self) -> None:
+        """Nothing to load."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def verify(self, claims: Sequence[Claim]) -> list[Reply[Verification]]:
+        return [Reply(_compare(claim)) for claim in claims]
+
+
+def _compare(claim: Claim) -> Verification:
+    if not claim.truth:
+        return Verification(None, None, "the toybox verifier needs a known right answer")
+    right = claim.answer.strip().lower().rstrip(".") == claim.truth.strip().lower().rstrip(".")
+    return Verification(True, right, "" if right else f"the right answer is {claim.truth}")
+
+
+def pixels_of(pictures: Sequence[Picture]) -> NDArray[np.uint8]:
+    """All pictures at the size the toy models were trained on."""
+    return np.stack([_pixels(picture) for picture in pictures])
+
+
+def _pixels(picture: Picture) -> NDArray[np.uint8]:
+    image = picture.image.convert("RGB")
+    if image.size != (SIDE, SIDE):
+        image = image.resize((SIDE, SIDE), Image.Resampling.BOX)
+    return np.asarray(image)
+
+
+def _labels() -> list[tuple[str, str]]:
+    return [(name, value) for name, values in world.ALLOWED.items() for value in values]
+
+
+def _text_vector(text: str) -> list[float]:
+    said = world.parse_caption(text)
+    return [float(said.get(name) == value) for name, value in _labels()]
+
+
+def _seen_vector(seen: Any, index: int) -> list[float]:
+    return [float(seen.chance(index, name, value)) for name, value in _labels()]
+
+
+def create(role: str, config: ModelConfig) -> Model:
+    """The toybox model that plays `role`. `model` chooses among the classifiers; params are not taken."""
+    if config.params:
+        raise ConfigError(f"toybox models take no params, but got {config.params}", "remove `params`")
+    choices: dict[str, Callable[[], Model]] = {
+        "generator": lambda: Painter(role, "painter.onnx", ToyPainter, config),
+        "judge": lambda: EyesJudge(role, "eyes.onnx", Eyes, config),
+        "captioner": lambda: EyesCaptioner(role, "eyes.onnx", Eyes, config),
+        "embedder": lambda: EyesEmbedder(role, "eyes.onnx", Eyes, config),
+        "classifier": lambda: _classifier(config),
+        "answerer": lambda: ToyAnswers(role, "vlm.onnx", ToyVlm, config),
+        "verifier": lambda: ExactVerifier(config),
+    }
+    return choices[role]()
+
+
+def _classifier(config: ModelConfig) -> Model:
+    name = config.model or CLASSIFIERS[0]
+    if name not in CLASSIFIERS:
+        raise ConfigError(f"there is no toybox classifier {name!r}", f"use one of {', '.join(CLASSIFIERS)}")
+    return ToyLabels("classifier", f"classifier-{name}.onnx", partial(ToyClassifier, name), config)
