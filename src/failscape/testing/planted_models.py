@@ -25,7 +25,6 @@ class _PlantedModel:
     role = ""
     batch = BATCH
     parallel = 1
-    parallel = 1
 
     def __init__(self, world: PlantedWorld | None = None, **settings: Any) -> None:
         self.world = world or PlantedWorld.named(**settings)
