@@ -27,6 +27,11 @@ def build_hunt(config: T2IConfig, shard: tuple[int, int] = (0, 1)) -> Hunt:
     )
 
 
+def space_digest(config: T2IConfig) -> str:
+    """Names the content of what can be asked, which a config knows only by name."""
+    return load_corpus(config.space.corpus).digest
+
+
 def build_lattice(config: T2IConfig) -> Lattice:
     space = config.space
     return Lattice(load_corpus(space.corpus), space.entities, space.families, space.depth)

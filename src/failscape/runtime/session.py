@@ -13,9 +13,10 @@ from pathlib import Path
 
 from failscape.atlas import Atlas, Spent, open_hunt
 from failscape.config import RunConfig
-from failscape.hunts.build import build_hunt
+from failscape.hunts.build import build_hunt, space_digest
 from failscape.hunts.protocol import Hunt, replay
 from failscape.models.registry import create_model
+from failscape.models.roles import Identity
 from failscape.runtime.budget import Budget
 from failscape.runtime.engine import Engine, Stop
 from failscape.runtime.health import Warning
@@ -46,6 +47,7 @@ async def run_session(
     hunt = build_hunt(config, shard)
     team = Team({role: create_model(role, settings) for role, settings in config.models().items()})
     identities = {role: model.identity for role, model in team.models.items()}
+    identities["space"] = Identity("space", "corpus", config.space.corpus, {"digest": space_digest(config)})
     with Atlas.open(folder, create=True) as atlas:
         hunt_id = open_hunt(atlas, config.model_dump(mode="json"), identities, shard, fork)
         resumed = replay(hunt, atlas.replay(hunt_id))

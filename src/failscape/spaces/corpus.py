@@ -7,6 +7,7 @@ not count or walk combinations (`lattice.py`).
 from __future__ import annotations
 
 import difflib
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,6 +48,13 @@ class Corpus:
     allowed: NDArray[np.bool_]
     conflicts: NDArray[np.bool_]
     sample: tuple[int, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """Names the content: two corpora that ask for the same things in the same words have one digest."""
+        content = repr((self.entities, self.values, self.sample)).encode()
+        mask = self.allowed.tobytes() + self.conflicts.tobytes()
+        return hashlib.blake2b(content + mask, digest_size=16).hexdigest()
 
     @cached_property
     def entity_index(self) -> dict[str, int]:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
+
+import failscape
 
 from .conftest import Bench
 
@@ -77,6 +82,18 @@ def test_a_changed_config_is_refused_with_the_difference_unless_forked(bench: Be
     assert len(bench.keys()) > 50
 
 
+def test_a_corpus_that_changed_behind_its_name_is_noticed(bench: Bench, tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    shutil.copytree(Path(failscape.__file__).parent / "spaces" / "corpora" / "starter", corpus)
+    bench.write(space={"corpus": str(corpus), "depth": 0})
+    assert bench.run("--set", "budget.images=20").returncode == 0
+    entities = corpus / "entities.json"
+    entities.write_text(entities.read_text().replace('"cat"', '"kitten"', 1))
+    refused = bench.run("--set", "budget.images=20")
+    assert refused.returncode == 2
+    assert "space.settings.digest" in refused.stderr
+
+
 def test_a_fork_takes_replies_from_the_cache(bench: Bench) -> None:
     bench.run("--set", "budget.images=50")
     bench.write(search={"strategy": "failureatlas", "images_per_node": 5, "threshold": 0.5})
@@ -87,9 +104,6 @@ def test_a_fork_takes_replies_from_the_cache(bench: Bench) -> None:
 
 
 def test_shards_merge_into_one_hunt(bench: Bench, tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
     whole = bench.atlas
     parts = [tmp_path / f"shard{number}" for number in (1, 2)]
     for number, part in enumerate(parts, 1):
