@@ -32,6 +32,14 @@ def space_digest(config: T2IConfig) -> str:
     return load_corpus(config.space.corpus).digest
 
 
+def forewarn(config: T2IConfig) -> list[str]:
+    """What can be known before the first image to make the run pointless."""
+    images, needed = config.budget.images, config.search.images_per_node
+    if images is not None and images < needed:
+        return [f"a budget of {images} images cannot finish even one node, which takes {needed}"]
+    return []
+
+
 def build_lattice(config: T2IConfig) -> Lattice:
     space = config.space
     return Lattice(load_corpus(space.corpus), space.entities, space.families, space.depth)

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from failscape.atlas import Atlas, Call, Recorded
@@ -63,6 +63,7 @@ class Engine:
         self._on_progress = on_progress
         self._held: list[Probe] = []
         self._finished: list[Recorded] = []
+        self._saving: list[Future[None]] = []
         self._wake = asyncio.Event()
         self._stop: Stop | None = None
         self._error: BaseException | None = None
@@ -91,6 +92,8 @@ class Engine:
             self._writer.shutdown(wait=True)
         if self._error is not None:
             raise self._error
+        for saved in self._saving:
+            saved.result()
         return self._reason()
 
     def _fill(self) -> None:
@@ -161,7 +164,8 @@ class Engine:
         """A walk that did not finish leaves its finished calls in the cache."""
         paid = [call for call in calls if not call.cached]
         if paid:
-            self._writer.submit(self._atlas.save_calls, self._hunt_id, paid)
+            keep = self._settings.keep_images
+            self._saving.append(self._writer.submit(self._atlas.save_calls, self._hunt_id, paid, keep))
 
     def _give_up(self) -> None:
         for task in self.in_flight:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from failscape.atlas import Atlas, Spent, open_hunt
 from failscape.config import RunConfig
-from failscape.hunts.build import build_hunt, space_digest
+from failscape.hunts.build import build_hunt, forewarn, space_digest
 from failscape.hunts.protocol import Hunt, replay
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity
@@ -44,6 +44,8 @@ async def run_session(
     config: RunConfig, folder: Path, reporter: Reporter, shard: tuple[int, int] = (0, 1), fork: bool = False
 ) -> Summary:
     """Run `config` in the atlas at `folder`, going on where an earlier session stopped."""
+    for warning in forewarn(config):
+        reporter.note("warning", warning)
     hunt = build_hunt(config, shard)
     team = Team({role: create_model(role, settings) for role, settings in config.models().items()})
     identities = {role: model.identity for role, model in team.models.items()}

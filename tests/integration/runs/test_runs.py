@@ -121,6 +121,10 @@ def test_shards_merge_into_one_hunt(bench: Bench, tmp_path: Path) -> None:
     assert expected
 
 
+def test_a_budget_that_can_find_nothing_is_said_before_it_is_spent(bench: Bench) -> None:
+    assert "cannot finish even one node" in bench.run("--set", "budget.images=4").stderr
+
+
 def test_machines_read_json_lines(bench: Bench) -> None:
     done = bench.run("--json", "--set", "budget.images=40")
     events = [json.loads(line) for line in done.stdout.splitlines()]
