@@ -32,6 +32,9 @@ def without_thoughts(text: str) -> str:
 def json_values(text: str) -> Iterator[Any]:
     """Every outermost list or object in the reply, in order; python style (`[True, None]`) counts too."""
     text = without_thoughts(text)
+    if text[-1:] in ("]", "}") and (whole := _whole(text)) is not None:  # nearly all replies of good servers
+        yield whole
+        return
     position = 0
     for _ in range(_MOST_TRIES):  # a reply full of open brackets must not cost seconds
         opening = _OPENING.search(text, position)
@@ -43,6 +46,14 @@ def json_values(text: str) -> Iterator[Any]:
         if value is not None:
             yield value
             position = end
+
+
+def _whole(text: str) -> list[Any] | dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, list | dict) else None
 
 
 def _closing(text: str, start: int) -> int:
