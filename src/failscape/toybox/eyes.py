@@ -1,0 +1,113 @@
+"""toy-eyes at work: looks at 64x64 pictures, decides checks, writes captions.
+
+It knows the embedded world only. A check about anything else is left undecided.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.toybox import world
+from failscape.toybox.heads import HEADS, NONE, SLICES
+from failscape.toybox.sessions import MODELS, as_input, session, softmax
+from failscape.trials import Check
+
+#: A value is seen when its probability reaches this. The shipped accuracies are measured at this point.
+THRESHOLD: Final = 0.5
+_BATCH: Final = 128
+_NUMBERS: Final = {"1": "one", "2": "two", "3": "three", "4": "four"}
+_SPELLINGS: Final = {"color": "colour", "center": "centre", **_NUMBERS}
+
+
+@dataclass(frozen=True)
+class Look:
+    """What was seen in n pictures: per head the most likely value of each picture, and all probabilities."""
+
+    labels: dict[str, list[str]]
+    probabilities: dict[str, NDArray[np.float32]]
+
+    def chance(self, index: int, head: str, value: str) -> float:
+        """Return the probability that picture `index` shows `value`."""
+        return float(self.probabilities[head][index, HEADS[head].index(value)])
+
+
+class Eyes:
+    """The network with its reading of the world. Safe to use from several threads."""
+
+    def __init__(self, path: Path | None = None, threads: int = 1) -> None:
+        self.path = path or MODELS / "eyes.onnx"
+        self._session = session(self.path, threads)
+
+    def look(self, images: NDArray[np.uint8]) -> Look:
+        """Return labels and probabilities of every head for pictures of shape (n, 64, 64, 3)."""
+        pixels = as_input(images)
+        parts = [self._scores(pixels[i : i + _BATCH]) for i in range(0, len(pixels), _BATCH)]
+        width = sum(len(values) for values in HEADS.values())
+        scores = np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.float32)
+        chances = {head: softmax(scores[:, part]) for head, part in SLICES.items()}
+        labels = {head: [HEADS[head][i] for i in rows.argmax(axis=1)] for head, rows in chances.items()}
+        return Look(labels, chances)
+
+    def _scores(self, pixels: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.asarray(self._session.run(None, {"image": pixels})[0], dtype=np.float32)
+
+    def judge(self, images: NDArray[np.uint8], checks: Sequence[Sequence[Check]]) -> list[list[bool | None]]:
+        """Decide the checks of each picture; None means that the check is not about this world."""
+        if len(images) != len(checks):
+            raise ValueError(
+                f"one list of checks per picture is needed, but got {len(checks)} for {len(images)}"
+            )
+        seen = self.look(images)
+        return [[decide(seen, i, check) for check in row] for i, row in enumerate(checks)]
+
+    def caption(self, image: NDArray[np.uint8]) -> list[str]:
+        """Say in several short sentences what one picture shows."""
+        return self.captions(image[None])[0]
+
+    def captions(self, images: NDArray[np.uint8]) -> list[list[str]]:
+        """Say what each picture shows."""
+        seen = self.look(images)
+        return [sentences({head: seen.labels[head][i] for head in HEADS}) for i in range(len(images))]
+
+
+def target_of(check: Check) -> tuple[str, str] | None:
+    """Return the head and the value that a check asks about, or None if this world has no such thing.
+
+    Both "Base: Colour" and plain "colour" name the colour head.
+    """
+    head = check.kind.rsplit(":", 1)[-1].strip().lower()
+    value = check.value.strip().lower()
+    head, value = _SPELLINGS.get(head, head), _SPELLINGS.get(value, value)
+    if head not in HEADS or value not in HEADS[head] or value == NONE:
+        return None
+    return head, value
+
+
+def decide(seen: Look, index: int, check: Check) -> bool | None:
+    """Decide one check about one picture."""
+    target = target_of(check)
+    return None if target is None else seen.chance(index, *target) >= THRESHOLD
+
+
+def sentences(labels: dict[str, str]) -> list[str]:
+    """Word the labels of one picture as short sentences, in the words of the world."""
+    if labels["entity"] != NONE:
+        text = world.describe(world.build_scene(world.Attributes(**labels)))
+        return [f"{part}." for part in text.rstrip(".").split(". ")]
+    empty = world.build_scene(world.Attributes(**{**labels, "entity": world.ENTITIES[0]}))
+    about = [part for part in world.describe(empty).rstrip(".").split(". ") if part.startswith("the picture")]
+    place = world.caption(empty, mention=("place",)).split(" ", 2)[-1]
+    return ["there is nothing to name.", f"the picture is {place}.", *(f"{part}." for part in about)]
+
+
+@cache
+def card() -> dict[str, Any]:
+    """Return the shipped measurements: accuracy per head, sensitivity and specificity per kind of check."""
+    content: dict[str, Any] = json.loads((MODELS / "eyes.json").read_text(encoding="utf-8"))
+    return content
