@@ -47,7 +47,7 @@ def config(port: int, images: int) -> Any:
             "target": endpoint,
             "judge": endpoint,
             "space": {"corpus": "starter", "depth": 0},
-            "search": {"images_per_node": 10_000},
+            "search": {"images_per_node": 2_000},
             "budget": {"images": images},
             "runtime": {"in_flight": IN_FLIGHT},
         },
@@ -180,6 +180,24 @@ def fill_atlas(folder: Path, trials: int) -> None:
             group = []
 
 
+def measure_memory(images: int) -> None:
+    """The peak memory of two runs, one ten times as long as the other, each in a process of its own."""
+    peaks = []
+    for count in (images // 10, images):
+        code = f"from benchmarks.runtime import peak_of_run; peak_of_run({count})"
+        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        peaks.append(float(done.stdout.split()[-1]))
+    print("memory of a run with pictures stored")
+    print(f"  {images // 10:>9,} images      {peaks[0]:8.0f} MB")
+    print(f"  {images:>9,} images      {peaks[1]:8.0f} MB")
+
+
+def peak_of_run(images: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(run_session(in_process_config(images, "all"), Path(folder) / "atlas", PlainReporter()))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+
+
 def resume(folder: str) -> None:
     started = time.perf_counter()
     with Atlas.open(Path(folder)) as atlas:
@@ -210,6 +228,7 @@ def main() -> None:
     measure_help()
     measure_http(2_000 if quick else 10_000, 1 if quick else 3)
     measure_in_process(6_000 if quick else 60_000)
+    measure_memory(6_000 if quick else 60_000)
     measure_resume(100_000 if quick else 1_000_000)
 
 

@@ -104,6 +104,7 @@ def test_a_fork_takes_replies_from_the_cache(bench: Bench) -> None:
 
 
 def test_shards_merge_into_one_hunt(bench: Bench, tmp_path: Path) -> None:
+    bench.write(space={"corpus": "starter", "depth": 1, "entities": ["cat", "apple", "car"]})
     whole = bench.atlas
     parts = [tmp_path / f"shard{number}" for number in (1, 2)]
     for number, part in enumerate(parts, 1):
