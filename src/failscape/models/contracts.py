@@ -1,5 +1,6 @@
 """Contracts with judges, captioners, verifiers and questioners: each owns its instruction and its parser.
 
+Each keeps its wording in an `Instruction`; `hearing.py` uses the same object to recognise the contract.
 A contract is pure and stateless. Its `label` (name and version) is part of a model's identity, so that
 replies to another wording are never mixed up. Change an instruction or a parser: raise its version.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from failscape.errors import ConfigError
+from failscape.models.instructions import Instruction
 from failscape.models.parsing import json_values, lines_of, without_thoughts
 from failscape.models.roles import Claim, Turn
 from failscape.trials import Check
@@ -22,6 +24,8 @@ T = TypeVar("T")
 Decisions = list[bool | None]
 
 NONE_OF_THESE = "none of these"
+ABOUT_ENTITY = "What is the main thing in the image?"
+ABOUT_KIND = Instruction("[[kind]]: which one is it?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,17 +68,18 @@ class BooleanContract:
     """Statements in, one boolean for each out."""
 
     label: ClassVar[str] = "boolean/1"
+    instruction: ClassVar[Instruction] = Instruction(
+        "Look at the image and decide for each statement whether it is true of the image. "
+        "Judge only what can be seen. A statement that is only partly true is false.\n\n"
+        "[[statements]]\n\n"
+        'Reply with JSON only: an object whose "answers" is a list of [[count]] booleans, '
+        'in the order of the statements, such as {"answers": [true, false]}.'
+    )
 
     def ask(self, checks: Sequence[Check], salt: str) -> Ask:
         statements = "\n".join(f"{number}. {check.statement}" for number, check in enumerate(checks, 1))
-        text = (
-            "Look at the image and decide for each statement whether it is true of the image. "
-            "Judge only what can be seen. A statement that is only partly true is false.\n\n"
-            f"{statements}\n\n"
-            f'Reply with JSON only: an object whose "answers" is a list of {len(checks)} booleans, '
-            'in the order of the statements, such as {"answers": [true, false]}.'
-        )
         count = len(checks)
+        text = self.instruction.fill(statements=statements, count=count)
         answers = {"type": "array", "items": {"type": "boolean"}, "minItems": count, "maxItems": count}
         return Ask(text, _object(answers=answers))
 
@@ -102,6 +107,12 @@ class ChoiceContract:
     """
 
     label: ClassVar[str] = "choice/1"
+    instruction: ClassVar[Instruction] = Instruction(
+        "Look at the image and answer each question by the letter of the option that fits best. "
+        f'Choose "{NONE_OF_THESE}" when no other option fits.\n\n'
+        "[[questions]]\n\n"
+        "Reply with JSON only, one letter for each question, in this form: {[[example]]}."
+    )
 
     def ask(self, checks: Sequence[Check], salt: str) -> Ask:
         questions = []
@@ -112,12 +123,7 @@ class ChoiceContract:
             questions.append("\n".join([f"q{number}. {_question(check)}", *lines]))
             schema[f"q{number}"] = {"type": "string", "enum": list(options)}
         example = ", ".join(f'"q{number}": "A"' for number in range(1, len(checks) + 1))
-        text = (
-            "Look at the image and answer each question by the letter of the option that fits best. "
-            f'Choose "{NONE_OF_THESE}" when no other option fits.\n\n'
-            + "\n\n".join(questions)
-            + f"\n\nReply with JSON only, one letter for each question, in this form: {{{example}}}."
-        )
+        text = self.instruction.fill(questions="\n\n".join(questions), example=example)
         return Ask(text, _object(**schema))
 
     def options(self, check: Check, salt: str) -> dict[str, str]:
@@ -158,9 +164,9 @@ def _question(check: Check) -> str:
     if not check.choices:
         return check.statement
     if check.kind == "entity":
-        return "What is the main thing in the image?"
+        return ABOUT_ENTITY
     family, _, topic = check.kind.partition(": ")
-    return f"{family} — {topic.lower()}: which one is it?" if topic else f"{check.kind}: which one is it?"
+    return ABOUT_KIND.fill(kind=f"{family} — {topic.lower()}" if topic else check.kind)
 
 
 class CaptionContract:
@@ -168,13 +174,14 @@ class CaptionContract:
 
     label: ClassVar[str] = "caption/1"
     most: ClassVar[int] = 12
+    instruction: ClassVar[Instruction] = Instruction(
+        "Describe the image in three to six short sentences, one per line: the main thing, how it looks, "
+        "what it does, what is around it, the background, and the style of the picture. "
+        "Say only what can be seen. No introduction."
+    )
 
     def ask(self) -> Ask:
-        return Ask(
-            "Describe the image in three to six short sentences, one per line: the main thing, how it looks, "
-            "what it does, what is around it, the background, and the style of the picture. "
-            "Say only what can be seen. No introduction."
-        )
+        return Ask(self.instruction.fill())
 
     def read(self, text: str) -> Read[list[str]]:
         sentences = [
@@ -188,29 +195,40 @@ class CaptionContract:
         return Read([sentence[:300] for sentence in sentences[: self.most]])
 
 
+_IS_RIGHT = (
+    "Answer to be checked: [[answer]]\n\n"
+    "Is the answer right? First work out the right answer from the image. Other words for the same "
+    "thing are right; an answer that avoids the question is not.\n\n"
+    'Reply with JSON only: {"reason": "one sentence", "right": true or false}.'
+)
+
+
 class VerifyContract:
     """Two steps: is the question valid (the answer is not shown), then is the answer right. Both say why."""
 
     label: ClassVar[str] = "verify/1"
+    about_valid: ClassVar[Instruction] = Instruction(
+        "[[told]]Question about the image: [[question]]\n\n"
+        "Is this a valid question? It is valid when it is one single question, is objective, can be "
+        "answered from the image alone, has one right answer, and does not assume things that the image "
+        "does not show.\n\n"
+        'Reply with JSON only: {"reason": "one sentence", "valid": true or false}.'
+    )
+    about_right: ClassVar[Instruction] = Instruction(
+        "[[told]]Question about the image: [[question]]\n" + _IS_RIGHT
+    )
+    about_right_known: ClassVar[Instruction] = Instruction(
+        "[[told]]Question about the image: [[question]]\nThe right answer is known: [[truth]]\n" + _IS_RIGHT
+    )
 
     def ask_valid(self, claim: Claim) -> Ask:
-        text = (
-            f"{_told(claim.history)}Question about the image: {claim.question}\n\n"
-            "Is this a valid question? It is valid when it is one single question, is objective, can be "
-            "answered from the image alone, has one right answer, and does not assume things that the image "
-            "does not show.\n\n"
-            'Reply with JSON only: {"reason": "one sentence", "valid": true or false}.'
-        )
+        text = self.about_valid.fill(told=_told(claim.history), question=claim.question)
         return Ask(text, _object(reason={"type": "string"}, valid={"type": "boolean"}))
 
     def ask_right(self, claim: Claim) -> Ask:
-        truth = f"The right answer is known: {claim.truth}\n" if claim.truth else ""
-        text = (
-            f"{_told(claim.history)}Question about the image: {claim.question}\n{truth}"
-            f"Answer to be checked: {claim.answer}\n\n"
-            "Is the answer right? First work out the right answer from the image. Other words for the same "
-            "thing are right; an answer that avoids the question is not.\n\n"
-            'Reply with JSON only: {"reason": "one sentence", "right": true or false}.'
+        instruction = self.about_right_known if claim.truth else self.about_right
+        text = instruction.fill(
+            told=_told(claim.history), question=claim.question, truth=claim.truth, answer=claim.answer
         )
         return Ask(text, _object(reason={"type": "string"}, right={"type": "boolean"}))
 
@@ -223,19 +241,26 @@ class VerifyContract:
         return Read((decided[-1][key], str(decided[-1].get("reason", "")).strip()[:500]))
 
 
+_EACH_QUESTION = (
+    "Each is one single, objective question that can be answered from the image alone, in a few "
+    "words, and has one right answer.\n\n"
+    'Reply with JSON only: {"questions": ["…"]}.'
+)
+
+
 class ProposeContract:
     """Images and guidance in, questions out."""
 
     label: ClassVar[str] = "propose/1"
+    instruction: ClassVar[Instruction] = Instruction("Write [[count]] about the image.\n" + _EACH_QUESTION)
+    guided: ClassVar[Instruction] = Instruction(
+        "Write [[count]] about the image, following this guidance: [[guidance]].\n" + _EACH_QUESTION
+    )
 
     def ask(self, guidance: str, count: int) -> Ask:
-        text = (
-            f"Write {count} different question{'s' if count > 1 else ''} about the image"
-            f"{f', following this guidance: {guidance}' if guidance else ''}.\n"
-            "Each is one single, objective question that can be answered from the image alone, in a few "
-            "words, and has one right answer.\n\n"
-            'Reply with JSON only: {"questions": ["…"]}.'
-        )
+        instruction = self.guided if guidance else self.instruction
+        many = f"{count} different question{'s' if count > 1 else ''}"
+        text = instruction.fill(count=many, guidance=guidance)
         questions = {"type": "array", "items": {"type": "string"}, "minItems": count, "maxItems": count}
         return Ask(text, _object(questions=questions))
 

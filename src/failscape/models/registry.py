@@ -52,6 +52,12 @@ BUILT_IN: dict[str, ProviderInfo] = {
             "image servers with FailureAtlas's POST /generate",
         ),
         ProviderInfo(
+            "http",
+            "failscape.models.classify:create",
+            ("classifier",),
+            "classifiers with POST /v1/classify",
+        ),
+        ProviderInfo(
             "onnx",
             "failscape.models.onnx:create",
             ("classifier", "embedder"),
@@ -66,7 +72,7 @@ BUILT_IN: dict[str, ProviderInfo] = {
         ProviderInfo(
             "toybox",
             "failscape.toybox.provider:create",
-            ("generator", "judge", "classifier", "captioner", "answerer", "verifier", "embedder"),
+            tuple(ROLES),
             "small trained models that come with the package",
         ),
     )

@@ -38,6 +38,8 @@ def scripted_answer(path: str, payload: Payload) -> Any:
     if path.endswith("/embeddings"):
         rows = [{"index": i, "embedding": _vector(text)} for i, text in enumerate(payload["input"])]
         return {"data": rows, "usage": {"prompt_tokens": len(rows)}}
+    if path.endswith("/classify"):
+        return {"labels": [_labels(image) for image in payload["images"]]}
     if path.endswith("/chat/completions"):
         return chat_reply(scripted_text(payload))
     return {}
@@ -72,3 +74,8 @@ def _fill(schema: Payload) -> Any:
 def _vector(text: str) -> list[float]:
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return [byte / 255 for byte in digest]
+
+
+def _labels(image: str) -> list[list[Any]]:
+    first, second = _vector(image)[:2]
+    return [["cat", first], ["dog", second]]

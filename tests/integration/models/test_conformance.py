@@ -74,6 +74,7 @@ for _role in SUITES:
     define(f"TestPython{_role.title()}", InPython, _role)
 define("TestGenerate", OverHttp, "generator", settings={"provider": "generate"})
 define("TestGenerateInBatches", OverHttp, "generator", settings={"provider": "generate", "batch": 2})
+define("TestHttpClassifier", OverHttp, "classifier", settings={"provider": "http"})
 define("TestOpenAIChoiceJudge", OverHttp, "judge", settings={"provider": "openai", "contract": "choice"})
 
 

@@ -1,0 +1,102 @@
+"""Provider `http`: classifiers behind `POST /v1/classify`, a contract small enough for any web framework.
+
+Request `{"images": [base64, …], …params}`; reply `{"labels": [[["cat", 0.9], …], …]}`, one list of labels
+with scores per image, in order. Other keys of the reply are ignored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from failscape.config import ModelConfig
+from failscape.errors import BadReply, ConfigError, Refused
+from failscape.models.http import HttpModel, decode, with_params
+from failscape.models.images import base64_of
+from failscape.models.limits import Backoff
+from failscape.models.openai_chat import openai_base
+from failscape.models.pool import Answer
+from failscape.models.roles import Identity, Model, Ranking, Reply, Usage
+from failscape.pictures import Picture
+
+ROLES = ("classifier",)
+PATH = "/classify"
+BATCH = 8
+
+
+class HttpClassifier(HttpModel):
+    """One request classifies `batch` images (8 unless set)."""
+
+    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
+        settings: dict[str, Any] = {"params": config.params}
+        if config.image_max_side:
+            settings["image_max_side"] = config.image_max_side
+        super().__init__(Identity("classifier", "http", config.model, settings), config, _base, backoff)
+        self.batch = config.batch or BATCH
+
+    async def classify(self, images: Sequence[Picture]) -> list[Reply[Ranking]]:
+        replies: list[Reply[Ranking]] = []
+        for start in range(0, len(images), self.batch):
+            replies += await self._classify(images[start : start + self.batch])
+        return replies
+
+    async def _classify(self, images: Sequence[Picture]) -> list[Reply[Ranking]]:
+        try:
+            return self._share(await self._request(images))
+        except (BadReply, Refused) as error:
+            if len(images) == 1:
+                return [self.invalid(error)]
+        # One image that the server does not like must not spoil the others.
+        return [reply for image in images for reply in await self._classify([image])]
+
+    async def _request(self, images: Sequence[Picture]) -> Answer[list[Ranking]]:
+        side, count = self.config.image_max_side, len(images)
+        shown = [image.shrunk(side) if side else image for image in images]
+        fields = {"images": [base64_of(image.data) for image in shown], "model": self.config.model or None}
+        return await self.ask(
+            PATH, with_params(fields, self.config.params), lambda body: read_labels(body, count)
+        )
+
+    def _share(self, answer: Answer[list[Ranking]]) -> list[Reply[Ranking]]:
+        """The first reply carries the attempts, all share time and cost."""
+        whole, count = self.bill(answer), len(answer.value)
+        share = Usage(requests=0, seconds=whole.seconds / count, cost=whole.cost / count)
+        first = replace(share, requests=whole.requests)
+        return [Reply(ranking, usage=share if row else first) for row, ranking in enumerate(answer.value)]
+
+
+def read_labels(body: bytes, count: int) -> list[Ranking]:
+    """The rankings of a reply, best label first whatever order they came in."""
+    rows = decode(body)["labels"]
+    if not isinstance(rows, list) or len(rows) != count:
+        raise BadReply(f"the reply should hold `labels` for {count} images")
+    return [_read_ranking(row) for row in rows]
+
+
+def _read_ranking(row: Any) -> Ranking:
+    if not isinstance(row, list) or not row:
+        raise BadReply("each entry of `labels` should be a list of [label, score] with at least one label")
+    return sorted((_read_label(entry) for entry in row), key=lambda label: -label[1])
+
+
+def _read_label(entry: Any) -> tuple[str, float]:
+    if isinstance(entry, list) and len(entry) == 2:
+        label, score = entry
+        is_number = isinstance(score, int | float) and not isinstance(score, bool)
+        if isinstance(label, str) and is_number and math.isfinite(score):
+            return label, float(score)
+    raise BadReply(f"a label should be [text, finite number], but one is {str(entry)[:80]}")
+
+
+def _base(address: str) -> str:
+    """With and without `/v1`, and with the path that we add ourselves."""
+    return openai_base(address.removesuffix(PATH))
+
+
+def create(role: str, config: ModelConfig, backoff: Backoff | None = None) -> Model:
+    """The factory that the registry calls."""
+    if role not in ROLES:
+        raise ConfigError(f"provider http cannot play the role {role}", "it can play: classifier")
+    return HttpClassifier(config, backoff)
