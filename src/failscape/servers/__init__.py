@@ -1,1 +1,1 @@
-"""Small model servers: any generator and judge behind the HTTP interfaces that our providers speak."""
+"""Small model servers: any models behind the HTTP interfaces that our providers speak."""

@@ -1,44 +1,29 @@
-"""Puts a generator and a judge behind HTTP: OpenAI-style images and chat, and FailureAtlas's `/generate`.
+"""Puts models behind HTTP: OpenAI-style images, chat, embeddings; FailureAtlas's `/generate`; `/v1/classify`.
 
-It serves any objects that play those roles. It is small and honest, not a production server: no keys, no
+It serves any objects that play the roles. It is small and honest, not a production server: no keys, no
 queue, one request is one call of the model.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
-import json
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any
 
 from aiohttp import web
 
-from failscape.errors import FailscapeError
-from failscape.models.roles import ImageGenerator, Judge, Reply
+from failscape.errors import BadReply, FailscapeError
+from failscape.models.roles import Classifier
 from failscape.pictures import Picture
-from failscape.servers.judging import answer_instruction
-from failscape.spaces.understanding import Understanding
+from failscape.servers.chat import answer_chat, said
+from failscape.servers.requests import read_conversation, read_json, read_picture, read_texts
+from failscape.servers.served import RequestError, Served
+
+__all__ = ["RequestError", "Served", "build_app"]
 
 LARGEST_REQUEST = 64 * 2**20
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-class RequestError(Exception):
-    """The request cannot be served; the client gets a 400 that says why."""
-
-
-@dataclass(frozen=True)
-class Served:
-    """What a server offers. `understanding` turns a judge's instruction back into checks."""
-
-    generator: ImageGenerator | None = None
-    judge: Judge | None = None
-    understanding: Understanding | None = None
-    name: str = "failscape"
 
 
 def build_app(served: Served) -> web.Application:
@@ -50,12 +35,15 @@ def build_app(served: Served) -> web.Application:
     if served.generator is not None:
         app.router.add_post("/v1/images/generations", handlers.images)
         app.router.add_post("/generate", handlers.generate)
-    if served.judge is not None and served.understanding is not None:
+    if served.chat_roles():
         app.router.add_post("/v1/chat/completions", handlers.chat)
-    for model in (served.generator, served.judge):
-        if model is not None:
-            app.on_startup.append(_hook(model.start))
-            app.on_cleanup.append(_hook(model.close))
+    if served.embedder is not None:
+        app.router.add_post("/v1/embeddings", handlers.embeddings)
+    if served.classifiers:
+        app.router.add_post("/v1/classify", handlers.classify)
+    for model in served.models():
+        app.on_startup.append(_hook(model.start))
+        app.on_cleanup.append(_hook(model.close))
     return app
 
 
@@ -71,7 +59,9 @@ async def _explain_errors(request: web.Request, handler: _Handler) -> web.Stream
     try:
         return await handler(request)
     except RequestError as error:
-        return _error(400, str(error), "invalid_request_error")
+        return _error(error.status, str(error), "invalid_request_error")
+    except BadReply as error:  # an image in the request that cannot be decoded
+        return _error(400, error.message, "invalid_request_error")
     except FailscapeError as error:
         return _error(500, error.message, "server_error")
 
@@ -88,11 +78,12 @@ class _Handlers:
         return web.json_response({"status": "ok"})
 
     async def models(self, _: web.Request) -> web.Response:
-        model = {"id": self._served.name, "object": "model", "created": 0, "owned_by": "failscape"}
-        return web.json_response({"object": "list", "data": [model]})
+        names = [self._served.name, *self._served.classifiers]
+        data = [{"id": name, "object": "model", "created": 0, "owned_by": "failscape"} for name in names]
+        return web.json_response({"object": "list", "data": data})
 
     async def images(self, request: web.Request) -> web.Response:
-        body = await _read_json(request)
+        body = await read_json(request)
         prompt, count, seed = body.get("prompt"), body.get("n", 1), body.get("seed")
         if not isinstance(prompt, str) or not prompt:
             raise RequestError("`prompt` must be a non-empty text")
@@ -104,33 +95,29 @@ class _Handlers:
         return web.json_response({"created": int(time.time()), "data": data})
 
     async def generate(self, request: web.Request) -> web.Response:
-        body = await _read_json(request)
-        prompts, seeds = body.get("prompts"), body.get("seeds")
-        if not isinstance(prompts, list) or not all(isinstance(prompt, str) for prompt in prompts):
-            raise RequestError("`prompts` must be a list of texts")
+        body = await read_json(request)
+        prompts, seeds = read_texts(body.get("prompts"), "prompts"), body.get("seeds")
         if seeds is None:
             seeds = [random.getrandbits(31) for _ in prompts]
         if not isinstance(seeds, list) or len(seeds) != len(prompts):
             raise RequestError("`seeds` must be a list with one number per prompt")
-        pictures = await self._draw(prompts, [int(seed) for seed in seeds])
+        if not all(isinstance(seed, int) for seed in seeds):
+            raise RequestError("`seeds` must be whole numbers")
+        pictures = await self._draw(prompts, seeds)
         return web.json_response(
             {"images": [base64.b64encode(picture.data).decode() for picture in pictures]}
         )
 
     async def _draw(self, prompts: list[str], seeds: list[int]) -> list[Picture]:
         assert self._served.generator is not None
-        return [_value(reply) for reply in await self._served.generator.generate(prompts, seeds)]
+        return [said(reply) for reply in await self._served.generator.generate(prompts, seeds)]
 
     async def chat(self, request: web.Request) -> web.Response:
-        body = await _read_json(request)
-        text, pictures = _read_messages(body.get("messages"))
-        assert self._served.judge is not None
-        assert self._served.understanding is not None
-        if len(pictures) != 1:
-            raise RequestError(f"one image is needed, but there are {len(pictures)}")
-        said = await answer_instruction(text, pictures[0], self._served.judge, self._served.understanding)
-        message = {"role": "assistant", "content": said}
-        usage = {"prompt_tokens": len(text) // 4, "completion_tokens": len(said) // 4}
+        body = await read_json(request)
+        talk = read_conversation(body.get("messages"))
+        text = await answer_chat(self._served, talk)
+        message = {"role": "assistant", "content": text}
+        usage = {"prompt_tokens": len(talk.question) // 4, "completion_tokens": len(text) // 4}
         return web.json_response(
             {
                 "id": "chat",
@@ -142,44 +129,29 @@ class _Handlers:
             }
         )
 
+    async def embeddings(self, request: web.Request) -> web.Response:
+        body = await read_json(request)
+        asked = body.get("input")
+        texts = read_texts([asked] if isinstance(asked, str) else asked, "input")
+        assert self._served.embedder is not None
+        vectors = [said(reply) for reply in await self._served.embedder.embed(texts)]
+        data = [
+            {"object": "embedding", "index": row, "embedding": vector} for row, vector in enumerate(vectors)
+        ]
+        tokens = sum(len(text) // 4 for text in texts)
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        name = str(body.get("model") or self._served.name)
+        return web.json_response({"object": "list", "data": data, "model": name, "usage": usage})
 
-async def _read_json(request: web.Request) -> dict[str, Any]:
-    try:
-        body = await request.json()
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise RequestError(f"the body is not JSON ({error})") from error
-    if not isinstance(body, dict):
-        raise RequestError("the body must be a JSON object")
-    return body
+    async def classify(self, request: web.Request) -> web.Response:
+        body = await read_json(request)
+        images = [read_picture(text) for text in read_texts(body.get("images"), "images")]
+        rankings = [said(reply) for reply in await self._classifier(body.get("model")).classify(images)]
+        return web.json_response({"labels": rankings})
 
-
-def _value(reply: Reply[Picture]) -> Picture:
-    if reply.value is None:
-        raise RequestError(reply.invalid)
-    return reply.value
-
-
-def _read_messages(messages: Any) -> tuple[str, list[Picture]]:
-    """All text and all images of the user's turns."""
-    texts: list[str] = []
-    pictures: list[Picture] = []
-    for message in messages if isinstance(messages, list) else []:
-        content = message.get("content") if isinstance(message, dict) else None
-        if isinstance(content, str):
-            texts.append(content)
-            continue
-        for part in content or []:
-            if part.get("type") == "text":
-                texts.append(part.get("text", ""))
-            elif part.get("type") == "image_url":
-                pictures.append(_read_image((part.get("image_url") or {}).get("url")))
-    return "\n".join(texts), pictures
-
-
-def _read_image(url: Any) -> Picture:
-    if not isinstance(url, str) or not url.startswith("data:") or "," not in url:
-        raise RequestError("`image_url.url` must be a data URI")
-    try:
-        return Picture(base64.b64decode(url.split(",", 1)[1], validate=True))
-    except binascii.Error as error:
-        raise RequestError("the image is not base64") from error
+    def _classifier(self, name: object) -> Classifier:
+        offered = self._served.classifiers
+        chosen = name or next(iter(offered))
+        if chosen not in offered:
+            raise RequestError(f"there is no classifier {chosen!r}, only: {', '.join(offered)}", status=404)
+        return offered[str(chosen)]

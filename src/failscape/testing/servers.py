@@ -18,13 +18,14 @@ START_SECONDS = 30.0
 
 
 class ModelServer:
-    """`python -m failscape.servers …` in a process of its own; a context manager.
+    """`python -m failscape.servers …` (or another `program`) in a process of its own; a context manager.
 
     `kill()` ends it without warning, `stop()` politely, `start()` brings it back on the same port.
     """
 
-    def __init__(self, arguments: Sequence[str], port: int = 0) -> None:
+    def __init__(self, arguments: Sequence[str], port: int = 0, program: str = "failscape.servers") -> None:
         self.port = port or free_port()
+        self._program = program
         self._arguments = list(arguments)
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -33,7 +34,7 @@ class ModelServer:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> Self:
-        command = [sys.executable, "-m", "failscape.servers", *self._arguments, "--port", str(self.port)]
+        command = [sys.executable, "-m", self._program, *self._arguments, "--port", str(self.port)]
         source = str(Path(__file__).parents[2])
         paths = [source, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
@@ -91,6 +92,11 @@ def planted_server(
         settings = {"provider": "python", "path": path, "params": {"corpus": corpus, **world}}
         arguments += [f"--{role}", json.dumps(settings)]
     return ModelServer(arguments, port)
+
+
+def toybox_server(port: int = 0) -> ModelServer:
+    """`failscape serve toybox`: the small trained models of the package, in every role."""
+    return ModelServer(["serve", "toybox"], port, program="failscape")
 
 
 def free_port() -> int:

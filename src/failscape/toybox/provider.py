@@ -1,4 +1,4 @@
-"""Provider `toybox`: the shipped models in every role they can play, in process, without torch.
+"""Provider `toybox`: the shipped models in every role, in process. Only the questioner needs torch.
 
 Each model runs in one worker thread of its own; onnxruntime lets go of the interpreter while it works.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib.util
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -17,13 +18,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from failscape.config import ModelConfig
-from failscape.errors import ConfigError
+from failscape.errors import ConfigError, MissingExtra
 from failscape.models.roles import Claim, Conversation, Identity, Model, Ranking, Reply, Verification
 from failscape.pictures import Picture
 from failscape.toybox import world
 from failscape.toybox.classifiers import ToyClassifier
 from failscape.toybox.eyes import Eyes
+from failscape.toybox.heads import HEADS, NONE
 from failscape.toybox.painter import ToyPainter
+from failscape.toybox.questions import SKILLS, normal_answer
 from failscape.toybox.sessions import MODELS
 from failscape.toybox.vlm import ToyVlm
 from failscape.trials import Check
@@ -38,8 +41,7 @@ class ToyModel:
     """What the toybox roles share: an identity bound to the weights, a worker thread, loading on start."""
 
     def __init__(self, role: str, weights: str, load: Callable[[], Any], config: ModelConfig) -> None:
-        digest = hashlib.blake2b((MODELS / weights).read_bytes(), digest_size=8).hexdigest()
-        self.identity = Identity(role, "toybox", weights, {"weights": digest})
+        self.identity = Identity(role, "toybox", weights, {"weights": weights_digest(weights)})
         self.batch = config.batch or BATCH
         self.parallel = 1
         self._load = load
@@ -111,14 +113,47 @@ class ToyAnswers(ToyModel):
     """Answers about the first image; the toy model has no memory of earlier turns."""
 
     async def answer(self, conversations: Sequence[Conversation]) -> list[Reply[str]]:
-        images = [conversation.images[0] for conversation in conversations]
-        questions = [conversation.question for conversation in conversations]
-        answers = await self.run(lambda: self._network.answer(pixels_of(images), questions))
-        return [Reply(answer) for answer in answers]
+        shown = [talk for talk in conversations if talk.images]
+        images, questions = [talk.images[0] for talk in shown], [talk.question for talk in shown]
+        answers = iter(await self.run(lambda: self._network.answer(pixels_of(images), questions)))
+        blind: Reply[str] = Reply(None, "toy-vlm answers questions about an image, but there is none")
+        return [Reply(next(answers)) if talk.images else blind for talk in conversations]
+
+
+class ToyQuestions(ToyModel):
+    """Looks at the first image with toy-eyes and asks about what it saw. It does not learn by itself.
+
+    Guidance that is the name of a skill ("counting") is followed; the model understands no other.
+    """
+
+    async def propose(
+        self, images: Sequence[tuple[Picture, ...]], guidance: Sequence[str], counts: Sequence[int]
+    ) -> list[Reply[list[str]]]:
+        return await self.run(
+            lambda: [self._propose(*item) for item in zip(images, guidance, counts, strict=True)]
+        )
+
+    def _propose(self, images: tuple[Picture, ...], guidance: str, count: int) -> Reply[list[str]]:
+        eyes, writer = self._network
+        if not images:
+            return Reply(None, "toy-questioner asks about an image, but there is none")
+        request = "/".join([*(image.digest for image in images), guidance, str(count)])
+        # The same request gives the same questions, so that a run can be repeated.
+        seed = int.from_bytes(hashlib.blake2b(request.encode(), digest_size=4).digest(), "big")
+        skill = guidance if guidance in SKILLS else None
+        (asked,) = writer.propose([caption_of(eyes, images[0])], count, seed=seed, skill=skill)
+        kept = list(dict.fromkeys(question for question in asked if question))
+        return Reply(kept) if kept else Reply(None, "toy-questioner wrote no question")
+
+    async def learn(self, rewards: Sequence[tuple[str, float]]) -> None:
+        """Training it is the business of the vlm hunt."""
 
 
 class ExactVerifier:
-    """Compares an answer with the truth that the probe brings along: no model, no error."""
+    """Compares an answer with the truth that the probe brings along: no model, no error.
+
+    "2" and "two", "A cow." and "cow" are the same answer.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         self.identity = Identity("verifier", "toybox", "exact")
@@ -138,13 +173,29 @@ class ExactVerifier:
 def _compare(claim: Claim) -> Verification:
     if not claim.truth:
         return Verification(None, None, "the toybox verifier needs a known right answer")
-    right = claim.answer.strip().lower().rstrip(".") == claim.truth.strip().lower().rstrip(".")
+    right = normal_answer(claim.answer) == normal_answer(claim.truth)
     return Verification(True, right, "" if right else f"the right answer is {claim.truth}")
+
+
+def weights_digest(name: str) -> str:
+    """A name for the content of a model's file, or of all files in its folder."""
+    path = MODELS / name
+    if not path.exists():
+        raise ConfigError(
+            f"the toybox has no {name}: {path} does not exist",
+            "install the whole package, or train it (docs/toybox.md)",
+        )
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    digest = hashlib.blake2b(digest_size=8)
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def pixels_of(pictures: Sequence[Picture]) -> NDArray[np.uint8]:
     """All pictures at the size the toy models were trained on."""
-    return np.stack([_pixels(picture) for picture in pictures])
+    rows = [_pixels(picture) for picture in pictures]
+    return np.stack(rows) if rows else np.zeros((0, SIDE, SIDE, 3), dtype=np.uint8)
 
 
 def _pixels(picture: Picture) -> NDArray[np.uint8]:
@@ -178,6 +229,7 @@ def create(role: str, config: ModelConfig) -> Model:
         "embedder": lambda: EyesEmbedder(role, "eyes.onnx", Eyes, config),
         "classifier": lambda: _classifier(config),
         "answerer": lambda: ToyAnswers(role, "vlm.onnx", ToyVlm, config),
+        "questioner": lambda: _questioner(config),
         "verifier": lambda: ExactVerifier(config),
     }
     return choices[role]()
@@ -188,3 +240,25 @@ def _classifier(config: ModelConfig) -> Model:
     if name not in CLASSIFIERS:
         raise ConfigError(f"there is no toybox classifier {name!r}", f"use one of {', '.join(CLASSIFIERS)}")
     return ToyLabels("classifier", f"classifier-{name}.onnx", partial(ToyClassifier, name), config)
+
+
+def _questioner(config: ModelConfig) -> Model:
+    if any(importlib.util.find_spec(name) is None for name in ("torch", "transformers")):
+        raise MissingExtra("the toybox questioner", "transformers")
+    return ToyQuestions("questioner", "questioner", _load_questioner, config)
+
+
+def _load_questioner() -> tuple[Eyes, Any]:
+    from failscape.toybox.questioner import ToyQuestioner  # here: it needs torch
+
+    return Eyes(), ToyQuestioner()
+
+
+def caption_of(eyes: Eyes, picture: Picture) -> str:
+    """What toy-eyes sees, as one caption in the words of the world."""
+    seen = eyes.look(pixels_of([picture]))
+    labels = {head: values[0] for head, values in seen.labels.items()}
+    if labels["entity"] == NONE:  # the questioner has to ask about something: the likeliest thing
+        chances = seen.probabilities["entity"][0]
+        labels["entity"] = max(world.ENTITIES, key=lambda name: chances[HEADS["entity"].index(name)])
+    return world.caption(world.build_scene(world.Attributes(**labels)))

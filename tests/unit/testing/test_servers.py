@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from failscape.config import ModelConfig
+from failscape.models.contracts import BooleanContract
 from failscape.models.registry import create_model
 from failscape.spaces import Lattice, Wording, load_corpus
 from failscape.testing.planted import PlantedWorld
 from failscape.testing.servers import ModelServer, planted_server
-from failscape.trials import Decide, Generate, Probe
+from failscape.trials import Check, Decide, Generate, Probe
 
 CORPUS = load_corpus("starter")
 LATTICE = Lattice(CORPUS, depth=2)
+STATEMENT = BooleanContract().ask([Check("entity", "cat", "It is a cat.")], "").text
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,bm90IGFuIGltYWdl"}}
 WORLD = {"regime": "weak", "seed": 7, "accuracy": {"entity": (0.95, 0.9)}}
 
 
@@ -66,7 +69,12 @@ async def test_plain_requests(server: ModelServer) -> None:
         ("/v1/images/generations", {"prompt": "x", "n": 0}, "`n`"),
         ("/generate", {"prompts": ["a"], "seeds": [1, 2]}, "seeds"),
         ("/generate", {"prompts": "a"}, "prompts"),
-        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "1. Hello."}]}, "one image"),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": STATEMENT}]}, "one image"),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hello?"}]}, "the role answerer"),
+        ("/v1/chat/completions", {"messages": [{"role": "assistant", "content": "Hello."}]}, "of the user"),
+        ("/v1/chat/completions", {"messages": [{"content": [{"type": "sound"}]}]}, "of type `text`"),
+        ("/v1/chat/completions", {"messages": [{"content": [IMAGE | {"image_url": "x"}]}]}, "data URI"),
+        ("/v1/chat/completions", {"messages": [{"content": [IMAGE]}]}, "no known format"),
         ("/generate", "not an object", "JSON object"),
     ],
 )

@@ -1,0 +1,83 @@
+"""Reads requests: JSON bodies, images in base64, the messages of a chat. What is wrong is said in words."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+
+from aiohttp import web
+
+from failscape.models.roles import Conversation
+from failscape.pictures import Picture
+from failscape.servers.served import RequestError
+
+
+async def read_json(request: web.Request) -> dict[str, Any]:
+    try:
+        body = await request.json()
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise RequestError(f"the body is not JSON ({error})") from error
+    if not isinstance(body, dict):
+        raise RequestError("the body must be a JSON object")
+    return body
+
+
+def read_texts(value: Any, name: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise RequestError(f"`{name}` must be a list of texts")
+    return value
+
+
+def read_picture(text: str) -> Picture:
+    """An encoded image in base64, with or without the head of a data URI."""
+    try:
+        picture = Picture(base64.b64decode(text.rpartition(",")[2], validate=True))
+    except (binascii.Error, ValueError) as error:
+        raise RequestError("the image is not base64") from error
+    if not picture.format:
+        raise RequestError("the image is in no known format: send PNG, JPEG or WEBP")
+    return picture
+
+
+def read_conversation(messages: Any) -> Conversation:
+    """The last question, all images, and what was asked and answered before. System messages are left out."""
+    pictures: list[Picture] = []
+    turns: list[tuple[str, str]] = []
+    speaker = ""
+    for message in messages if isinstance(messages, list) else []:
+        if not isinstance(message, dict):
+            raise RequestError("each of `messages` must be an object with `role` and `content`")
+        speaker = message.get("role") or "user"
+        text = _read_content(message.get("content"), pictures)
+        if speaker == "user":
+            turns.append((text, ""))
+        elif speaker == "assistant" and turns:
+            turns[-1] = (turns[-1][0], text)
+    if not turns or speaker == "assistant":
+        raise RequestError("`messages` must end with a question of the user")
+    return Conversation(tuple(pictures), turns[-1][0], tuple(turns[:-1]))
+
+
+def _read_content(content: Any, pictures: list[Picture]) -> str:
+    """The text of one message; its images are added to `pictures`."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    texts: list[str] = []
+    for part in content if isinstance(content, list) else []:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind == "text":
+            texts.append(str(part.get("text") or ""))
+        elif kind == "image_url":
+            pictures.append(_read_image_url(part.get("image_url")))
+        else:
+            raise RequestError("parts of a message must be of type `text` or `image_url`")
+    return "\n".join(texts)
+
+
+def _read_image_url(value: Any) -> Picture:
+    url = value.get("url") if isinstance(value, dict) else value
+    if not isinstance(url, str) or not url.startswith("data:") or "," not in url:
+        raise RequestError("`image_url.url` must be a data URI")
+    return read_picture(url)
