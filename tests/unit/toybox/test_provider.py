@@ -20,6 +20,7 @@ from failscape.testing.model_suite import (
     EmbedderSuite,
     GeneratorSuite,
     JudgeSuite,
+    QuestionerSuite,
     VerifierSuite,
 )
 from failscape.toybox import provider, world
@@ -138,6 +139,16 @@ class TestVerifier(InToybox, VerifierSuite):
     def test_without_a_known_truth_it_does_not_commit(self) -> None:
         (reply,) = self.use(lambda model: self.ask(model, 1))
         assert (reply.value.valid, reply.value.right) == (None, None)
+
+
+class TestQuestioner(InToybox, QuestionerSuite):
+    images = SCENES[:1]
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def needs_the_extra(cls) -> None:
+        pytest.importorskip("torch")
+        pytest.importorskip("transformers")
 
 
 def nearness(one: Sequence[float], other: Sequence[float]) -> float:
