@@ -14,8 +14,8 @@ from failscape.servers.served import Served
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.understanding import Understanding
 from failscape.spaces.wording import Wording
+from failscape.toybox.classifiers import NAMES as CLASSIFIERS
 
-CLASSIFIERS = ("cnn", "resnet", "vit")
 TOYBOX_ROLES = ("generator", "judge", "captioner", "answerer", "verifier", "embedder")
 
 

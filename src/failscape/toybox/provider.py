@@ -22,6 +22,7 @@ from failscape.errors import ConfigError, MissingExtra
 from failscape.models.roles import Claim, Conversation, Identity, Model, Ranking, Reply, Verification
 from failscape.pictures import Picture
 from failscape.toybox import world
+from failscape.toybox.classifiers import NAMES as CLASSIFIERS
 from failscape.toybox.classifiers import ToyClassifier
 from failscape.toybox.eyes import Eyes
 from failscape.toybox.heads import HEADS, NONE
@@ -34,7 +35,6 @@ from failscape.trials import Check
 T = TypeVar("T")
 BATCH = 32
 SIDE = 64
-CLASSIFIERS = ("cnn", "resnet", "vit")
 
 
 class ToyModel:

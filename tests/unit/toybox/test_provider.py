@@ -24,7 +24,8 @@ from failscape.testing.model_suite import (
     VerifierSuite,
 )
 from failscape.toybox import provider, world
-from failscape.toybox.provider import CLASSIFIERS, pixels_of
+from failscape.toybox.classifiers import NAMES
+from failscape.toybox.provider import pixels_of
 from failscape.trials import Check
 
 
@@ -211,7 +212,7 @@ def test_a_missing_network_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: A
 def test_an_unknown_classifier_gets_the_names() -> None:
     with pytest.raises(ConfigError) as caught:
         create_model("classifier", ModelConfig(provider="toybox", model="alexnet"))
-    assert all(name in caught.value.fix for name in CLASSIFIERS)
+    assert all(name in caught.value.fix for name in NAMES)
 
 
 def test_params_are_refused() -> None:
