@@ -17,6 +17,7 @@ COMMANDS = {
     "run": "Start a hunt, or go on with one.",
     "findings": "Print what a hunt has found.",
     "report": "Write a static HTML report.",
+    "attribute": "Relate failures to how often training data mentions things.",
     "doctor": "Test a config by experiment before spending money on it.",
     "list": "List providers, corpora and hunts.",
     "schema": "Print the JSON Schema of config files.",

@@ -143,7 +143,7 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
         entries=entries,
         gallery=[(entry, reader.read(entry.finding)) for entry in pictured],
         map=failure_map(atlas.subject_counts(row.id), place),
-        limit=_limit(row),
+        limit=failing_limit(row),
         spent=atlas.spent(row.id),
         costs=atlas.costs(row.id),
         runs=atlas.runs(row.id),
@@ -156,6 +156,15 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
 
 
 def render(view: View, pictures: PicturePlacer) -> str:
+    return (
+        templates()
+        .get_template("page.html")
+        .render(view=view, picture=pictures.find, figures=figures, pictures=pictures)
+    )
+
+
+def templates() -> Environment:
+    """The page templates: everything put into them is escaped, and unknown names are errors."""
     environment = Environment(
         loader=PackageLoader("failscape.report", "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -166,9 +175,7 @@ def render(view: View, pictures: PicturePlacer) -> str:
     environment.filters.update(
         percent=figures.percent, evalue=figures.number, clip=clip, span=span, when=when
     )
-    return environment.get_template("page.html").render(
-        view=view, picture=pictures.find, figures=figures, pictures=pictures
-    )
+    return environment
 
 
 def target_name(row: HuntRow) -> str:
@@ -215,7 +222,7 @@ def _entries(findings: Sequence[Finding], place: Placer, gallery: int) -> list[E
     ]
 
 
-def _limit(row: HuntRow) -> float | None:
+def failing_limit(row: HuntRow) -> float | None:
     """The share of failures above which a subject counts as failing, where the settings name one."""
     search = row.config.get("search")
     threshold = search.get("threshold") if isinstance(search, dict) else None

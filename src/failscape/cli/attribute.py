@@ -1,0 +1,176 @@
+"""`failscape attribute ATLAS`: does failure follow data scarcity?"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from failscape.atlas import Atlas, HuntRow
+from failscape.errors import ConfigError
+from failscape.report.counts import Counts, count_captions, counts_of, read_counts
+from failscape.report.evidence import config_of, load_hunt
+from failscape.report.figures import number, percent
+from failscape.report.page import failing_limit
+from failscape.report.scarcity import Odd, Relation, Scarcity, relate
+from failscape.report.scarcity_page import write_attribution
+from failscape.spaces.corpus import load_corpus
+
+ROWS = 10
+TOYBOX = "toybox"
+
+
+@click.command("attribute")
+@click.argument("atlas", type=click.Path(path_type=Path))
+@click.option(
+    "--counts", metavar="FILE", help='Counts by subject, .json or .csv; "toybox" for those of toy-painter.'
+)
+@click.option(
+    "--captions", type=click.Path(path_type=Path), help="Training captions, one a line: counted by words."
+)
+@click.option("--field", help="The field of a .jsonl line that holds the caption [caption, text or prompt].")
+@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; the newest one unless told.")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path), help="The page to write [ATLAS/report/attribution.html]."
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=ROWS, show_default=True, help="Exceptions to print."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; a page only with -o.")
+def command(
+    atlas: Path,
+    counts: str | None,
+    captions: Path | None,
+    field: str | None,
+    hunt_id: int | None,
+    out: Path | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Relate the failures in ATLAS to how often training data mentions each subject."""
+    if (counts is None) == (captions is None):
+        raise ConfigError("give either --counts FILE or --captions FILE", "see docs/attribute.md")
+    with Atlas.open(atlas, readonly=True) as opened:
+        loaded = load_hunt(opened, hunt_id)
+        if captions is not None:
+            known = _count(opened, loaded.row, captions, field)
+        else:
+            known = toybox_counts() if counts == TOYBOX else read_counts(Path(str(counts)))
+        scarcity = relate(opened, loaded, known, failing_limit(loaded.row))
+        page = None if as_json and out is None else write_attribution(opened, loaded.row, scarcity, out)
+    if as_json:
+        click.echo(json.dumps(_finite(scarcity.as_data()), ensure_ascii=False, indent=1))
+    else:
+        print_text(scarcity, Console(), limit)
+        click.echo(page)
+
+
+def _count(atlas: Atlas, row: HuntRow, captions: Path, field: str | None) -> Counts:
+    corpus = load_corpus(config_of(row).space.corpus)
+    return count_captions(captions, corpus, atlas.subjects(row.id), field)
+
+
+def toybox_counts() -> Counts:
+    """The training counts that come with toy-painter, named as subjects of the toybox corpus."""
+    from failscape.toybox.painter import training_counts
+
+    try:
+        counts = training_counts()
+    except OSError as error:
+        raise ConfigError(
+            f"the training counts of toy-painter are not installed ({error})",
+            "pip install --upgrade failscape",
+        ) from error
+    return counts_of(toybox_subjects(counts), "toy-painter's training captions")
+
+
+def toybox_subjects(counts: dict[str, int]) -> Iterator[tuple[str, int]]:
+    """`cow + colour=red` → `cow; Base: colour=red`."""
+    values = load_corpus(TOYBOX).values
+    labels = {f"{value.sub_category}={value.name}": value.label for value in values}
+    for name, count in counts.items():
+        entity, *pairs = name.split(" + ")
+        yield "; ".join((entity, *(labels.get(pair, pair) for pair in pairs))), count
+
+
+def print_text(scarcity: Scarcity, console: Console, limit: int) -> None:
+    """The short account for people; the page has more."""
+    console.print(Text(scarcity.verdict, style="bold"))
+    of = f" ({scarcity.captions:,} captions)" if scarcity.captions is not None else ""
+    console.print(Text(f"{len(scarcity.subjects):,} subjects against {scarcity.source}{of}."))
+    for left, why in (
+        (scarcity.uncounted, "more values than the counts have"),
+        (scarcity.untried, "no valid trial"),
+    ):
+        if left:
+            console.print(f"{left:,} left out: {why}.", highlight=False)
+    console.print()
+    console.print(_relation_table(scarcity.relations))
+    console.print()
+    console.print(_bin_table(scarcity))
+    _print_odd(console, "Frequent yet failing", scarcity.frequent_failing, limit)
+    _print_odd(console, "Rare yet passing", scarcity.rare_passing, limit)
+
+
+def _relation_table(relations: Sequence[Relation]) -> Table:
+    table = _table("subjects", "number", "rank correlation", "95% interval", "units")
+    for one in relations:
+        name = "all" if one.layer is None else f"{one.layer} value{'' if one.layer == 1 else 's'}"
+        rho = "–" if one.rho is None else f"{one.rho:+.2f}"
+        span = "–" if one.rho is None else f"{one.interval[0]:+.2f} to {one.interval[1]:+.2f}"
+        units = {"entity": "entities", "subject": "subjects"}[one.unit]
+        table.add_row(name, f"{one.subjects:,}", rho, span, f"{one.units:,} {units}")
+    return table
+
+
+def _bin_table(scarcity: Scarcity) -> Table:
+    table = _table("captions", "subjects", "findings", "failed", "95% interval")
+    for one in scarcity.bins:
+        table.add_row(
+            one.label, f"{one.subjects:,}", f"{one.findings:,}", percent(one.share), _span(one.interval)
+        )
+    return table
+
+
+def _print_odd(console: Console, title: str, odd: Sequence[Odd], limit: int) -> None:
+    shown = f"the first {limit} of {len(odd):,}" if len(odd) > limit else f"{len(odd):,}"
+    console.print(f"\n[bold]{title}[/bold] ({shown})", highlight=False)
+    if not odd:
+        return
+    certain = ("e-value",) if odd[0].e_value is not None else ()
+    table = _table("subject", "captions", "failed", "95% interval", *certain)
+    for one in odd[:limit]:
+        e_value = () if one.e_value is None else (number(one.e_value),)
+        failed = f"{one.failures} of {one.trials}"
+        table.add_row(Text(one.title), f"{one.count:,}", failed, _span(one.interval), *e_value)
+    console.print(table)
+
+
+def _table(first: str, *others: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(first, overflow="fold")
+    for name in others:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _span(interval: tuple[float, float]) -> str:
+    return f"{percent(interval[0])} – {percent(interval[1])}"
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: numbers that are not finite become null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(name): _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return value
