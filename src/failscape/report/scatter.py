@@ -1,6 +1,6 @@
 """Counts against failure rates as SVG: one dot per subject, merged into larger dots where many meet.
 
-Nothing is shifted at random: a dot stands at the mean of its members, and its area is their number. So the
+Nothing is shifted at random: a dot stands at the mean of its members and grows with their number. So the
 figure stays small however many subjects there are.
 """
 
