@@ -57,7 +57,6 @@ class SearchConfig(Settings):
     strategy: Literal["failureatlas"] = "failureatlas"
     threshold: float = Field(0.8, gt=0, lt=1, description="a node fails when its success rate is below")
     at_threshold: Literal["pass", "fail"] = Field("pass", description="what a rate equal to it means")
-    fdr: float = Field(0.05, gt=0, lt=1)
     images_per_node: int = Field(25, ge=1)
     traversal: Literal["layer", "entity"] = "layer"
     batch_nodes: int = Field(32, ge=1, description="nodes opened at a time")

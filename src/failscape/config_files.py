@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import types
 import typing
 from collections.abc import Iterable, Sequence
@@ -21,12 +22,13 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
     data = _read_yaml(path)
     for override in overrides:
         _apply_override(data, override)
-    return parse_config(data, str(path))
+    source = f"{path} with --set {' --set '.join(overrides)}" if overrides else str(path)
+    return parse_config(data, source)
 
 
 def parse_config(data: dict[str, Any], source: str) -> RunConfig:
     hunt = data.get("hunt")
-    if hunt not in HUNTS:
+    if not isinstance(hunt, str) or hunt not in HUNTS:
         known = ", ".join(HUNTS)
         raise ConfigError(
             f"{source}: `hunt` must be one of {known}, but got {hunt!r}{_nearest(str(hunt), HUNTS)}",
@@ -89,7 +91,8 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
 
 
 def _explain(settings: type[BaseModel], error: Any) -> str:
-    place = [str(part) for part in error["loc"]]
+    # Members of a union stand in the path as well; a user knows only keys.
+    place = [str(part) for part in error["loc"] if "[" not in str(part)]
     key = ".".join(place)
     if error["type"] == "extra_forbidden":
         owner = _model_at(settings, place[:-1])
@@ -102,6 +105,8 @@ def _explain(settings: type[BaseModel], error: Any) -> str:
     message = message[0].lower() + message[1:]
     # What a user may have put into an address by mistake is a secret: it is not repeated.
     got = "" if place[-1] == "endpoints" else f", but got {error['input']!r}"
+    if error["type"] == "literal_error":
+        got += _nearest(str(error["input"]), re.findall(r"'([^']*)'", error["ctx"]["expected"]))
     return f"`{key}`: {message}{got}"
 
 

@@ -158,7 +158,8 @@ class Engine:
             self._atlas.record(hunt_id, group, keep)
         else:
             loop = asyncio.get_running_loop()
-            await loop.run_in_executor(self._writer, self._atlas.record, hunt_id, group, keep)
+            writing = loop.run_in_executor(self._writer, self._atlas.record, hunt_id, group, keep)
+            await asyncio.shield(writing)
 
     def _save_calls(self, calls: list[Call]) -> None:
         """A walk that did not finish leaves its finished calls in the cache."""

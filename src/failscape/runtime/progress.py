@@ -12,6 +12,7 @@ from typing import IO, Protocol
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 PLAIN_SECONDS = 10.0
 JSON_SECONDS = 2.0
@@ -69,12 +70,12 @@ class RichReporter:
     def update(self, snapshot: Snapshot) -> None:
         table = Table.grid(padding=(0, 2))
         for label, value in _cells(snapshot):
-            table.add_row(f"[dim]{label}[/dim]", value)
+            table.add_row(Text(label, style="dim"), Text(value))
         self._live.update(table)
 
     def note(self, kind: str, text: str) -> None:
         colour = {"warning": "yellow", "error": "red"}.get(kind, "dim")
-        self._live.console.print(f"[{colour}]{kind}[/{colour}] {text}", highlight=False)
+        self._live.console.print(Text(kind, style=colour), Text(text))  # never markup: servers write it
 
     def close(self) -> None:
         self._live.stop()

@@ -62,7 +62,8 @@ async def run_session(
 async def _run(
     config: RunConfig, atlas: Atlas, hunt_id: int, hunt: Hunt, team: Team, reporter: Reporter, resumed: int
 ) -> Summary:
-    budget = Budget(config.budget, atlas.spent(hunt_id))
+    prices = {role: model.price for role, model in config.models().items() if model.price}
+    budget = Budget(config.budget, atlas.spent(hunt_id), prices)
     watch = _Watch(hunt, budget, reporter, resumed)
     engine = Engine(hunt, team, atlas, hunt_id, budget, config.runtime, watch.look)
     watch.engine = engine

@@ -51,7 +51,7 @@ class Stage:
             return
         try:
             replies = await self._run([item for item, _ in batch])
-        except (BadReply, TimeoutError) as error:
+        except BadReply as error:
             await self._deliver_singly(batch, error)
             return
         except BaseException as error:
@@ -75,7 +75,16 @@ class Stage:
 
     async def _run(self, items: Sequence[Item]) -> Sequence[Reply[Any]]:
         columns = [list(column) for column in zip(*items, strict=True)]
-        replies = await self._method(*columns)
+        try:
+            replies = await self._method(*columns)
+        except (ModelError, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            identity = self.model.identity
+            raise ModelError(
+                f"the {self.role} ({identity.provider} {identity.model}) broke: {error!r}",
+                "mend it and run again: what was recorded is kept",
+            ) from error
         if len(replies) != len(items):
             raise BadReply(f"the {self.role} gave {len(replies)} replies to {len(items)} items")
         return replies

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -84,22 +84,22 @@ class Walk:
         key = _call_key(stage.identity_digest, request)
         call = self._find_call(key) if self._find_call else None
         if call is None:
-            reply = await self._ask(stage.call if not isinstance(step, Embed) else _each(stage), item)
-            facts = _facts_of(step, reply.value)
-            picture = reply.value if isinstance(reply.value, Picture) else None
-            identity = stage.model.identity
-            call = Call(key, step.role, identity, facts, reply.invalid, reply.raw, reply.usage, picture)
+            call = await self._make_call(key, stage, step, item)
         self.calls.append(call)
         self._remember(step, call)
         return call
 
-    async def _ask(self, call: Callable[[Item], Awaitable[Reply[Any]]], item: Item) -> Reply[Any]:
+    async def _make_call(self, key: bytes, stage: Stage, step: Step, item: Item) -> Call:
         """A reply that cannot be used makes the trial invalid; it is no reason to stop the run."""
-        clock = time.perf_counter()
+        clock, facts, identity = time.perf_counter(), None, stage.model.identity
         try:
-            return await call(item)
+            reply = await (_embed_each(stage, item) if isinstance(step, Embed) else stage.call(item))
+            facts = None if reply.invalid else _facts_of(step, reply.value)
         except (BadReply, Refused) as error:
-            return Reply(None, error.message, "", Usage(seconds=time.perf_counter() - clock))
+            usage = Usage(max(error.requests, 1), time.perf_counter() - clock)
+            reply = Reply(None, error.message, "", usage)
+        picture = reply.value if isinstance(reply.value, Picture) else None
+        return Call(key, step.role, identity, facts, reply.invalid, reply.raw, reply.usage, picture)
 
     def _remember(self, step: Step, call: Call) -> None:
         if call.invalid:
@@ -124,11 +124,11 @@ class Walk:
             case Classify() | Caption():
                 return (images[-1],), (shown[-1],)
             case Answer(question):
-                return (Conversation(images, question, history),), (shown, question, history)
+                return (Conversation(images, question, history),), (shown, question, history, self.probe.seed)
             case Verify(truth):
                 (question, answer), earlier_turns = history[-1], history[:-1]
                 claim = Claim(images, question, answer, earlier_turns, truth)
-                return (claim,), (shown, question, answer, earlier_turns, truth)
+                return (claim,), (shown, question, answer, earlier_turns, truth, self.probe.seed)
             case Propose(guidance, count):
                 return (images, guidance, count), (shown, guidance, count, self.probe.seed)
             case Embed(texts):
@@ -137,28 +137,33 @@ class Walk:
                 raise AssertionError("showing stored images calls no model")
 
 
-def _each(stage: Stage) -> Callable[[Item], Awaitable[Reply[Any]]]:
+async def _embed_each(stage: Stage, item: Item) -> Reply[Any]:
     """Embeds every member of an item by itself, so that a model can batch them with those of other walks."""
-
-    async def call(item: Item) -> Reply[Any]:
-        replies = await asyncio.gather(*(stage.call((member,)) for member in item))
-        bad = next((reply.invalid for reply in replies if reply.invalid), "")
-        requests = sum(reply.usage.requests for reply in replies)
-        seconds = sum(reply.usage.seconds for reply in replies)
-        cost = sum(reply.usage.cost for reply in replies)
-        return Reply([reply.value for reply in replies], bad, "", Usage(requests, seconds, cost=cost))
-
-    return call
+    replies = await asyncio.gather(*(stage.call((member,)) for member in item))
+    bad = next((reply.invalid for reply in replies if reply.invalid), "")
+    requests = sum(reply.usage.requests for reply in replies)
+    seconds = sum(reply.usage.seconds for reply in replies)
+    cost = sum(reply.usage.cost for reply in replies)
+    return Reply([reply.value for reply in replies], bad, "", Usage(requests, seconds, cost=cost))
 
 
 def _facts_of(step: Step, value: Any) -> Facts:
-    if value is None:
-        return None
-    if isinstance(step, Generate):
-        return value.digest
-    if isinstance(step, Verify):
-        return [value.valid, value.right, value.reason]
-    return value
+    """A reply's value as plain JSON, whatever kind of numbers a model likes. Raises `BadReply`."""
+    match step:
+        case Generate():
+            return value.digest
+        case Decide(checks):
+            if len(value) != len(checks):
+                raise BadReply(f"{len(value)} decisions for {len(checks)} checks")
+            return [None if holds is None else bool(holds) for holds in value]
+        case Classify():
+            return [[str(label), float(score)] for label, score in value]
+        case Verify():
+            return [value.valid, value.right, value.reason]
+        case Embed():
+            return [[float(number) for number in vector] for vector in value]
+        case _:
+            return value
 
 
 def _call_key(identity_digest: str, request: Request) -> bytes:
