@@ -89,8 +89,8 @@ def classify_status(
 ) -> ModelError:
     """The error for a reply that is not a 2xx.
 
-    400 and 422 on an endpoint that never succeeded mean wrong settings; once it has succeeded they mean
-    that it does not like this one request.
+    400 and 422 from a pool that never succeeded mean wrong settings; once it has succeeded they mean that
+    the server does not like this one request.
     """
     said = redactor.excerpt(body)
     message = f"{endpoint} answered {status}: {said}" if said else f"{endpoint} answered {status}"

@@ -40,7 +40,7 @@ BAD_REPLIES = 3
 """A reply out of form is asked for this often in all."""
 
 POISON = 6
-"""So many transient failures of one request, while others are answered: the request is the cause."""
+"""So many transient failures of one request, each with a success of another since: it is the cause itself."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,11 @@ class Answer(Generic[T]):
 
 @dataclass(slots=True)
 class _Journey:
-    """One request on its way through its attempts."""
+    """One request on its way through its attempts.
+
+    `seen` is how many successes the pool had when we last looked, `suspect` how many failures came while
+    that number grew. In an outage it does not grow, so an outage makes nobody suspect.
+    """
 
     started: float = 0.0
     requests: int = 0
@@ -67,6 +71,9 @@ class _Journey:
     bad: int = 0
     limited: int = 0
     transient: int = 0
+    seen: int = 0
+    suspect: int = 0
+    failed_trial: bool = False
 
 
 class Pool:
@@ -84,6 +91,7 @@ class Pool:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._endpoints = list(endpoints)
+        self._rotation = list(endpoints)
         self._transport = transport
         self._patience = patience
         self._backoff = backoff or Backoff()
@@ -95,7 +103,7 @@ class Pool:
         self._queue: deque[asyncio.Future[tuple[Endpoint, bool]]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
         self._last_error: ModelError | None = None
-        self._last_success = float("-inf")
+        self._successes = 0
 
     @property
     def requests(self) -> int:
@@ -116,13 +124,13 @@ class Pool:
         journey = _Journey()
         while True:
             try:
-                endpoint, trial = self._take() or await self._queue_up(journey.requests > 0)
+                endpoint, trial = self._take() or await self._queue_up(journey)
             except ModelError as error:
                 error.requests = journey.requests
                 raise
             outcome = await self._attempt(endpoint, trial, path, body, read, journey)
             if not isinstance(outcome, ModelError):
-                seconds = self._last_success - journey.started
+                seconds = self._clock() - journey.started
                 return Answer(outcome, endpoint.base, journey.requests, journey.answered, seconds)
             await self._after_failure(outcome, endpoint, journey)
 
@@ -139,6 +147,7 @@ class Pool:
         sent_at = self._clock()
         if not journey.requests:
             journey.started = sent_at  # time in the queue is not the model's
+            journey.seen = self._successes
         journey.requests += 1
         endpoint.requests += 1
         outcome: T | ModelError
@@ -153,11 +162,12 @@ class Pool:
             self._dispatch()
             raise
         if isinstance(outcome, ModelError):
+            journey.failed_trial = trial
             self._note_failure(outcome, endpoint, sent_at, trial)
         else:
             endpoint.succeeded()
             self._outage.succeeded()
-            self._last_success = self._clock()
+            self._successes += 1
         if self._queue:
             self._dispatch()
         return outcome
@@ -167,8 +177,8 @@ class Pool:
     ) -> T | ModelError:
         status, headers, body = response
         if not 200 <= status < 300:
-            succeeded = endpoint.ok > 0
-            now = datetime.now(UTC)
+            # All endpoints serve the same model with the same settings: a success of one proves them right.
+            succeeded, now = self._successes > 0, datetime.now(UTC)
             return classify_status(status, headers, body, endpoint.name, succeeded, now, self._redactor)
         journey.answered += 1
         try:
@@ -200,8 +210,10 @@ class Pool:
                 await self.pause(journey.limited)
         elif isinstance(error, Transient):
             journey.transient += 1
+            journey.suspect += self._successes > journey.seen
+            journey.seen = self._successes
             self._check_outage(journey)
-            if journey.transient >= POISON and self._last_success > journey.started:
+            if journey.suspect >= POISON:
                 raise Refused(
                     f"failed {journey.transient} times while other requests were answered: {error.message}",
                     error.fix, error.endpoint,
@@ -238,23 +250,29 @@ class Pool:
 
     def _take(self) -> tuple[Endpoint, bool] | None:
         """A place, if one is free and nobody came earlier."""
-        if self._queue:
-            return None
-        endpoint = self._freest()
-        return (endpoint, endpoint.take()) if endpoint else None
+        return None if self._queue else self._free_place()
 
-    def _freest(self) -> Endpoint | None:
+    def _free_place(self) -> tuple[Endpoint, bool] | None:
+        """A place at the least busy endpoint; equally busy ones take turns."""
         now = self._clock()
-        if len(self._endpoints) == 1:
-            only = self._endpoints[0]
-            return only if only.free(now) else None
-        free = [endpoint for endpoint in self._endpoints if endpoint.free(now)]
-        return min(free, key=lambda endpoint: endpoint.load) if free else None
+        free = [endpoint for endpoint in self._rotation if endpoint.free(now)]
+        if not free:
+            return None
+        endpoint = free[0]
+        if len(self._rotation) > 1:
+            endpoint = min(free, key=lambda each: each.load)
+            self._rotation.remove(endpoint)
+            self._rotation.append(endpoint)
+        return endpoint, endpoint.take()
 
-    async def _queue_up(self, came_back: bool) -> tuple[Endpoint, bool]:
-        """Wait for a place. A request that comes back goes first, or it might be overtaken for ever."""
+    async def _queue_up(self, journey: _Journey) -> tuple[Endpoint, bool]:
+        """Wait for a place. A request that comes back goes first, or it might be overtaken for ever.
+
+        One that has just tried a resting endpoint in vain goes last: should it be the cause, another must
+        make the next try.
+        """
         future: asyncio.Future[tuple[Endpoint, bool]] = asyncio.get_running_loop().create_future()
-        if came_back:
+        if journey.requests and not journey.failed_trial:
             self._queue.appendleft(future)
         else:
             self._queue.append(future)
@@ -274,11 +292,11 @@ class Pool:
             if self._queue[0].done():
                 self._queue.popleft()
                 continue
-            endpoint = self._freest()
-            if endpoint is None:
+            place = self._free_place()
+            if place is None:
                 self._set_alarm()
                 return
-            self._queue.popleft().set_result((endpoint, endpoint.take()))
+            self._queue.popleft().set_result(place)
 
     def _set_alarm(self) -> None:
         """Ring when the first resting endpoint may be tried, or when patience runs out."""

@@ -118,6 +118,20 @@ async def test_a_bad_request_after_success_is_a_refusal() -> None:
         await rig.post()
 
 
+async def test_a_success_of_one_endpoint_proves_the_settings_of_all() -> None:
+    rig = Rig(lambda url, number: OK if "e0" in url else Response(400, {}, b"too long"), endpoints=2)
+    await rig.post()
+    with pytest.raises(Refused, match="too long"):
+        await rig.post()
+
+
+async def test_equally_free_endpoints_take_turns() -> None:
+    rig = Rig(script_of(), endpoints=3)
+    for _ in range(6):
+        await rig.post()
+    assert rig.urls == [f"http://e{i}/p" for i in (0, 1, 2, 0, 1, 2)]
+
+
 async def test_retry_after_is_obeyed_without_a_pause_of_our_own() -> None:
     rig = Rig(script_of(Response(429, {"Retry-After": "0.05"}, b"")))
     started = rig.clock()
@@ -213,6 +227,39 @@ async def test_a_request_that_always_fails_while_others_succeed_is_refused() -> 
         await asyncio.wait_for(rig.pool.post("/p", b"poison", bytes.decode), 5)
     background.cancel()
     assert caught.value.requests == POISON
+
+
+async def test_a_long_outage_makes_nobody_a_suspect() -> None:
+    async def late() -> Response:
+        await asyncio.sleep(0.01)
+        return OK
+
+    def script(url: str, number: int) -> Awaitable[Response] | Response | Exception:
+        """One answer after all were sent, then nothing for far more tries than a suspect gets, then answers."""
+        if number == 0:
+            return late()
+        return ConnectionRefusedError("down") if number < 12 * POISON else OK
+
+    rig = Rig(script, patience=1e6)
+    answers = await asyncio.wait_for(asyncio.gather(*(rig.post() for _ in range(6))), 10)
+    assert answers == ["fine"] * 6
+
+
+async def test_requests_take_turns_at_trying_a_resting_endpoint() -> None:
+    rig = Rig(script_of(), patience=1e6)
+    sent: list[bytes] = []
+
+    async def send(url: str, body: bytes) -> Response:
+        sent.append(body)
+        if len(sent) < 20:
+            raise ConnectionRefusedError("down")
+        return OK
+
+    rig.pool._transport = send
+    posts = (rig.pool.post("/p", body, bytes.decode) for body in (b"a", b"b", b"c"))
+    await asyncio.wait_for(asyncio.gather(*posts), 5)
+    trials = sent[8:20]  # five failures eject the endpoint; the others under way come back after that
+    assert all(sorted(trials[i : i + 3]) == [b"a", b"b", b"c"] for i in range(0, 12, 3))
 
 
 async def test_cancelled_requests_give_their_places_back() -> None:
