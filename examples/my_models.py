@@ -1,50 +1,62 @@
 """Models as plain functions: `provider: python` takes any of these.
 
+failscape doctor examples/python.yaml
 failscape run examples/python.yaml --atlas runs/mine
 """
 
 from __future__ import annotations
 
-import colorsys
+import random
+import zlib
 from collections.abc import Sequence
+from pathlib import Path
 
 from PIL import Image, ImageDraw
 
+from failscape.spaces import load_corpus
 from failscape.trials import Check
 
-COLOURS = {
-    "red": "red",
-    "green": "green",
-    "blue": "blue",
-    "yellow": "yellow",
-    "black": "black",
-    "white": "white",
-}
+CORPUS = load_corpus(str(Path(__file__).parent / "corpus"))
+THINGS = [entity.name for entity in CORPUS.entities]
+COLOURS = [value.name for value in CORPUS.values]
+SIDE = 64
 
 
 def draw(prompt: str, seeds: Sequence[int]) -> list[Image.Image]:
-    """A painter that knows only disks, and mixes up yellow and green half of the time."""
-    colour = next((name for name in COLOURS if name in prompt.lower()), "grey")
-    return [_disk("green" if colour == "yellow" and seed % 2 else colour) for seed in seeds]
+    """A painter that writes things as a coloured frame, and mixes up yellow and green half of the time."""
+    words = prompt.lower()
+    thing = next((name for name in THINGS if name in words), "")
+    colour = next((name for name in COLOURS if name in words.split()), "gray")
+    return [_picture(thing, _chosen(colour, seed), seed) for seed in seeds]
 
 
-def judge(image: Image.Image, checks: Sequence[Check]) -> list[bool]:
-    """Looks at the middle of the picture. It takes any thing for granted: only colours are judged."""
-    seen = _name_of(image.getpixel((32, 32)))
-    return [check.value == seen or "colo" not in check.kind.lower() for check in checks]
+def judge(image: Image.Image, checks: Sequence[Check]) -> list[bool | None]:
+    """Looks at the frame and at the middle. What it cannot see it leaves undecided."""
+    return [_holds(image, check) for check in checks]
 
 
-def _disk(colour: str) -> Image.Image:
-    image = Image.new("RGB", (64, 64), "lightsteelblue")
-    ImageDraw.Draw(image).ellipse((12, 12, 52, 52), fill=colour)
+def _chosen(colour: str, seed: int) -> str:
+    return "green" if colour == "yellow" and seed % 2 else colour
+
+
+def _picture(thing: str, colour: str, seed: int) -> Image.Image:
+    image = Image.new("RGB", (SIDE, SIDE), _frame(thing))
+    size = random.Random(seed).randint(10, 24)
+    middle = SIDE // 2
+    ImageDraw.Draw(image).ellipse((middle - size, middle - size, middle + size, middle + size), fill=colour)
     return image
 
 
-def _name_of(pixel: object) -> str:
-    red, green, blue = (value / 255 for value in pixel)  # type: ignore[attr-defined]
-    hue, saturation, value = colorsys.rgb_to_hsv(red, green, blue)
-    if saturation < 0.2:
-        return "white" if value > 0.9 else "black" if value < 0.1 else "grey"
-    return min(
-        {"red": 0.0, "yellow": 1 / 6, "green": 1 / 3, "blue": 2 / 3}.items(), key=lambda c: abs(c[1] - hue)
-    )[0]
+def _holds(image: Image.Image, check: Check) -> bool | None:
+    if check.kind == "entity":
+        return image.getpixel((0, 0)) == _frame(check.value)
+    if check.value in COLOURS:
+        return image.getpixel((SIDE // 2, SIDE // 2)) == Image.new("RGB", (1, 1), check.value).getpixel(
+            (0, 0)
+        )
+    return None
+
+
+def _frame(thing: str) -> tuple[int, int, int]:
+    number = zlib.crc32(thing.encode())
+    return number & 255, number >> 8 & 255, number >> 16 & 255

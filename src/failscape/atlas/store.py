@@ -176,6 +176,15 @@ class Atlas:
         calls = [call for recorded in group for call in recorded.calls]
         self._write(hunt_id, group, calls, list(kept.values()), nodes or {})
 
+    def withdraw(self, hunt_id: int, keys: Sequence[str], why: str) -> None:
+        """Take back invalid trials that say nothing about the target, so that they can be tried again."""
+        with self.transaction() as (db, rows):
+            rows.remove_invalid(hunt_id, keys)
+            db.execute(
+                "INSERT INTO events (at, kind, hunt, detail) VALUES (?, 'withdrawn', ?, ?)",
+                (time.time(), hunt_id, to_json({"trials": len(keys), "why": why})),
+            )
+
     def save_calls(self, hunt_id: int, calls: Sequence[Call], keep_images: KeepImages = "all") -> None:
         """Keep finished calls of trials that did not finish, so that nobody pays for them again."""
         kept = [call.picture for call in calls if call.picture is not None and not call.cached]

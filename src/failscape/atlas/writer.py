@@ -93,6 +93,19 @@ class RowWriter:
             (*(verdicts[verdict] for verdict in Verdict), last - number + 1, last, hunt),
         )
 
+    def remove_invalid(self, hunt: int, keys: Sequence[str]) -> None:
+        pairs = [(hunt, key) for key in keys]
+        before = self._db.total_changes
+        self._db.executemany("DELETE FROM trials WHERE hunt = ? AND key = ? AND verdict = 'invalid'", pairs)
+        removed = self._db.total_changes - before
+        first, last = self._db.execute(
+            "SELECT min(id), max(id) FROM trials WHERE hunt = ?", (hunt,)
+        ).fetchone()
+        self._db.execute(
+            "UPDATE totals SET invalid = invalid - ?, first_trial = ?, last_trial = ? WHERE hunt = ?",
+            (removed, first, last, hunt),
+        )
+
     def add_calls(self, hunt: int, calls: Iterable[Call]) -> None:
         """Store calls that were paid for. Of two equal calls the first is kept, both are counted."""
         paid = [call for call in calls if not call.cached]

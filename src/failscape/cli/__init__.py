@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import keyword
 import sys
-from typing import Any
 
 import click
 
@@ -63,12 +62,19 @@ def cli() -> None:
     """Failscape finds, certifies and maps where vision models fail."""
 
 
-def main(arguments: list[str] | None = None) -> Any:
+def main(arguments: list[str] | None = None) -> None:
     """Entry point. Errors that a user can mend are printed without a traceback."""
     try:
-        return cli.main(arguments, standalone_mode=True)
+        code = cli.main(arguments, prog_name="failscape", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
     except FailscapeError as error:
         click.echo(f"error: {error}", err=True)
-        sys.exit(error.exit_code)
+        code = error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        code = 130
     except BrokenPipeError:
-        sys.exit(141)
+        code = 141
+    sys.exit(code if isinstance(code, int) else 0)

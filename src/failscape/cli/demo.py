@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,9 @@ def command(atlas: Path, images: int) -> None:
     """Hunt toy-painter, a small text-to-image network, judged by toy-eyes. No account, no GPU, no torch."""
     settings = parse_config({**DEMO, "budget": {"images": images}}, "demo")
     click.echo("Hunting toy-painter: which things can it not draw?")
-    run_and_report(settings, atlas)
+    summary = run_and_report(settings, atlas)
+    if summary.stop.kind == "interrupted":
+        sys.exit(130)
     with Atlas.open(atlas, readonly=True) as opened:
         written = write_report(opened)
     click.echo(f"\nThe report, with pictures: {written.path}")

@@ -90,6 +90,8 @@ class Engine:
             raise
         finally:
             self._writer.shutdown(wait=True)
+        if meaningless := self.health.meaningless:
+            self._atlas.withdraw(self._hunt_id, meaningless, self.health.last_invalid)
         if self._error is not None:
             raise self._error
         for saved in self._saving:

@@ -13,12 +13,13 @@ from failscape.errors import ModelError
 from failscape.trials import Generate, Verdict
 
 HOPELESS_AFTER = 20
+HOPELESS_STREAK = 200
 INVALID_WARNING = 0.10
 SAME_IMAGE_WINDOW = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Warning:
+class HealthWarning:
     """`name` is stable, so that it can be looked up; `text` says what was seen, `fix` what to do."""
 
     name: str
@@ -30,7 +31,9 @@ class Health:
     def __init__(self) -> None:
         self.verdicts: Counter[Verdict] = Counter()
         self.reasons: Counter[str] = Counter()
-        self._last_invalid = ""
+        self._invalid_row: list[str] = []  # keys since the last trial that passed or failed
+        self._unusable_row = 0
+        self.last_invalid = ""
         self._drawn: dict[str, int] = {}  # image → seed, the oldest first
         self._repeats = 0
 
@@ -39,9 +42,14 @@ class Health:
         self.verdicts[trial.verdict] += 1
         if trial.verdict is Verdict.INVALID:
             self.reasons[trial.reason[:120]] += 1
-            self._last_invalid = trial.reason
+            self.last_invalid = trial.reason
+            self._invalid_row.append(trial.key)
             if len(self.reasons) > 1000:
                 self.reasons = Counter(dict(self.reasons.most_common(100)))
+        elif trial.verdict is not Verdict.NONE:
+            self._invalid_row.clear()
+        unusable = any(call.invalid for call in recorded.calls)
+        self._unusable_row = self._unusable_row + 1 if unusable else 0
         if trial.facts and isinstance(recorded.probe.steps[0], Generate) and trial.facts[0]:
             self._watch_image(trial.facts[0], trial.seed)
 
@@ -60,24 +68,39 @@ class Health:
     def invalid_share(self) -> float:
         return self.verdicts[Verdict.INVALID] / self.tested if self.tested else 0.0
 
+    @property
+    def meaningless(self) -> list[str]:
+        """Keys of trials that say nothing about the target, because a model gives nothing usable.
+
+        That is so when all trials were invalid from the start, or when replies were not in form for a long
+        while. A judge that leaves some kinds of checks undecided is no such case.
+        """
+        row = self._invalid_row
+        if len(row) >= HOPELESS_AFTER and len(row) == self.tested:
+            return row
+        return row[-self._unusable_row :] if self._unusable_row >= HOPELESS_STREAK else []
+
     def hopeless(self) -> ModelError | None:
-        """The error to stop with when nothing usable has come back from the start."""
-        invalid = self.verdicts[Verdict.INVALID]
-        if invalid < HOPELESS_AFTER or invalid < self.tested:
+        """The error to stop with when nothing usable comes back."""
+        count = len(self.meaningless)
+        if not count:
             return None
+        which = f"all of the first {count}" if count == self.tested else f"the last {count}"
         return ModelError(
-            f"all of the first {invalid} trials were invalid; the last one because: {self._last_invalid}",
-            "run `failscape doctor` on this config, mend the model or its params, then run again",
+            f"{which} trials were invalid; the last one because: {self.last_invalid}",
+            "mend the model or its params (`failscape doctor` helps), then run again: they are tried anew",
         )
 
-    def warnings(self) -> list[Warning]:
-        found: list[Warning] = []
+    def warnings(self) -> list[HealthWarning]:
+        found: list[HealthWarning] = []
         if self.tested >= HOPELESS_AFTER and self.invalid_share > INVALID_WARNING:
             reason, _ = self.reasons.most_common(1)[0]
             text = f"{self.invalid_share:.0%} of trials are invalid, most often: {reason}"
-            found.append(Warning("invalid", text, "look at the replies with `failscape export`"))
+            found.append(HealthWarning("invalid", text, "look at the replies with `failscape export`"))
         drawn = sum(self.verdicts.values())
         if self._repeats > max(3, 0.5 * drawn):
             text = f"{self._repeats} images are the same as one drawn with another seed"
-            found.append(Warning("seed-ignored", text, "the server ignores `seed`; see `failscape doctor`"))
+            found.append(
+                HealthWarning("seed-ignored", text, "the server ignores `seed`; see `failscape doctor`")
+            )
         return found

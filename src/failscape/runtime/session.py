@@ -19,7 +19,7 @@ from failscape.models.registry import create_model
 from failscape.models.roles import Identity
 from failscape.runtime.budget import Budget
 from failscape.runtime.engine import Engine, Stop
-from failscape.runtime.health import Warning
+from failscape.runtime.health import HealthWarning
 from failscape.runtime.progress import Meter, Reporter, Snapshot
 from failscape.runtime.stages import Team
 
@@ -37,7 +37,7 @@ class Summary:
     findings: int
     seconds: float
     spent: Spent
-    warnings: list[Warning]
+    warnings: list[HealthWarning]
 
 
 async def run_session(
@@ -94,7 +94,7 @@ class _Watch:
     engine: Engine
 
     def __init__(self, hunt: Hunt, budget: Budget, reporter: Reporter, resumed: int) -> None:
-        self.warned: dict[str, Warning] = {}
+        self.warned: dict[str, HealthWarning] = {}
         self._hunt = hunt
         self._budget = budget
         self._reporter = reporter

@@ -42,6 +42,9 @@ def test_a_good_file_loads_and_overrides_apply(tmp_path: Path) -> None:
         (("hunt: t2i", "hunt: t2j"), "did you mean t2i"),
         (("hunt: t2i", "hunt: [t2i"), "not valid YAML: line 3"),
         (("budget: {images: 100}", "search: {threshold: 1.5}"), "`search.threshold`"),
+        (("hunt: t2i", "hunt: [t2i]"), "`hunt` must be one of"),
+        (("budget: {images: 100}", "search: {strategy: failureatlass}"), "did you mean failureatlas"),
+        (("budget: {images: 100}", "space: {entities: cat}"), "`space.entities`"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, change: tuple[str, str], said: str) -> None:

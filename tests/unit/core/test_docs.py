@@ -36,6 +36,13 @@ def test_pages_name_commands_and_files_that_exist(page: Path) -> None:
         assert link.startswith("http") or (page.parent / link).exists(), f"{page.name}: {link}"
 
 
+def test_the_snippet_on_testing_runs() -> None:
+    page = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
+    assert code is not None
+    exec(code.group(1).replace("20_000", "500"), {})
+
+
 def test_papers_name_modules_and_tests_that_exist() -> None:
     text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
     for name in re.findall(r"`((?:spaces|hunts|models|atlas|runtime|stats|servers|tests)/[\w/.]*)`", text):

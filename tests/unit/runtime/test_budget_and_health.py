@@ -36,6 +36,19 @@ def test_no_order_of_starts_and_ends_passes_the_limit(limit: int, moves: list[bo
         assert budget.room(1000) <= limit - budget.spent.images - under_way
 
 
+@given(st.integers(1, 30), st.lists(st.booleans(), max_size=120))
+def test_money_is_never_passed(limit: int, moves: list[bool]) -> None:
+    prices = {"generator": 0.5, "judge": 0.5}
+    budget, under_way = Budget(BudgetConfig(money=limit), Spent(), prices), 0
+    for start in moves:
+        if start and budget.start(PROBE):
+            under_way += 1
+        elif under_way:
+            under_way -= 1
+            budget.end(PROBE, [call("generator"), call("judge")])
+        assert budget.spent.money + under_way <= limit
+
+
 def test_cached_calls_cost_nothing() -> None:
     budget = Budget(BudgetConfig(money=10), Spent())
     assert budget.start(PROBE)
@@ -72,7 +85,16 @@ def test_many_invalid_trials_warn_and_all_invalid_stop() -> None:
     assert health.hopeless() is not None
     health.watch(recorded(Verdict.PASS, "p", 99))
     assert health.hopeless() is None
+    assert health.meaningless == []
     assert [warning.name for warning in health.warnings()] == ["invalid"]
+
+
+def test_kinds_that_a_judge_leaves_undecided_do_not_stop_a_run() -> None:
+    health = Health()
+    health.watch(recorded(Verdict.PASS, "p", 0))
+    for seed in range(1, 1000):
+        health.watch(recorded(Verdict.INVALID, str(seed), seed))
+    assert health.hopeless() is None
 
 
 def test_rates_and_durations() -> None:

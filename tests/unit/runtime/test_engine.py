@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from failscape.atlas import Atlas, Spent
 from failscape.config import BudgetConfig, RuntimeConfig
 from failscape.errors import AtlasError, BadReply, ModelError, Permanent, Refused
 from failscape.hunts.protocol import replay
+from failscape.models.roles import Reply
 from failscape.runtime.budget import Budget
 from failscape.runtime.engine import Engine, Stop
 from failscape.runtime.stages import Team
@@ -137,7 +140,63 @@ async def test_an_unusable_reply_makes_one_trial_invalid(bench: Bench, error: Mo
 async def test_a_judge_that_never_answers_in_form_stops_the_run(bench: Bench) -> None:
     with pytest.raises(ModelError, match=r"all of the first \d+ trials were invalid.*no list of booleans"):
         await bench.run(CountingHunt(500), judge=FakeJudge(invalid="no list of booleans"))
-    assert len(bench.trials()) < 100
+    assert bench.trials() == [], "they say nothing about the target: they are withdrawn"
+
+
+async def test_a_mended_judge_starts_where_a_broken_one_left(bench: Bench) -> None:
+    with pytest.raises(ModelError, match="tried anew"):
+        await bench.run(CountingHunt(40), judge=FakeJudge(invalid="no list of booleans"))
+    images = bench.spent().images
+    again, hunt = FakeGenerator(), CountingHunt(40)
+    assert (await bench.run(hunt, again)).kind == "done"
+    assert {trial.verdict for trial in hunt.told} == {Verdict.PASS, Verdict.FAIL}
+    assert sum(again.calls) == 40 - images, "images that were drawn are not drawn again"
+
+
+async def test_a_judge_that_breaks_in_the_middle_stops_the_run(bench: Bench) -> None:
+    class Tired(FakeJudge):
+        async def judge(self, images: Any, checks: Any) -> Any:
+            if len(self.calls) > 60:
+                self.invalid = "no idea"
+            return await super().judge(images, checks)
+
+    with pytest.raises(ModelError, match=r"the last \d+ trials were invalid"):
+        await bench.run(CountingHunt(1000), judge=Tired())
+    assert {trial.verdict for trial in bench.trials()} == {Verdict.PASS, Verdict.FAIL}
+    assert 50 < len(bench.trials()) < 80
+
+
+class Odd(FakeJudge):
+    """Gives what a careless plugin might."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+    async def judge(self, images: Any, checks: Any) -> Any:
+        if isinstance(self.value, Exception):
+            raise self.value
+        return [
+            Reply(self.value if len(self.calls) % 2 else [True]) for _ in images if not self.calls.append(1)
+        ]
+
+
+async def test_odd_replies_are_made_plain_or_invalid(bench: Bench) -> None:
+    await bench.run(CountingHunt(6), judge=Odd([np.bool_(False)]))
+    assert Verdict.FAIL in {trial.verdict for trial in bench.trials()}
+
+
+async def test_a_wrong_number_of_decisions_is_invalid(bench: Bench) -> None:
+    await bench.run(CountingHunt(6), judge=Odd([True, True]))
+    reasons = [trial.reason for trial in bench.trials() if trial.verdict is Verdict.INVALID]
+    assert reasons
+    assert "2 decisions for 1 checks" in reasons[0]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("out of memory"), TimeoutError()])
+async def test_a_model_that_breaks_is_named(bench: Bench, error: Exception) -> None:
+    with pytest.raises(ModelError, match=r"the judge \(fake judge\) broke"):
+        await bench.run(CountingHunt(6), judge=Odd(error))
 
 
 async def test_an_atlas_that_cannot_be_written_stops_the_run(

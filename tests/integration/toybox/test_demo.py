@@ -1,0 +1,35 @@
+"""The demo: real networks, no torch, from nothing to a report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+
+def failscape(*arguments: str, folder: Path) -> str:
+    command = [sys.executable, "-m", "failscape", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_demo_hunts_a_real_network_and_writes_a_report(tmp_path: Path) -> None:
+    said = failscape("demo", "--images", "900", folder=tmp_path)
+    page = tmp_path / "runs" / "demo" / "report" / "index.html"
+    assert str(page.relative_to(tmp_path)) in said
+    assert "toy-painter" in page.read_text(encoding="utf-8")
+    lines = failscape("findings", "runs/demo", "--json", folder=tmp_path).splitlines()
+    findings = [json.loads(line) for line in lines]
+    assert all(0.2 < finding["rate"] <= 1 for finding in findings)
+    assert all(finding["image_files"] for finding in findings)
+
+
+def test_the_demo_needs_no_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['torch'] = None; sys.modules['transformers'] = None; "
+        "from failscape.cli import main; main(['demo', '--images', '60'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
