@@ -235,7 +235,7 @@ async def test_a_long_outage_makes_nobody_a_suspect() -> None:
         return OK
 
     def script(url: str, number: int) -> Awaitable[Response] | Response | Exception:
-        """One answer after all were sent, then nothing for far more tries than a suspect gets, then answers."""
+        """One answer after all were sent, then nothing for many tries, then answers."""
         if number == 0:
             return late()
         return ConnectionRefusedError("down") if number < 12 * POISON else OK

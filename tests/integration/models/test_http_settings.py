@@ -1,0 +1,29 @@
+"""Settings of HTTP models that cannot work are errors before the first call."""
+
+from __future__ import annotations
+
+import pytest
+
+from failscape.config import ModelConfig
+from failscape.errors import ConfigError
+from failscape.models import openai
+
+
+def test_a_missing_key_is_an_error_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    config = ModelConfig(provider="openai", endpoints=("http://h/v1",), api_key_env="NO_SUCH_KEY")
+    with pytest.raises(ConfigError, match="NO_SUCH_KEY"):
+        openai.create("judge", config)
+
+
+def test_a_key_in_place_of_its_name_is_refused_unseen() -> None:
+    config = ModelConfig(provider="openai", endpoints=("http://h/v1",), api_key_env="sk-oops-123")
+    with pytest.raises(ConfigError) as caught:
+        openai.create("judge", config)
+    assert "sk-oops-123" not in str(caught.value)
+
+
+@pytest.mark.parametrize("endpoints", [(), ("ftp://h",), ("localhost:8000",)])
+def test_wrong_addresses_are_config_errors(endpoints: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError, match="endpoints"):
+        openai.create("judge", ModelConfig(provider="openai", endpoints=endpoints))
