@@ -47,9 +47,11 @@ class ModelError(FailscapeError):
         self.endpoint = endpoint
         self.requests = 0
         """How many requests were spent before giving up, so that a budget can count them."""
+        self.answered = 0
+        """How many of them were answered, and so are paid for."""
 
-    def counting(self, requests: int) -> Self:
-        self.requests = requests
+    def counting(self, requests: int, answered: int) -> Self:
+        self.requests, self.answered = requests, answered
         return self
 
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from failscape.config import ModelConfig
-from failscape.errors import BadReply, ConfigError, Refused
+from failscape.errors import BadReply, ConfigError
 from failscape.models.http import HttpModel, decode, with_params
 from failscape.models.images import base64_of
 from failscape.models.limits import Backoff
 from failscape.models.openai_chat import openai_base
-from failscape.models.pool import Answer
 from failscape.models.roles import Identity, Model, Ranking, Reply, Usage
 from failscape.pictures import Picture
 
@@ -39,32 +37,16 @@ class HttpClassifier(HttpModel):
     async def classify(self, images: Sequence[Picture]) -> list[Reply[Ranking]]:
         replies: list[Reply[Ranking]] = []
         for start in range(0, len(images), self.batch):
-            replies += await self._classify(images[start : start + self.batch])
+            replies += await self.together(images[start : start + self.batch], self._classify)
         return replies
 
-    async def _classify(self, images: Sequence[Picture]) -> list[Reply[Ranking]]:
-        try:
-            return self._share(await self._request(images))
-        except (BadReply, Refused) as error:
-            if len(images) == 1:
-                return [self.invalid(error)]
-        # One image that the server does not like must not spoil the others.
-        return [reply for image in images for reply in await self._classify([image])]
-
-    async def _request(self, images: Sequence[Picture]) -> Answer[list[Ranking]]:
+    async def _classify(self, images: Sequence[Picture]) -> tuple[list[Ranking], Usage]:
         side, count = self.config.image_max_side, len(images)
         shown = [image.shrunk(side) if side else image for image in images]
         fields = {"images": [base64_of(image.data) for image in shown], "model": self.config.model or None}
-        return await self.ask(
-            PATH, with_params(fields, self.config.params), lambda body: read_labels(body, count)
-        )
-
-    def _share(self, answer: Answer[list[Ranking]]) -> list[Reply[Ranking]]:
-        """The first reply carries the attempts, all share time and cost."""
-        whole, count = self.bill(answer), len(answer.value)
-        share = Usage(requests=0, seconds=whole.seconds / count, cost=whole.cost / count)
-        first = replace(share, requests=whole.requests)
-        return [Reply(ranking, usage=share if row else first) for row, ranking in enumerate(answer.value)]
+        payload = with_params(fields, self.config.params)
+        answer = await self.ask(PATH, payload, lambda body: read_labels(body, count))
+        return answer.value, self.bill(answer)
 
 
 def read_labels(body: bytes, count: int) -> list[Ranking]:

@@ -7,14 +7,12 @@ image (PNG, JPEG, WEBP) per prompt, in order. Other keys of the reply are ignore
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from failscape.config import ModelConfig
-from failscape.errors import BadReply, ConfigError, Refused
+from failscape.errors import BadReply, ConfigError
 from failscape.models.http import HttpModel, decode, with_params
 from failscape.models.images import picture_from_base64
 from failscape.models.limits import Backoff
-from failscape.models.pool import Answer
 from failscape.models.roles import Identity, Model, Reply, Usage
 from failscape.pictures import Picture
 
@@ -30,42 +28,21 @@ class GenerateModel(HttpModel):
         self.batch = config.batch or 1
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+        wanted = list(zip(prompts, seeds, strict=True))
         replies: list[Reply[Picture]] = []
-        for start in range(0, len(prompts), self.batch):
-            stop = start + self.batch
-            replies += await self._draw(prompts[start:stop], seeds[start:stop])
+        for start in range(0, len(wanted), self.batch):
+            replies += await self.together(wanted[start : start + self.batch], self._draw)
         return replies
 
-    async def _draw(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
-        try:
-            return self._share(await self._request(prompts, seeds))
-        except (BadReply, Refused) as error:
-            if len(prompts) == 1:
-                return [self.invalid(error)]
-        # One prompt that the server does not like must not spoil the others.
-        return [reply for pair in zip(prompts, seeds, strict=True) for reply in await self._draw(*_one(pair))]
-
-    async def _request(self, prompts: Sequence[str], seeds: Sequence[int]) -> Answer[list[Picture]]:
-        defaults = {
-            "prompts": list(prompts),
-            "seeds": [int(seed) for seed in seeds],
+    async def _draw(self, wanted: Sequence[tuple[str, int]]) -> tuple[list[Picture], Usage]:
+        fields = {
+            "prompts": [prompt for prompt, _ in wanted],
+            "seeds": [int(seed) for _, seed in wanted],
             "model": self.config.model or None,
         }
-        count = len(prompts)
-        return await self.ask(
-            "/generate", with_params(defaults, self.config.params), lambda body: _read_images(body, count)
-        )
-
-    def _share(self, answer: Answer[list[Picture]]) -> list[Reply[Picture]]:
-        """The first reply carries the attempts, all share time and cost."""
-        whole, count = self.bill(answer), len(answer.value)
-        share = Usage(requests=0, seconds=whole.seconds / count, cost=whole.cost / count)
-        first = replace(share, requests=whole.requests)
-        return [Reply(picture, usage=share if row else first) for row, picture in enumerate(answer.value)]
-
-
-def _one(pair: tuple[str, int]) -> tuple[list[str], list[int]]:
-    return [pair[0]], [pair[1]]
+        payload = with_params(fields, self.config.params)
+        answer = await self.ask("/generate", payload, lambda body: _read_images(body, len(wanted)))
+        return answer.value, self.bill(answer)
 
 
 def _read_images(body: bytes, count: int) -> list[Picture]:

@@ -8,24 +8,27 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 
 from failscape.config import ModelConfig
-from failscape.errors import BadReply, ConfigError, ModelError
+from failscape.errors import BadReply, ConfigError, ModelError, Refused
 from failscape.models.endpoints import Endpoint, EndpointStats
 from failscape.models.faults import Redactor, shown_url
 from failscape.models.limits import Backoff
 from failscape.models.pool import NETWORK_FAULTS, Answer, Pool, Response
 from failscape.models.roles import Identity, Reply, Usage
 
+Item = TypeVar("Item")
 T = TypeVar("T")
 
 CONNECT_SECONDS = 15.0
 KEEP_ALIVE_SECONDS = 60.0
+NOTHING = Usage(requests=0)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -171,7 +174,24 @@ class HttpModel:
         cost = self.config.price * answer.answered
         return Usage(answer.requests, answer.seconds, tokens[0], tokens[1], cost)
 
-    def invalid(self, error: ModelError) -> Reply[Any]:
-        """The reply when this one request cannot be served; what was spent on it is kept."""
-        cost = self.config.price if error.requests else 0.0
-        return Reply(None, error.message, usage=Usage(requests=error.requests, cost=cost))
+    def invalid(self, error: ModelError, spent: Usage = NOTHING) -> Reply[Any]:
+        """The reply when this one request cannot be served; what was spent on it, also before, is kept."""
+        usage = Usage(error.requests, cost=self.config.price * error.answered)
+        return Reply(None, error.message, usage=spent + usage)
+
+    async def together(
+        self, items: Sequence[Item], request: Callable[[Sequence[Item]], Awaitable[tuple[list[T], Usage]]]
+    ) -> list[Reply[T]]:
+        """One request for all items. Where it fails, one for each: a bad item must not spoil the others."""
+        try:
+            values, usage = await request(items)
+        except (BadReply, Refused) as error:
+            failed = self.invalid(error)
+            if len(items) == 1:
+                return [failed]
+            replies = [reply for item in items for reply in await self.together([item], request)]
+            return [replace(replies[0], usage=failed.usage + replies[0].usage), *replies[1:]]
+        # The first reply carries the attempts; all share time and cost.
+        share = Usage(requests=0, seconds=usage.seconds / len(values), cost=usage.cost / len(values))
+        first = replace(usage, seconds=share.seconds, cost=share.cost)
+        return [Reply(value, usage=share if row else first) for row, value in enumerate(values)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, Permanent, Refused
-from failscape.models.http import HttpModel, decode, with_params
+from failscape.models.http import NOTHING, HttpModel, decode, with_params
 from failscape.models.images import bytes_of_data_uri, picture_from_base64, picture_from_bytes
 from failscape.models.limits import Backoff
 from failscape.models.openai_chat import CHAT_ROLES, openai_base
@@ -40,14 +40,15 @@ class OpenAIGenerator(HttpModel):
         payload = {"prompt": prompt, **self._constant}
         if self._sends_seed:
             payload["seed"] = seed
+        spent = NOTHING
         try:
             answer = await self.ask("/images/generations", payload, _read_image)
-            picture = answer.value
+            picture, spent = answer.value, self.bill(answer)
             if isinstance(picture, str):
                 picture = picture_from_bytes(await self.download(picture, answer.base))
         except (BadReply, Refused) as error:
-            return self.invalid(error)
-        return Reply(picture, usage=self.bill(answer))
+            return self.invalid(error, spent)
+        return Reply(picture, usage=spent)
 
 
 def _read_image(body: bytes) -> Picture | str:
@@ -77,13 +78,14 @@ class OpenAIEmbedder(HttpModel):
                 "an openai embedder takes texts only, but got an image",
                 "use `provider: onnx` or `provider: python` for image embeddings",
             )
-        payload = with_params({"model": self.config.model or None, "input": list(items)}, self.config.params)
-        count = len(items)
-        answer = await self.ask("/embeddings", payload, lambda body: _read_vectors(body, count))
+        return await self.together([str(item) for item in items], self._embed)
+
+    async def _embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+        fields = {"model": self.config.model or None, "input": list(texts)}
+        payload = with_params(fields, self.config.params)
+        answer = await self.ask("/embeddings", payload, lambda body: _read_vectors(body, len(texts)))
         vectors, tokens = answer.value
-        whole = self.bill(answer, (tokens, 0))
-        rest = Usage(requests=0)
-        return [Reply(vector, usage=rest if row else whole) for row, vector in enumerate(vectors)]
+        return vectors, self.bill(answer, (tokens, 0))
 
 
 def _read_vectors(body: bytes, count: int) -> tuple[list[list[float]], int]:

@@ -6,7 +6,6 @@ Each role is a contract (what to say, how to read the reply) on top of one chat 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -102,13 +101,12 @@ class ChatModel(HttpModel):
             for _ in range(TRIES_IN_FORM):
                 answer = await self.ask("/chat/completions", payload, _read_chat)
                 said = answer.value
-                spent = add_usage(spent, self.bill(answer, (said.tokens_in, said.tokens_out)))
+                spent += self.bill(answer, (said.tokens_in, said.tokens_out))
                 outcome = read(said.text)
                 if outcome.value is not None:
                     break
         except (BadReply, Refused) as error:
-            failed: Reply[T] = self.invalid(error)
-            return replace(failed, usage=add_usage(spent, failed.usage))
+            return self.invalid(error, spent)
         return Reply(outcome.value, outcome.invalid, said.text, spent)
 
     def _base_fields(self, messages: list[Message], schema: dict[str, Any] | None) -> dict[str, Any]:
@@ -204,7 +202,7 @@ class OpenAIVerifier(ChatModel):
         right = await self.consult(
             claim.images, contract.ask_right(claim), lambda text: contract.read(text, "right")
         )
-        spent, raw = add_usage(spent, right.usage), f"{raw}\n{right.raw}".strip()
+        spent, raw = spent + right.usage, f"{raw}\n{right.raw}".strip()
         if right.value is None:
             return Reply(None, right.invalid, raw, spent)
         return Reply(Verification(True, *right.value), raw=raw, usage=spent)
@@ -229,17 +227,6 @@ class OpenAIQuestioner(ChatModel):
 
     async def learn(self, rewards: Sequence[tuple[str, float]]) -> None:
         return None
-
-
-def add_usage(one: Usage, other: Usage) -> Usage:
-    return replace(
-        one,
-        requests=one.requests + other.requests,
-        seconds=one.seconds + other.seconds,
-        tokens_in=one.tokens_in + other.tokens_in,
-        tokens_out=one.tokens_out + other.tokens_out,
-        cost=one.cost + other.cost,
-    )
 
 
 def _read_chat(body: bytes) -> Said:

@@ -23,6 +23,7 @@ from failscape.models.faults import Redactor, classify_exception, classify_statu
 from failscape.models.limits import Backoff, Outage
 
 T = TypeVar("T")
+E = TypeVar("E", bound=ModelError)
 
 
 class Response(NamedTuple):
@@ -47,7 +48,8 @@ POISON = 6
 class Answer(Generic[T]):
     """A value, which address gave it, and what it took.
 
-    `requests` counts every attempt, `answered` those that got an answer and so may be billed.
+    `requests` counts every attempt, `answered` those that got an answer (a 2xx, in form or not) and so
+    are paid for.
     """
 
     value: T
@@ -74,6 +76,9 @@ class _Journey:
     seen: int = 0
     suspect: int = 0
     failed_trial: bool = False
+
+    def billed(self, error: E) -> E:
+        return error.counting(self.requests, self.answered)
 
 
 class Pool:
@@ -126,7 +131,7 @@ class Pool:
             try:
                 endpoint, trial = self._take() or await self._queue_up(journey)
             except ModelError as error:
-                error.requests = journey.requests
+                journey.billed(error)
                 raise
             outcome = await self._attempt(endpoint, trial, path, body, read, journey)
             if not isinstance(outcome, ModelError):
@@ -157,6 +162,7 @@ class Pool:
         except NETWORK_FAULTS as fault:
             outcome = classify_exception(fault, endpoint.name, endpoint.ok > 0, self._redactor)
             outcome.__cause__ = fault
+            journey.answered += isinstance(fault, aiohttp.ClientPayloadError)  # an answer that broke off
         except BaseException:
             endpoint.give_back(trial)
             self._dispatch()
@@ -202,7 +208,7 @@ class Pool:
 
     async def _after_failure(self, error: ModelError, endpoint: Endpoint, journey: _Journey) -> None:
         """Return when another attempt is worth it, after the wait that is due; raise when it is not."""
-        error.requests = journey.requests
+        journey.billed(error)
         if isinstance(error, RateLimited):
             journey.limited += 1
             self._check_outage(journey)
@@ -214,10 +220,10 @@ class Pool:
             journey.seen = self._successes
             self._check_outage(journey)
             if journey.suspect >= POISON:
-                raise Refused(
-                    f"failed {journey.transient} times while other requests were answered: {error.message}",
-                    error.fix, error.endpoint,
-                ).counting(journey.requests) from error  # fmt: skip
+                message = (
+                    f"failed {journey.transient} times while other requests were answered: {error.message}"
+                )
+                raise journey.billed(Refused(message, error.fix, error.endpoint)) from error
             if not endpoint.health.ejected:  # an ejected endpoint has its own pause; others may be free now
                 await self.pause(journey.transient)
         elif isinstance(error, BadReply) and journey.bad + 1 < BAD_REPLIES:
@@ -232,7 +238,7 @@ class Pool:
 
     def _check_outage(self, journey: _Journey) -> None:
         if self._outage.hopeless(self._clock(), self._patience):
-            raise self._given_up().counting(journey.requests)
+            raise journey.billed(self._given_up())
 
     def _given_up(self) -> ModelError:
         last = self._last_error

@@ -35,6 +35,15 @@ class Usage:
     tokens_out: int = 0
     cost: float = 0.0
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.requests + other.requests,
+            self.seconds + other.seconds,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+            self.cost + other.cost,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
