@@ -150,15 +150,15 @@ class _Vocabulary:
         return found
 
     def find_reference(self, source: Source, reference: Any) -> list[int]:
-        """`"Colour=red"`, `"Base: Colour=red"`, `["Colour", "red"]`, or `"Colour=*"`."""
+        """`"Colour=red"`, `"Base: Colour=red"`, `"Colour=*"`, `["Colour", "red"]`, `["Colour", […]]`."""
         if isinstance(reference, str):
             sub, equals, name = reference.partition("=")
             if equals:
                 return self.find(source, sub, name)
-        elif (
-            isinstance(reference, list) and len(reference) == 2 and all(isinstance(r, str) for r in reference)
-        ):
-            return self.find(source, *reference)
+        elif isinstance(reference, list) and len(reference) == 2:
+            sub, names = reference[0], reference[1] if isinstance(reference[1], list) else [reference[1]]
+            if names and all(isinstance(name, str) for name in (sub, *names)):
+                return [index for name in names for index in self.find(source, sub, name)]
         word = reference if isinstance(reference, str) else ""
         raise source.error(f"{reference!r} names no value", 'write "Sub-category=value"', word)
 
@@ -189,22 +189,22 @@ def _match_sub_class(
     base: NDArray[np.bool_],
     vocabulary: _Vocabulary,
 ) -> None:
-    """`*` stands for every entity of the sub-class that has no entry of its own."""
+    """The entity `*` stands for every entity of the sub-class that has no entry of its own."""
     names = {vocabulary.entities[index].name: index for index in members}
     for name in listed:
         if name != "*" and name not in names:
             raise source.error(f"there is no entity {name!r} in its sub-class", _nearest(name, names), name)
-    for name, index in names.items():
-        subs = listed.get(name, listed.get("*"))
-        if subs is None:
-            continue
+    for name in listed:
+        subs = dict(source.table(listed[name], f"entity {name!r}", name))
+        if subs.pop("*", None):
+            subs = {**source.table(listed.get("*", {}), "entity '*'", "*"), **subs}
         row = ~base
-        for sub, values in source.table(subs, f"entity {name!r}", name).items():
-            group = vocabulary.find(source, sub, "*")
-            row[group] = False
+        for sub, values in subs.items():
+            row[vocabulary.find(source, sub, "*")] = False
             for value in source.rows(values, f"{name!r}, {sub!r}", sub):
                 row[vocabulary.find(source, sub, str(value))] = True
-        allowed[index] = row
+        rest = [index for other, index in names.items() if other not in listed]
+        allowed[rest if name == "*" else names[name]] = row
 
 
 def _read_conflicts(source: Source | None, vocabulary: _Vocabulary) -> NDArray[np.bool_]:

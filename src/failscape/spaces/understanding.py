@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from failscape.spaces.lattice import Node
-from failscape.spaces.phrases import plural_of
+from failscape.spaces.phrases import plural_of, with_article
 from failscape.spaces.wording import HEADS, Pick, Wording
 from failscape.trials import Check
 
@@ -98,7 +98,7 @@ class Understanding:
     def _parts(self, value: int, text: str) -> Parts:
         """What stays of a wording whatever fills its slots, in lower case."""
         name = self._corpus.values[value].name
-        full = text.replace("{value}", name).replace("{a value}", name)
+        full = text.replace("{value}", name).replace("{a value}", with_article(name))
         return tuple(part.strip().lower() for part in _SLOT.split(full) if part.strip())
 
     def _entities_in(self, text: str) -> list[int]:

@@ -108,7 +108,7 @@ class Wording:
         others = _after(group, value)
         allowed = self.corpus.allowed[entity]
         likely = [other for other in others if allowed[other]]
-        return likely[:MOST_CHOICES] + [o for o in others if not allowed[o]][: MOST_CHOICES - len(likely)]
+        return (likely + [other for other in others if not allowed[other]])[:MOST_CHOICES]
 
     def _other_entities(self, entity: int) -> list[int]:
         """Entities of the same sub-class, then of the same class, then any."""

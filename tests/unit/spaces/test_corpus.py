@@ -59,6 +59,26 @@ def test_conflicts_may_be_named_in_several_ways(tmp_path: Path) -> None:
     assert index["Base: Colour=red"] == 0
 
 
+def test_a_conflict_may_name_several_values_at_once(tmp_path: Path) -> None:
+    short = load_corpus(write_corpus(tmp_path, conflicts=[[["Colour", ["red", "blue"]], "Place=beach"]]))
+    pairs = [["Colour=red", "Place=beach"], ["Colour=blue", "Place=beach"]]
+    long = load_corpus(write_corpus(tmp_path, conflicts=pairs))
+    assert (short.conflicts == long.conflicts).all()
+    with pytest.raises(ConfigError, match="names no value"):
+        load_corpus(write_corpus(tmp_path, conflicts=[[["Colour", []], "Place=beach"]]))
+
+
+def test_an_entry_may_take_over_what_it_does_not_change(tmp_path: Path) -> None:
+    cat = {"*": ["*"], "Colour": ["blue"]}
+    match = {"Animals": {"Pets": {"*": {"Colour": ["red"], "Place": ["beach"]}, "cat": cat}}}
+    corpus = load_corpus(write_corpus(tmp_path, match=match))
+    allowed = {
+        name: [v.name for i, v in enumerate(corpus.values) if corpus.allowed[corpus.find_entity(name), i]]
+        for name in ("cat", "dog")
+    }
+    assert allowed == {"cat": ["blue", "beach"], "dog": ["red", "beach"]}
+
+
 def _pairs(matrix: Any) -> list[tuple[int, int]]:
     return [(a, b) for a in range(len(matrix)) for b in range(a) if matrix[a, b]]
 

@@ -67,6 +67,10 @@ def test_plurals(noun: str, expected: str) -> None:
             "An oil painting of a cat made of glass.",
         ),
         (
+            "cat; Base: Material=glass; Base: Action=running",
+            "An image of a cat made of glass running.",
+        ),
+        (
             "dog; Background: Weather=rain; Image: Tone=sepia",
             "An image of a dog in the rain, in sepia.",
         ),
