@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from failscape.config_files import parse_config
+from failscape.errors import ConfigError
+
 FREE_SECTIONS = frozenset({"budget", "runtime"})
 """Top-level keys that may change on resume."""
 
@@ -31,6 +34,17 @@ def diff_configs(old: Mapping[str, Any], new: Mapping[str, Any], free: bool = Fa
         ):
             lines.append(f"{'.'.join(path)}: {_show(before, path)} -> {_show(after, path)}")
     return lines
+
+
+def complete_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of an earlier version with today's defaults for what was not there yet.
+
+    Settings that are no longer understood stay as they are.
+    """
+    try:
+        return parse_config(dict(config), "the atlas").model_dump(mode="json")
+    except ConfigError:
+        return dict(config)
 
 
 def may_change(path: tuple[str, ...], old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:

@@ -18,9 +18,9 @@ from typing import Any
 from failscape.atlas.failureatlas import FAMILIES, NodeRow, read_rows
 from failscape.atlas.faults import explained
 from failscape.atlas.images import write_whole
-from failscape.atlas.reader import CORPUS_HERE
+from failscape.atlas.reader import CORPORA, CORPUS_HERE
 from failscape.atlas.records import Recorded
-from failscape.atlas.store import CORPORA, Atlas
+from failscape.atlas.store import Atlas
 from failscape.atlas.subjects import Pair, join_subject
 from failscape.config import T2IConfig
 from failscape.errors import AtlasError

@@ -15,13 +15,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from failscape.atlas.configs import diff_configs
+from failscape.atlas import reader
 from failscape.atlas.connect import DATABASE, reader_uri
+from failscape.atlas.corpora import copy_corpus
 from failscape.atlas.faults import explained
 from failscape.atlas.migrations import MIGRATIONS
+from failscape.atlas.reader import CORPORA
 from failscape.atlas.records import HuntRow
-from failscape.atlas.resume import diff_identities
-from failscape.atlas.store import CORPORA, Atlas
+from failscape.atlas.resume import diff_hunts
+from failscape.atlas.store import Atlas
 from failscape.atlas.writer import RowWriter
 from failscape.errors import AtlasError
 from failscape.trials import Verdict
@@ -60,17 +62,24 @@ def _merge_one(source: Atlas, target: Atlas, merged: Merged) -> None:
     _copy_images(source, target, merged)
     _copy_corpora(source.folder, target.folder)
     with _attached(target, source.folder):
-        pairs = [(hunt, _match(hunt, target)) for hunt in source.stored_hunts()]
+        hunts = source.stored_hunts()
         with target.transaction() as (db, rows):
             _copy_shared(db)
             numbers: dict[int, int] = {}
-            for hunt, found in pairs:
-                if found is None:
+            for hunt in hunts:
+                # Looked for one after the other: a source may hold several shards of one hunt.
+                there = _match(hunt, reader.hunts(db, None))
+                if there is None:
                     parent = numbers.get(hunt.parent) if hunt.parent else None
-                    found = _add_hunt(rows, hunt, parent)
+                    number = _add_hunt(rows, hunt, parent)
                     merged.hunts += 1
-                numbers[hunt.id] = found
-                merged.trials += _HuntMerge(db, rows, hunt.id, found, source.folder).run()
+                else:
+                    number = there.id
+                numbers[hunt.id] = number
+                added = _HuntMerge(db, rows, hunt.id, number, source.folder).run()
+                if added and there is not None and there.shard != hunt.shard:
+                    db.execute("UPDATE hunts SET shard = 0, shards = 1 WHERE id = ?", (number,))
+                merged.trials += added
             _copy_events(db, numbers)
 
 
@@ -90,13 +99,14 @@ def _attached(target: Atlas, folder: Path) -> Iterator[None]:
             db.execute("DETACH source")
 
 
-def _match(hunt: HuntRow, target: Atlas) -> int | None:
-    """The hunt of the target that measures the same, whatever the shard."""
-    for other in target.stored_hunts():
-        same = other.kind == hunt.kind and not diff_configs(other.config, hunt.config)
-        if same and not diff_identities(other.identities, hunt.identities):
-            return other.id
-    return None
+def _match(hunt: HuntRow, others: Sequence[HuntRow]) -> HuntRow | None:
+    """The hunt of the target that measures the same: of the same shard if there is one, else of any."""
+    same = [
+        other
+        for other in others
+        if other.kind == hunt.kind and not diff_hunts(other, hunt.config, hunt.identities)
+    ]
+    return next((other for other in same if other.shard == hunt.shard), same[0] if same else None)
 
 
 def _add_hunt(rows: RowWriter, hunt: HuntRow, parent: int | None) -> int:
@@ -155,10 +165,14 @@ class _HuntMerge:
 
     def _copy_calls(self) -> None:
         self._db.execute(
-            "INSERT OR IGNORE INTO calls SELECT c.key, c.role, i.id, c.facts, c.invalid, c.raw, c.image,"
+            "INSERT INTO calls SELECT c.key, c.role, i.id, c.facts, c.invalid, c.raw, c.image,"
             " c.requests, c.seconds, c.tokens_in, c.tokens_out, c.cost, :there FROM source.calls c"
             " JOIN source.identities si ON si.id = c.identity JOIN identities i ON i.digest = si.digest"
-            " WHERE c.hunt = :here",
+            " WHERE c.hunt = :here"
+            " ON CONFLICT DO UPDATE SET facts = excluded.facts, invalid = '', raw = excluded.raw,"
+            " image = excluded.image, requests = excluded.requests, seconds = excluded.seconds,"
+            " tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, cost = excluded.cost"
+            " WHERE calls.invalid <> '' AND excluded.invalid = ''",
             self._ids,
         )
 
@@ -193,12 +207,11 @@ class _HuntMerge:
 
     def _copy_runs(self) -> None:
         self._db.execute(
-            "INSERT INTO runs (hunt, started, seconds, requests, why, origin)"
-            " SELECT :there, started, seconds, requests, why,"
+            "INSERT INTO runs (hunt, started, seconds, why, origin)"
+            " SELECT :there, started, seconds, why,"
             " coalesce(origin, (SELECT uid FROM source.atlas) || '/' || id) FROM source.runs"
             " WHERE hunt = :here ORDER BY id"
-            " ON CONFLICT DO UPDATE SET seconds = excluded.seconds, requests = excluded.requests,"
-            " why = excluded.why",
+            " ON CONFLICT DO UPDATE SET seconds = excluded.seconds, why = excluded.why",
             self._ids,
         )
 
@@ -241,5 +254,8 @@ def _link_or_copy(path: Path, goal: Path) -> None:
 
 def _copy_corpora(source: Path, target: Path) -> None:
     for folder in (source / CORPORA).glob("*"):
-        if not (target / CORPORA / folder.name).exists():
-            shutil.copytree(folder, target / CORPORA / folder.name)
+        goal = target / CORPORA / folder.name
+        if not goal.exists() and not folder.name.startswith("."):  # half a copy of a killed run
+            draft = copy_corpus(folder, goal)
+            with explained(goal):
+                draft.replace(goal)

@@ -60,7 +60,6 @@ CREATE TABLE runs (
     hunt INTEGER NOT NULL REFERENCES hunts (id),
     started REAL NOT NULL,
     seconds REAL NOT NULL DEFAULT 0,
-    requests INTEGER NOT NULL DEFAULT 0,
     why TEXT NOT NULL DEFAULT '',
     origin TEXT UNIQUE
 );

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -17,39 +18,41 @@ from failscape.trials import Facts, Step, Trial, Verdict, steps_from_json
 _MANY = 1024
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
+CORPORA = "corpora"
+"""The folder for corpora of imported files, and for copies of those that hunts were run with."""
 
 CORPUS_HERE = "atlas:"
 """A corpus whose name starts so lies in the atlas's own folder, wherever that is now."""
 
 
 def hunts(db: sqlite3.Connection, folder: Path | None) -> list[HuntRow]:
-    """With `folder`, corpora that lie in the atlas get their full path."""
+    """With `folder`, corpora that lie in the atlas or were copied there get their full path."""
     known = {number: identity for number, _, identity in identities(db)}
     rows = db.execute(
         "SELECT id, kind, config, identities, shard, shards, parent, created FROM hunts ORDER BY id"
     )
-    return [
-        HuntRow(
-            id=number,
-            kind=kind,
-            config=_with_corpus(json.loads(config), folder) if folder else json.loads(config),
-            identities={name: known[one] for name, one in json.loads(ids).items()},
-            shard=(shard, shards),
-            parent=parent,
-            created=created,
-        )
-        for number, kind, config, ids, shard, shards, parent, created in rows
-    ]
+    found = []
+    for number, kind, text, ids, shard, shards, parent, created in rows:
+        config = json.loads(text)
+        models = {name: known[one] for name, one in json.loads(ids).items()}
+        if folder is not None:
+            config = _with_corpus(config, models.get("space"), folder.absolute())
+        found.append(HuntRow(number, kind, config, models, (shard, shards), parent, created))
+    return found
 
 
-def _with_corpus(config: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _with_corpus(config: dict[str, Any], words: Identity | None, folder: Path) -> dict[str, Any]:
     space = config.get("space")
     if not isinstance(space, dict):
         return config
-    corpus = space.get("corpus")
-    if isinstance(corpus, str) and corpus.startswith(CORPUS_HERE):
-        config["space"] = {**space, "corpus": str(folder.absolute() / corpus.removeprefix(CORPUS_HERE))}
-    return config
+    corpus = str(space.get("corpus", ""))
+    if corpus.startswith(CORPUS_HERE):
+        here = folder / corpus.removeprefix(CORPUS_HERE)
+    else:
+        here = folder / CORPORA / str(words.settings.get("digest", "")) if words else folder / CORPORA
+        if here.name == CORPORA or not here.is_dir():
+            return config
+    return {**config, "space": {**space, "corpus": str(here)}}
 
 
 def identities(db: sqlite3.Connection) -> Iterator[tuple[int, str, Identity]]:
@@ -61,8 +64,7 @@ def identities(db: sqlite3.Connection) -> Iterator[tuple[int, str, Identity]]:
 
 def runs(db: sqlite3.Connection, hunt: int | None) -> list[RunRow]:
     rows = db.execute(
-        "SELECT id, hunt, started, seconds, requests, why FROM runs"
-        " WHERE ?1 IS NULL OR hunt = ?1 ORDER BY id",
+        "SELECT id, hunt, started, seconds, why FROM runs WHERE ?1 IS NULL OR hunt = ?1 ORDER BY id",
         (hunt,),
     )
     return [RunRow(*row) for row in rows]
@@ -92,7 +94,8 @@ def replay(db: sqlite3.Connection, hunt: int) -> Iterator[Trial]:
             for key, subject, verdict, reason, seed, text in rows:
                 yield Trial(key, subject, verdicts[verdict], reason, None, seed, text)
     finally:
-        cursor.close()
+        with contextlib.suppress(sqlite3.ProgrammingError):  # the atlas was closed in between
+            cursor.close()
 
 
 def _bounds(db: sqlite3.Connection, hunt: int) -> tuple[int | None, int | None]:
@@ -100,6 +103,12 @@ def _bounds(db: sqlite3.Connection, hunt: int) -> tuple[int | None, int | None]:
     if row is None:
         raise no_such_hunt(db, hunt)
     return row[0], row[1]
+
+
+def latest_hunt(db: sqlite3.Connection) -> int | None:
+    """The hunt with the latest recorded trial; without any trial the newest hunt."""
+    row = db.execute("SELECT hunt FROM totals ORDER BY coalesce(last_trial, 0) DESC, hunt DESC").fetchone()
+    return int(row[0]) if row else None
 
 
 def no_such_hunt(db: sqlite3.Connection, hunt: int) -> AtlasError:
@@ -117,10 +126,8 @@ def spent(db: sqlite3.Connection, hunt: int) -> Spent:
     others = db.execute(
         "SELECT total(images), total(requests), total(money) FROM merged WHERE hunt = ?", (hunt,)
     ).fetchone()
-    seconds, failed = db.execute(
-        "SELECT total(seconds), total(requests) FROM runs WHERE hunt = ?", (hunt,)
-    ).fetchone()
-    return Spent(images + int(others[0]), requests + int(others[1] + failed), seconds, money + others[2])
+    seconds = db.execute("SELECT total(seconds) FROM runs WHERE hunt = ?", (hunt,)).fetchone()[0]
+    return Spent(images + int(others[0]), requests + int(others[1]), seconds, money + others[2])
 
 
 def costs(db: sqlite3.Connection, hunt: int) -> dict[str, tuple[int, Usage]]:
@@ -235,6 +242,12 @@ def _stored_trial(db: sqlite3.Connection, store: ImageStore, row: tuple[Any, ...
         started=started,
         seconds=seconds,
     )
+
+
+def image_bytes(db: sqlite3.Connection, digest: str) -> int | None:
+    """How long the file of a kept picture must be."""
+    row = db.execute("SELECT bytes FROM images WHERE digest = ?", (digest,)).fetchone()
+    return int(row[0]) if row else None
 
 
 def find_call(db: sqlite3.Connection, store: ImageStore, key: bytes) -> StoredCall | None:

@@ -74,7 +74,6 @@ class RunRow:
     hunt: int
     started: float
     seconds: float
-    requests: int
     why: str
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from failscape.atlas.configs import diff_configs
+from failscape.atlas.configs import complete_config, diff_configs
+from failscape.atlas.corpora import digest_of, keep_corpus
 from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
@@ -28,9 +29,10 @@ def open_hunt(
     """
     settings = config.model_dump(mode="json") if isinstance(config, BaseModel) else dict(config)
     now = _Wish(settings, dict(identities), shard)
-    hunts = atlas.hunts()
+    hunts = atlas.stored_hunts()
     for hunt in reversed(hunts):
         if not now.differences(hunt):
+            keep_corpus(atlas.folder, settings, now.identities)
             _note_changes(atlas, hunt, settings)
             return hunt.id
     if hunts and not fork:
@@ -39,15 +41,17 @@ def open_hunt(
             f"{atlas.folder} was made with other settings:\n    " + "\n    ".join(lines),
             "go back to those settings, give another --atlas, or start a second hunt in this one with --fork",
         )
+    keep_corpus(atlas.folder, settings, now.identities)
     parent = hunts[-1].id if hunts else None
     return atlas.start_hunt(str(settings["hunt"]), settings, now.identities, shard, parent)
 
 
 def _note_changes(atlas: Atlas, hunt: HuntRow, settings: dict[str, Any]) -> None:
     """Settings that may change are kept as they are now; the event log remembers what changed when."""
-    lines = diff_configs(hunt.config, settings, free=True)
-    if lines:
+    if diff_configs(hunt.config, settings, free=True):
         atlas.update_config(hunt.id, settings)
+    lines = diff_configs(complete_config(hunt.config), settings, free=True)
+    if lines:
         atlas.log("settings", {"changed": lines}, hunt.id)
 
 
@@ -62,11 +66,27 @@ class _Wish:
         self.shard = shard
 
     def differences(self, hunt: HuntRow) -> list[str]:
-        lines = diff_configs(hunt.config, self.settings)
+        lines = diff_hunts(hunt, self.settings, self.identities)
         if hunt.shard != self.shard:
             lines.append(f"shard: {_shard(hunt.shard)} -> {_shard(self.shard)}")
-        # Identities know what settings cannot: a new version of a contract, a changed model file.
-        return lines or diff_identities(hunt.identities, self.identities)
+        return lines
+
+
+def diff_hunts(old: HuntRow, config: Mapping[str, Any], identities: Mapping[str, Identity]) -> list[str]:
+    """What a hunt measures otherwise, as readable lines; empty when its trials and the others' are alike."""
+    before, after = complete_config(old.config), complete_config(config)
+    known, found = dict(old.identities), dict(identities)
+    if digest_of(known) and digest_of(known) == digest_of(found):
+        # The same corpus by content: where it lies does not matter.
+        before, after = _without_corpus(before), _without_corpus(after)
+        del known["space"], found["space"]
+    # Identities know what settings cannot: a new version of a contract, a changed model file.
+    return diff_configs(before, after) or diff_identities(known, found)
+
+
+def _without_corpus(config: dict[str, Any]) -> dict[str, Any]:
+    space = config.get("space")
+    return {**config, "space": {**space, "corpus": ""}} if isinstance(space, Mapping) else config
 
 
 def diff_identities(old: Mapping[str, Identity], new: Mapping[str, Identity]) -> list[str]:

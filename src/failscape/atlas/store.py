@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from failscape import __version__
 from failscape.atlas import reader
 from failscape.atlas.connect import DATABASE, missing, open_reader, open_writer
 from failscape.atlas.faults import explained
@@ -30,7 +31,6 @@ from failscape.trials import Facts, Step, Trial, Verdict
 T = TypeVar("T")
 
 LOCK = "atlas.lock"
-CORPORA = "corpora"  # made from imported files
 
 
 class Atlas:
@@ -118,38 +118,44 @@ class Atlas:
         """As `hunts`, but corpora that lie in the atlas keep their short name."""
         return self._ask(lambda db: reader.hunts(db, None))
 
-    def hunt(self, hunt_id: int) -> HuntRow:
-        found = next((hunt for hunt in self.hunts() if hunt.id == hunt_id), None)
+    def hunt(self, hunt_id: int | None = None) -> HuntRow:
+        """The hunt asked for; else the one with the latest recorded trial, else the newest."""
+        if hunt_id is None:
+            hunt_id = self._ask(reader.latest_hunt)
+        if hunt_id is None:
+            raise AtlasError(
+                f"{self.folder} has no hunts yet", f"failscape run CONFIG --atlas {self.folder} starts one"
+            )
+        number = hunt_id
+        found = next((hunt for hunt in self.hunts() if hunt.id == number), None)
         if found is None:
-            raise self._ask(lambda db: reader.no_such_hunt(db, hunt_id))
+            raise self._ask(lambda db: reader.no_such_hunt(db, number))
         return found
 
     def begin_run(self, hunt_id: int) -> int:
         """A session starts. Its seconds grow with each recording, so that a killed run counts too."""
-        with self.transaction() as (db, _):
+        with self.transaction() as (db, rows):
             cursor = db.execute("INSERT INTO runs (hunt, started) VALUES (?, ?)", (hunt_id, time.time()))
             run = int(cursor.lastrowid or 0)
+            rows.add_event("start", {"version": __version__}, hunt_id)
         self._running[hunt_id] = (run, time.monotonic())
         return run
 
-    def end_run(self, run_id: int, why: str, seconds: float | None = None, requests: int = 0) -> None:
-        """The session ends. `requests` are those that no recorded call accounts for: failed attempts."""
-        with self.transaction() as (db, _):
-            db.execute(
-                "UPDATE runs SET why = ?, seconds = coalesce(?, seconds), requests = ? WHERE id = ?",
-                (why, seconds, requests, run_id),
-            )
+    def end_run(self, run_id: int, why: str, seconds: float | None = None) -> None:
+        """The session ends. Its `seconds` are those up to the last recording unless told."""
+        with self.transaction() as (db, rows):
+            query = "UPDATE runs SET why = ?, seconds = coalesce(?, seconds) WHERE id = ?"
+            db.execute(query, (why, seconds, run_id))
+            hunt, ran = db.execute("SELECT hunt, seconds FROM runs WHERE id = ?", (run_id,)).fetchone()
+            rows.add_event("stop", {"why": why, "seconds": ran}, hunt)
         self._running = {hunt: run for hunt, run in self._running.items() if run[0] != run_id}
 
     def runs(self, hunt_id: int | None = None) -> list[RunRow]:
         return self._ask(lambda db: reader.runs(db, hunt_id))
 
     def log(self, kind: str, detail: dict[str, Any], hunt_id: int | None = None) -> None:
-        with self.transaction() as (db, _):
-            db.execute(
-                "INSERT INTO events (at, kind, hunt, detail) VALUES (?, ?, ?, ?)",
-                (time.time(), kind, hunt_id, to_json(detail)),
-            )
+        with self.transaction() as (_, rows):
+            rows.add_event(kind, detail, hunt_id)
 
     def events(self, hunt_id: int | None = None) -> list[Event]:
         return self._ask(lambda db: reader.events(db, hunt_id))
@@ -222,11 +228,16 @@ class Atlas:
         return bool(self._ask(lambda db: db.execute("SELECT EXISTS (SELECT 1 FROM calls)").fetchone()[0]))
 
     def find_call(self, key: bytes) -> Call | None:
-        """The stored reply to this very request; `None` also when its picture was not kept."""
+        """The stored reply to this very request.
+
+        `None` also when the reply could not be used, and when its picture was not kept or was cut short.
+        """
         found = self._ask(lambda db: reader.find_call(db, self.images, key))
-        if found is None or (found.image and found.path is None):
+        if found is None or found.invalid or (found.image and found.path is None):
             return None
         picture = self.images.get(found.image) if found.image else None
+        if picture and len(picture.data) != self._ask(lambda db: reader.image_bytes(db, found.image)):
+            return None
         return Call(
             found.key,
             found.role,

@@ -19,7 +19,14 @@ from failscape.trials import Step, Verdict, steps_to_json
 
 _CACHED_PLANS = 4096
 
-ADD_CALL = "INSERT OR IGNORE INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
+# A reply that could not be used gives way to one that can; what both cost stays counted.
+ADD_CALL = (
+    "INSERT INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET facts = excluded.facts,"
+    " invalid = '', raw = excluded.raw, image = excluded.image, requests = requests + excluded.requests,"
+    " seconds = seconds + excluded.seconds, tokens_in = tokens_in + excluded.tokens_in,"
+    " tokens_out = tokens_out + excluded.tokens_out, cost = cost + excluded.cost"
+    " WHERE invalid <> '' AND excluded.invalid = ''"
+)
 ADD_TRIAL = (
     "INSERT INTO trials (hunt, key, subject, plan, seed, verdict, reason, facts, calls, started, seconds)"
     " VALUES (?,?,?,?,?,?,?,?,?,?,?)"
@@ -107,7 +114,7 @@ class RowWriter:
         )
 
     def add_calls(self, hunt: int, calls: Iterable[Call]) -> None:
-        """Store calls that were paid for. Of two equal calls the first is kept, both are counted."""
+        """Store calls that were paid for. Of equal calls the first usable one is kept, all are counted."""
         paid = [call for call in calls if not call.cached]
         if not paid:
             return
@@ -153,6 +160,12 @@ class RowWriter:
         self._db.executemany(
             "INSERT OR REPLACE INTO nodes (hunt, subject, details) VALUES (?,?,?)",
             [(hunt, subject, to_json(details)) for subject, details in nodes.items()],
+        )
+
+    def add_event(self, kind: str, detail: dict[str, Any], hunt: int | None) -> None:
+        self._db.execute(
+            "INSERT INTO events (at, kind, hunt, detail) VALUES (?, ?, ?, ?)",
+            (time.time(), kind, hunt, to_json(detail)),
         )
 
     def plan(self, steps: tuple[Step, ...]) -> int:

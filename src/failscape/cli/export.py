@@ -13,7 +13,6 @@ from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.exports import write_csv, write_jsonl
 from failscape.atlas.failureatlas import write_rows
 from failscape.atlas.faults import explained
-from failscape.errors import AtlasError
 
 WRITERS: dict[str, Callable[[Atlas, HuntRow, TextIO], int]] = {
     "failureatlas": write_rows,
@@ -32,12 +31,14 @@ WRITERS: dict[str, Callable[[Atlas, HuntRow, TextIO], int]] = {
     show_default=True,
     help="failureatlas: one node a line; jsonl: one trial a line, everything; csv: counts per subject.",
 )
-@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; the newest when left out.")
+@click.option(
+    "--hunt", "hunt_id", type=int, help="Number of the hunt; that of the latest trial when left out."
+)
 @click.option("-o", "--output", default="-", show_default=True, help="File to write; - is the screen.")
 def command(atlas: Path, form: str, hunt_id: int | None, output: str) -> None:
     """Write the trials or nodes of ATLAS to a file."""
     with Atlas.open(atlas, readonly=True) as opened:
-        hunt = _choose(opened, hunt_id)
+        hunt = opened.hunt(hunt_id)
         if output == "-":
             WRITERS[form](opened, hunt, sys.stdout)
             return
@@ -57,12 +58,3 @@ def _write_file(atlas: Atlas, hunt: HuntRow, form: str, path: Path) -> int:
     finally:
         draft.unlink(missing_ok=True)
     return number
-
-
-def _choose(atlas: Atlas, hunt_id: int | None) -> HuntRow:
-    if hunt_id is not None:
-        return atlas.hunt(hunt_id)
-    hunts = atlas.hunts()
-    if not hunts:
-        raise AtlasError(f"{atlas.folder} has no hunts yet", "failscape run CONFIG --atlas FOLDER starts one")
-    return hunts[-1]

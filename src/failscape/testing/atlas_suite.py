@@ -72,11 +72,11 @@ class AtlasSuite:
             atlas.record(hunt, [make_recorded(n, holds=one) for n, one in enumerate(holds)])
             atlas.save_calls(hunt, make_recorded(77).calls[:1])
             run = atlas.begin_run(hunt)
-            atlas.end_run(run, "done", 12.5, requests=3)
+            atlas.end_run(run, "done", 12.5)
             spent = atlas.spent(hunt)
             counts = atlas.counts(hunt)
         assert counts == {Verdict.PASS: 2, Verdict.FAIL: 2, Verdict.INVALID: 1, Verdict.NONE: 0}
-        assert (spent.images, spent.requests, spent.seconds, spent.money) == (6, 5 * 3 + 1 + 3, 12.5, 1.5)
+        assert (spent.images, spent.requests, spent.seconds, spent.money) == (6, 5 * 3 + 1, 12.5, 1.5)
 
     def test_the_cache_serves_finished_calls_with_their_pictures(self, folder: Path) -> None:
         recorded = make_recorded(1)
@@ -94,6 +94,37 @@ class AtlasSuite:
         assert judged is not None
         assert (judged.facts, judged.raw) == ([[True, True]], "[(True, True)]")
         assert (judged.identity, judged.usage) == (JUDGE, Usage(2, 0.1, 90, 7))
+
+    def test_the_cache_serves_no_invalid_reply_and_a_valid_one_replaces_it(self, folder: Path) -> None:
+        bad, good = make_recorded(1, holds=None), make_recorded(1)
+        with self.open(folder, create=True) as atlas:
+            hunt = self.start(atlas)
+            atlas.record(hunt, [bad])
+            key = bad.calls[1].key
+            assert atlas.find_call(key) is None
+            atlas.save_calls(hunt, bad.calls[1:])
+            assert atlas.find_call(key) is None
+            atlas.save_calls(hunt, good.calls[1:])
+            found = atlas.find_call(key)
+            assert found is not None
+            assert (found.facts, found.invalid) == (good.calls[1].facts, "")
+            atlas.save_calls(hunt, make_recorded(1, holds=(True, False)).calls[1:])
+            assert atlas.find_call(key) == found
+            assert atlas.spent(hunt).requests == 1 + 4 * 2
+
+    def test_the_cache_serves_no_cut_picture(self, folder: Path) -> None:
+        recorded = make_recorded(1)
+        with self.open(folder, create=True) as atlas:
+            hunt = self.start(atlas)
+            atlas.record(hunt, [recorded])
+            path = atlas.images.path(make_picture(1).digest)
+            path.write_bytes(path.read_bytes()[:-1])  # what a power cut may leave
+            assert atlas.find_call(recorded.calls[0].key) is None
+            atlas.save_calls(hunt, recorded.calls[:1])
+            found = atlas.find_call(recorded.calls[0].key)
+        assert found is not None
+        assert found.picture is not None
+        assert found.picture.data == make_picture(1).data
 
     def test_cached_calls_cost_nothing_and_are_linked(self, folder: Path) -> None:
         with self.open(folder, create=True) as atlas:
@@ -142,11 +173,17 @@ class AtlasSuite:
             atlas.log("error", {"code": 500}, hunt)
             killed = atlas.begin_run(hunt)
             atlas.record(hunt, [make_recorded(1)])
-            assert [(event.kind, event.detail, event.hunt) for event in atlas.events()] == [
-                ("note", {"text": "hello"}, None),
-                ("error", {"code": 500}, hunt),
-            ]
             [run] = atlas.runs(hunt)
+            other = atlas.begin_run(hunt)
+            atlas.end_run(other, "budget of 5 images", 2.5)
+            events = [(event.kind, event.detail, event.hunt) for event in atlas.events()]
+            assert events[:2] == [("note", {"text": "hello"}, None), ("error", {"code": 500}, hunt)]
+            assert [(kind, of) for kind, _, of in events[2:]] == [
+                ("start", hunt),
+                ("start", hunt),
+                ("stop", hunt),
+            ]
+            assert events[-1][1] == {"why": "budget of 5 images", "seconds": 2.5}
             assert run.id == killed
             assert run.why == ""
             assert run.seconds > 0

@@ -39,9 +39,10 @@ def make_recorded(
     verdict, reason = (
         reach_verdict(probe.steps, facts) if holds is not None else (Verdict.INVALID, "no reply")
     )
+    invalid = reason if verdict is Verdict.INVALID else ""
     calls = (
         Call(key_of(probe.key, "g"), "generator", PAINTER, digest, "", "", Usage(1, 0.5, cost=0.25), drawn),
-        Call(key_of(probe.key, "j"), "judge", JUDGE, facts[1:], reason, f"[{holds}]", Usage(2, 0.1, 90, 7)),
+        Call(key_of(probe.key, "j"), "judge", JUDGE, facts[1:], invalid, f"[{holds}]", Usage(2, 0.1, 90, 7)),
     )
     return Recorded(
         probe, Trial(probe.key, subject, verdict, reason, facts, number), calls, 1e9 + number, 0.6

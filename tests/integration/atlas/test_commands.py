@@ -79,6 +79,20 @@ def test_merge_says_what_is_new(folder: Path, tmp_path: Path) -> None:
     assert "0 trials and 0 images are new" in run("merge", folder, "-o", tmp_path / "all").output
 
 
+def test_the_hunt_with_the_latest_trial_is_exported(folder: Path) -> None:
+    with Atlas.open(folder) as atlas:
+        fork = atlas.start_hunt("t2i", {**CONFIG, "seed": 5}, {}, parent=1)
+        atlas.start_hunt("t2i", {**CONFIG, "seed": 6}, {}, parent=1)
+    assert len(run("export", folder).stdout.splitlines()) == 5
+    assert run("export", folder, "--hunt", fork).stdout == ""
+    with Atlas.open(folder) as atlas:
+        atlas.record(fork, [make_recorded(1)])
+    assert len(run("export", folder).stdout.splitlines()) == 1
+    with Atlas.open(folder) as atlas:
+        atlas.record(1, [make_recorded(9)])
+    assert len(run("export", folder).stdout.splitlines()) == 6
+
+
 def test_clear_errors(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(AtlasError, match="no hunt 9"):
         run("export", folder, "--hunt", 9)

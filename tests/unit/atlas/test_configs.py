@@ -101,3 +101,23 @@ def test_shards_and_identities_are_compared_too(tmp_path: Path) -> None:
 def test_equal_configs_differ_in_nothing() -> None:
     assert diff_configs({"a": {"b": (1, 2)}}, {"a": {"b": [1, 2]}}) == []
     assert diff_configs({"a": {}}, {"a": {"b": None}}) == ["a: {} -> (not set)", "a.b: (not set) -> (none)"]
+
+
+def test_a_setting_that_was_not_there_yet_has_its_default(tmp_path: Path) -> None:
+    old = settings().model_dump(mode="json")
+    del old["search"]["batch_nodes"], old["space"]["depth"]
+    with Atlas.open(tmp_path, create=True) as atlas:
+        first = atlas.start_hunt("t2i", old, MODELS)
+        assert open_hunt(atlas, settings(), MODELS) == first
+        assert atlas.hunt(first).config == settings().model_dump(mode="json")
+        assert atlas.events(first) == []
+        with pytest.raises(AtlasError, match=r"space.depth: 2 -> 3"):
+            open_hunt(atlas, settings(space__depth=3), MODELS)
+
+
+def test_settings_that_are_no_longer_understood_are_compared_as_they_are(tmp_path: Path) -> None:
+    old = {**settings().model_dump(mode="json"), "abolished": 1}
+    with Atlas.open(tmp_path, create=True) as atlas:
+        atlas.start_hunt("t2i", old, MODELS)
+        with pytest.raises(AtlasError, match=r"abolished: 1 -> \(not set\)"):
+            open_hunt(atlas, settings(), MODELS)

@@ -28,8 +28,7 @@ def make_atlas(
         hunt = hunts[0].id if hunts else atlas.start_hunt("t2i", config or CONFIG, MODELS, shard)
         run = atlas.begin_run(hunt)
         atlas.record(hunt, [make_recorded(n, f"thing {n % 4}", (True, passes)) for n in numbers])
-        atlas.log("stop", {"why": "done"}, hunt)
-        atlas.end_run(run, "done", 10.0, requests=1)
+        atlas.end_run(run, "done", 10.0)
     return folder
 
 
@@ -56,13 +55,13 @@ def test_shards_become_one_hunt(tmp_path: Path) -> None:
         assert [trial.seed for trial in atlas.replay(hunt.id)] == list(range(25))
         assert atlas.counts(hunt.id)[Verdict.PASS] == 25
         spent = atlas.spent(hunt.id)
-        assert (spent.images, spent.requests, spent.seconds, spent.money) == (25, 25 * 3 + 2, 20.0, 25 * 0.25)
+        assert (spent.images, spent.requests, spent.seconds, spent.money) == (25, 25 * 3, 20.0, 25 * 0.25)
         for stored in atlas.trials(hunt.id):
             assert stored.steps == make_recorded(stored.trial.seed, stored.trial.subject).probe.steps
             path = stored.calls[0].path
             assert path is not None
             assert hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() == stored.images[0]
-        assert [event.kind for event in atlas.events(hunt.id)] == ["stop", "stop"]
+        assert [event.kind for event in atlas.events(hunt.id)] == ["start", "stop"] * 2
 
 
 def test_merging_again_or_a_merge_adds_nothing(tmp_path: Path) -> None:
@@ -85,6 +84,60 @@ def test_a_shard_that_has_grown_adds_what_is_new(tmp_path: Path) -> None:
     make_atlas(one, range(5, 8))
     assert merge_atlases([one], tmp_path / "all").trials == 3
     assert state(tmp_path / "all") == state(one)
+
+
+def test_another_shard_in_the_same_atlas_makes_it_whole(tmp_path: Path) -> None:
+    one = make_atlas(tmp_path / "one", range(5), (0, 2))
+    two = make_atlas(tmp_path / "two", range(5, 9), (1, 2))
+    assert merge_atlases([two], one).trials == 4
+    with Atlas.open(one, readonly=True) as atlas:
+        [hunt] = atlas.hunts()
+        assert hunt.shard == (0, 1)
+        assert len(list(atlas.replay(hunt.id))) == 9
+
+
+def test_a_shard_stays_one_when_nothing_else_comes_in(tmp_path: Path) -> None:
+    one = make_atlas(tmp_path / "one", range(5), (0, 2))
+    copy = make_atlas(tmp_path / "copy", range(7), (0, 2))
+    none = make_atlas(tmp_path / "none", range(0), (1, 2))
+    assert merge_atlases([copy, none], one).trials == 2
+    with Atlas.open(one, readonly=True) as atlas:
+        assert [hunt.shard for hunt in atlas.hunts()] == [(0, 2)]
+
+
+def test_two_shards_in_one_source_become_one_hunt(tmp_path: Path) -> None:
+    one = make_atlas(tmp_path / "one", range(5), (0, 2))
+    with Atlas.open(one) as atlas:
+        other = atlas.start_hunt("t2i", CONFIG, MODELS, (1, 2), parent=1)
+        atlas.record(other, [make_recorded(n, f"thing {n % 4}") for n in range(5, 9)])
+    merged = merge_atlases([one], tmp_path / "all")
+    assert (merged.trials, merged.hunts) == (9, 1)
+    before = state(tmp_path / "all")
+    again = merge_atlases([one], tmp_path / "all")
+    assert (again.trials, again.hunts) == (0, 0)
+    assert state(tmp_path / "all") == before
+
+
+def test_shards_side_by_side_get_their_own_trials(tmp_path: Path) -> None:
+    one = make_atlas(tmp_path / "one", range(5), (0, 2))
+    with Atlas.open(one) as atlas:
+        atlas.start_hunt("t2i", CONFIG, MODELS, (1, 2), parent=1)
+    merge_atlases([make_atlas(tmp_path / "two", range(5, 9), (1, 2))], one)
+    with Atlas.open(one, readonly=True) as atlas:
+        assert [hunt.shard for hunt in atlas.hunts()] == [(0, 2), (1, 2)]
+        assert [sum(atlas.counts(hunt.id).values()) for hunt in atlas.hunts()] == [5, 4]
+
+
+def test_a_valid_reply_replaces_an_invalid_one(tmp_path: Path) -> None:
+    bad, good = make_recorded(1, holds=None), make_recorded(1)
+    for name, recorded in (("bad", bad), ("good", good)):
+        with Atlas.open(tmp_path / name, create=True) as atlas:
+            atlas.save_calls(atlas.start_hunt("t2i", CONFIG, MODELS), recorded.calls)
+    merge_atlases([tmp_path / "bad", tmp_path / "good"], tmp_path / "all")
+    with Atlas.open(tmp_path / "all", readonly=True) as atlas:
+        found = atlas.find_call(good.calls[1].key)
+        assert found is not None
+        assert found.facts == good.calls[1].facts
 
 
 def test_other_settings_stay_apart(tmp_path: Path) -> None:

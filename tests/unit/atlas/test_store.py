@@ -159,6 +159,14 @@ def test_unknown_hunts_are_named(folder: Path) -> None:
             assert "[1]" in caught.value.fix
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
+def test_closing_in_the_middle_of_a_replay_is_quiet(folder: Path) -> None:
+    with Atlas.open(folder, readonly=True) as atlas:
+        trials = atlas.replay(1)
+        next(trials)
+    trials.close()
+
+
 def test_text_that_no_database_can_hold(folder: Path) -> None:
     recorded = make_recorded(5)
     recorded.calls[1].raw = "half a pair: \ud83d, and null: \0"
