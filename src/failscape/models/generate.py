@@ -38,7 +38,7 @@ class GenerateModel(HttpModel):
         fields = {
             "prompts": [prompt for prompt, _ in wanted],
             "seeds": [int(seed) for _, seed in wanted],
-            "model": self.config.model or None,
+            "model": self.config.model,
         }
         payload = with_params(fields, self.config.params)
         answer = await self.ask("/generate", payload, lambda body: _read_images(body, len(wanted)))

@@ -49,6 +49,15 @@ def read_key(config: ModelConfig) -> str:
     return key
 
 
+def require_model(config: ModelConfig) -> None:
+    """Endpoints may change between sessions; only this name tells one model's results from another's."""
+    if not config.model.strip():
+        raise ConfigError(
+            f"provider {config.provider} needs `model`: it is the name under which results are kept",
+            "add `model: name`; a server that must not be sent it: `params: {model: null}`",
+        )
+
+
 def read_endpoints(config: ModelConfig, normal: Callable[[str], str]) -> list[Endpoint]:
     """The pool's endpoints, their addresses checked and brought to one form."""
     if not config.endpoints:
@@ -97,6 +106,7 @@ class HttpModel:
         normal: Callable[[str], str],
         backoff: Backoff | None = None,
     ) -> None:
+        require_model(config)
         self.identity = identity
         self.config = config
         self.parallel = config.concurrency * max(1, len(config.endpoints))

@@ -32,13 +32,23 @@ def load_object(path: str) -> Any:
     return found
 
 
+def one_spelling(path: str) -> str:
+    """The same file has one name, however it was typed: below the working folder from there, else in full."""
+    place, _, attribute = path.rpartition(":")
+    if not place.endswith(".py"):
+        return path
+    file, here = Path(place).expanduser().resolve(), Path.cwd().resolve()
+    shown = file.relative_to(here) if file.is_relative_to(here) else file
+    return f"{shown.as_posix()}:{attribute}"
+
+
 def source_digest(path: str) -> str:
     """A short name for the code at `path`, so that edited code is a new model; `""` for built-in code."""
     place = path.rpartition(":")[0]
     file = place if place.endswith(".py") else getattr(sys.modules.get(place), "__file__", None)
-    if not file or not Path(file).is_file():
+    if not file or not Path(file).expanduser().is_file():
         return ""
-    return hashlib.blake2b(Path(file).read_bytes(), digest_size=8).hexdigest()
+    return hashlib.blake2b(Path(file).expanduser().read_bytes(), digest_size=8).hexdigest()
 
 
 def _module_of_file(place: str) -> ModuleType:

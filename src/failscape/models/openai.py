@@ -27,7 +27,7 @@ class OpenAIGenerator(HttpModel):
     def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
         identity = Identity("generator", "openai", config.model, {"params": config.params})
         super().__init__(identity, config, openai_base, backoff)
-        constant = {"model": config.model or None, "n": 1, "response_format": "b64_json"}
+        constant = {"model": config.model, "n": 1, "response_format": "b64_json"}
         self._constant = with_params(constant, config.params)
         self._sends_seed = "seed" not in config.params
 
@@ -81,7 +81,7 @@ class OpenAIEmbedder(HttpModel):
         return await self.together([str(item) for item in items], self._embed)
 
     async def _embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
-        fields = {"model": self.config.model or None, "input": list(texts)}
+        fields = {"model": self.config.model, "input": list(texts)}
         payload = with_params(fields, self.config.params)
         answer = await self.ask("/embeddings", payload, lambda body: _read_vectors(body, len(texts)))
         vectors, tokens = answer.value

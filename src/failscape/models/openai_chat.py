@@ -110,7 +110,7 @@ class ChatModel(HttpModel):
         return Reply(outcome.value, outcome.invalid, said.text, spent)
 
     def _base_fields(self, messages: list[Message], schema: dict[str, Any] | None) -> dict[str, Any]:
-        fields = {"model": self.config.model or None, "messages": messages, **self.defaults}
+        fields = {"model": self.config.model, "messages": messages, **self.defaults}
         if schema:
             form = {"name": "reply", "strict": True, "schema": schema}
             fields["response_format"] = {"type": "json_schema", "json_schema": form}

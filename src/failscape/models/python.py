@@ -15,7 +15,7 @@ from typing import Any
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, ModelError, Permanent
-from failscape.models.loading import load_object, source_digest, takes
+from failscape.models.loading import load_object, one_spelling, source_digest, takes
 from failscape.models.python_roles import METHODS, SHAPES, Shape
 from failscape.models.roles import Identity, Model, Reply
 
@@ -31,7 +31,7 @@ class PythonModel:
     """
 
     def __init__(self, shape: Shape, function: Callable[..., Any], config: ModelConfig, name: str) -> None:
-        self.identity = Identity(shape.role, "python", config.path, _settings(function, config))
+        self.identity = Identity(shape.role, "python", one_spelling(config.path), _settings(function, config))
         self.batch = config.batch or int(_said(function, "batch", BATCH if shape.batched else 1))
         self.parallel = 1
         self._shape = shape

@@ -24,7 +24,7 @@ QUICK = Backoff(first=0.01, longest=0.05)
 
 @asynccontextmanager
 async def opened(server: FaultyServer, **settings: Any) -> AsyncIterator[HttpClassifier]:
-    values: dict[str, Any] = {"endpoints": (server.url,), "timeout": 5.0, "patience": 5.0}
+    values: dict[str, Any] = {"model": "m", "endpoints": (server.url,), "timeout": 5.0, "patience": 5.0}
     model = HttpClassifier(ModelConfig(provider="http", **{**values, **settings}), QUICK)
     await model.start()
     try:
@@ -40,7 +40,7 @@ def saying(*rows: Any) -> FaultyServer:
 
 async def test_the_request_and_its_bill() -> None:
     with FaultyServer() as server:
-        async with opened(server, model="m", params={"top": 5}, batch=2, price=0.5) as model:
+        async with opened(server, params={"top": 5}, batch=2, price=0.5) as model:
             replies = await model.classify(PICTURES)
         first, second = server.payloads
     images = [base64.b64encode(picture.data).decode() for picture in PICTURES]

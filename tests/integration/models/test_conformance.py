@@ -36,7 +36,7 @@ class OverHttp:
             yield
 
     def make_model(self) -> Model:
-        return create_model(self.role, ModelConfig(endpoints=(self.url,), **self.settings))
+        return create_model(self.role, ModelConfig(model="m", endpoints=(self.url,), **self.settings))
 
 
 class InPython:
@@ -68,7 +68,7 @@ def define(name: str, way: type, role: str, **members: Any) -> None:
 
 for _role in SUITES:
     if _role in BUILT_IN["openai"].roles:
-        define(f"TestOpenAI{_role.title()}", OverHttp, _role, settings={"provider": "openai", "model": "m"})
+        define(f"TestOpenAI{_role.title()}", OverHttp, _role, settings={"provider": "openai"})
     if _role in BUILT_IN["onnx"].roles:
         define(f"TestOnnx{_role.title()}", InOnnx, _role)
     define(f"TestPython{_role.title()}", InPython, _role)

@@ -99,7 +99,7 @@ async def test_a_server_that_still_loads_is_waited_for() -> None:
 
 
 async def test_patience_runs_out() -> None:
-    config = ModelConfig(provider="openai", endpoints=("http://127.0.0.1:9",), patience=0.3)
+    config = ModelConfig(provider="openai", model="m", endpoints=("http://127.0.0.1:9",), patience=0.3)
     model = openai.create("generator", config, QUICK)
     await model.start()
     with pytest.raises(Transient, match=r"127\.0\.0\.1:9"):

@@ -33,6 +33,15 @@ async def test_params_are_flat_and_null_takes_a_field_out() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("provider", [openai, generate])
+async def test_a_name_that_the_server_must_not_see(provider: Any) -> None:
+    with FaultyServer() as server:
+        async with opened(provider, "generator", server, params={"model": None}) as model:
+            await model.generate(["a"], [5])
+    assert model.identity.model == "m"
+    assert "model" not in server.payloads[0]
+
+
 @pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/"])
 async def test_base_urls_with_and_without_v1(suffix: str) -> None:
     paths = []

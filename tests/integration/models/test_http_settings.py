@@ -7,17 +7,18 @@ import pytest
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
 from failscape.models import openai
+from failscape.models.registry import create_model
 
 
 def test_a_missing_key_is_an_error_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
-    config = ModelConfig(provider="openai", endpoints=("http://h/v1",), api_key_env="NO_SUCH_KEY")
+    config = ModelConfig(provider="openai", model="m", endpoints=("http://h/v1",), api_key_env="NO_SUCH_KEY")
     with pytest.raises(ConfigError, match="NO_SUCH_KEY"):
         openai.create("judge", config)
 
 
 def test_a_key_in_place_of_its_name_is_refused_unseen() -> None:
-    config = ModelConfig(provider="openai", endpoints=("http://h/v1",), api_key_env="sk-oops-123")
+    config = ModelConfig(provider="openai", model="m", endpoints=("http://h/v1",), api_key_env="sk-oops-123")
     with pytest.raises(ConfigError) as caught:
         openai.create("judge", config)
     assert "sk-oops-123" not in str(caught.value)
@@ -26,4 +27,14 @@ def test_a_key_in_place_of_its_name_is_refused_unseen() -> None:
 @pytest.mark.parametrize("endpoints", [(), ("ftp://h",), ("localhost:8000",)])
 def test_wrong_addresses_are_config_errors(endpoints: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError, match="endpoints"):
-        openai.create("judge", ModelConfig(provider="openai", endpoints=endpoints))
+        openai.create("judge", ModelConfig(provider="openai", model="m", endpoints=endpoints))
+
+
+@pytest.mark.parametrize(
+    ("provider", "role"),
+    [("openai", "judge"), ("openai", "generator"), ("generate", "generator"), ("http", "classifier")],
+)
+def test_a_model_behind_http_needs_a_name(provider: str, role: str) -> None:
+    for name in ("", "  "):
+        with pytest.raises(ConfigError, match=r"`model`.*results are kept"):
+            create_model(role, ModelConfig(provider=provider, model=name, endpoints=("http://h",)))

@@ -51,7 +51,8 @@ class Pair:
     """The same role in process and over HTTP, both started."""
 
     def __init__(self, role: str, server: ModelServer, **settings: Any) -> None:
-        over = {"provider": "openai", "endpoints": (server.url,), "timeout": 30.0, **settings}
+        common = {"provider": "openai", "model": "toybox", "endpoints": (server.url,), "timeout": 30.0}
+        over = {**common, **settings}
         chosen = {"model": settings["model"]} if "model" in settings else {}
         self.inside: Any = create_model(role, ModelConfig(provider="toybox", **chosen))
         self.over: Any = create_model(role, ModelConfig(**over))
@@ -184,7 +185,7 @@ def test_a_hunt_over_http_reaches_the_same_verdicts(
     server: ModelServer, tmp_path: Path, contract: str
 ) -> None:
     inside = hunt(tmp_path / "inside", {"provider": "toybox"}, {"provider": "toybox"})
-    role = {"provider": "openai", "endpoints": [server.url], "timeout": 30}
+    role = {"provider": "openai", "model": "toybox", "endpoints": [server.url], "timeout": 30}
     over = hunt(tmp_path / "over", role, {**role, "contract": contract})
     both = set(inside) & set(over)
     assert len(both) >= max(30, 0.8 * len(inside)), "most probes are tried by both runs"

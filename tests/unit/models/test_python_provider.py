@@ -279,6 +279,26 @@ def test_paths_that_lead_nowhere(path: str, part: str) -> None:
     assert part in str(caught.value)
 
 
+def test_a_file_has_one_identity_however_it_is_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("one", "other"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text("def draw(prompt, seeds): return []\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    spellings = [
+        "one/mine.py",
+        "./one/mine.py",
+        "other/../one/mine.py",
+        f"{tmp_path}/one/mine.py",
+        "~/one/mine.py",
+    ]
+    assert {make(f"{spelling}:draw").identity.digest for spelling in spellings} == {
+        make("one/mine.py:draw").identity.digest
+    }
+    assert make("one/mine.py:draw").identity.model == "one/mine.py:draw"
+    assert make("other/mine.py:draw").identity.digest != make("one/mine.py:draw").identity.digest
+
+
 async def test_files_are_loaded_and_edits_change_the_identity(tmp_path: Path) -> None:
     (tmp_path / "neighbour.py").write_text("SIDE = 5\n")
     file = tmp_path / "mine.py"

@@ -52,9 +52,8 @@ def test_a_role_that_the_provider_cannot_play() -> None:
 
 def test_every_built_in_provider_makes_the_roles_it_lists() -> None:
     for role in BUILT_IN["openai"].roles:
-        assert (
-            create_model(role, ModelConfig(provider="openai", endpoints=("http://h",))).identity.role == role
-        )
+        config = ModelConfig(provider="openai", model="m", endpoints=("http://h",))
+        assert create_model(role, config).identity.role == role
 
 
 @pytest.mark.usefixtures("with_plugins")
