@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     args = parser.parse_args()
     picture = sheet(ToyPainter(), training_counts())
-    picture.point(lambda value: value // 6 * 6 + 3).save(args.out, optimize=True)
+    picture.point(lambda value: value // 8 * 8 + 4).save(args.out, optimize=True)
 
 
 if __name__ == "__main__":
