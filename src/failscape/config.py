@@ -5,20 +5,27 @@ Unknown keys are errors. Secrets are never values: a model names the environment
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from failscape.errors import ConfigError
+
+SECRETS = frozenset({"api_key", "apikey", "token", "secret", "password", "authorization"})
+"""Params with these names would carry a key into the atlas, where the config is kept."""
+
 
 class Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Values are not repeated in errors: one of them may be a key in the wrong place.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class ModelConfig(Settings):
     """How one role is reached."""
 
     provider: str = Field(description="openai, generate, onnx, python, toybox … or a plugin's name")
-    model: str = Field("", description="the model's name as the endpoint knows it")
+    model: str = Field("", description="the model's name as the endpoint knows it; results are kept under it")
     endpoints: tuple[str, ...] = Field((), description="base URLs; several make a pool")
     path: str = Field("", description="a model file or folder, `module:attr` or `file.py:attr`")
     params: dict[str, Any] = Field(default_factory=dict, description="passed through to the model")
@@ -29,7 +36,7 @@ class ModelConfig(Settings):
     patience: float = Field(300.0, ge=0, description="seconds to wait for endpoints that are down")
     concurrency: int = Field(32, ge=1, description="most requests in flight per endpoint")
     batch: int | None = Field(None, ge=1, description="most items per call of an in-process model")
-    price: float = Field(0.0, ge=0, description="money per request")
+    price: float = Field(0.0, ge=0, description="money per answered request")
     labels: str = Field("", description="file with one label per line, for classifiers")
 
     @field_validator("endpoints")
@@ -37,7 +44,34 @@ class ModelConfig(Settings):
     def _no_secrets_in_addresses(cls, endpoints: tuple[str, ...]) -> tuple[str, ...]:
         if any("@" in endpoint.partition("://")[2].partition("/")[0] for endpoint in endpoints):
             raise ValueError("an endpoint must not hold a name or password; name a variable in `api_key_env`")
+        if any("?" in endpoint for endpoint in endpoints):
+            raise ValueError(
+                "an endpoint must not hold a query (`?…`); name a key's variable in `api_key_env`"
+            )
         return endpoints
+
+    @field_validator("params")
+    @classmethod
+    def _no_secrets_in_params(cls, params: dict[str, Any]) -> dict[str, Any]:
+        for name in _names_in(params):
+            if name.rpartition(".")[2].lower().replace("-", "_") in SECRETS:
+                # Not a ValueError: reports on those show what was given.
+                raise ConfigError(
+                    f"`params.{name}` looks like a key, but all values of a config are kept in the atlas",
+                    "take it out, and name the environment variable that holds the key in `api_key_env`",
+                )
+        return params
+
+
+def _names_in(value: Any) -> Iterator[str]:
+    """The names of a param's parts, as `outer.inner`."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield str(name)
+            yield from (f"{name}.{below}" for below in _names_in(inner))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _names_in(inner)
 
 
 class SpaceConfig(Settings):
