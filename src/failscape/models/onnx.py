@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, ModelError, Permanent
 from failscape.models.onnx_input import ImageInput, file_digest, read_settings
+from failscape.models.prices import charge
+from failscape.models.roles import ROLES as ROLE_METHODS
 from failscape.models.roles import Identity, Model, Ranking, Reply
 from failscape.pictures import Picture
 
@@ -216,4 +218,4 @@ def create(role: str, config: ModelConfig) -> Model:
     kinds: dict[str, type[OnnxModel]] = {"classifier": OnnxClassifier, "embedder": OnnxEmbedder}
     if role not in kinds:
         raise ConfigError(f"provider onnx cannot play the role {role}", f"it can play: {', '.join(kinds)}")
-    return kinds[role](config)
+    return charge(kinds[role](config), ROLE_METHODS[role][1], config.price)

@@ -16,6 +16,7 @@ from typing import Any
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, ModelError, Permanent
 from failscape.models.loading import load_object, one_spelling, source_digest, takes
+from failscape.models.prices import charge
 from failscape.models.python_roles import METHODS, SHAPES, Shape
 from failscape.models.roles import Identity, Model, Reply
 
@@ -150,11 +151,11 @@ def create(role: str, config: ModelConfig) -> Model:
     if role == "llm" and callable(getattr(found, method, None)):
         found = getattr(found, method)
     if isinstance(found, Model) and callable(getattr(found, method, None)):
-        return found
+        return charge(found, method, config.price)
     function, shape = _function_and_shape(role, found, config)
     model = PythonModel(shape, function, config, config.path)
     setattr(model, method, model.run if role != "llm" else model.chat_once)
-    return model
+    return charge(model, method, config.price)
 
 
 def _function_and_shape(role: str, found: Any, config: ModelConfig) -> tuple[Callable[..., Any], Shape]:

@@ -19,7 +19,8 @@ from PIL import Image
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra
-from failscape.models.roles import Claim, Conversation, Identity, Model, Ranking, Reply, Verification
+from failscape.models.prices import charge
+from failscape.models.roles import ROLES, Claim, Conversation, Identity, Model, Ranking, Reply, Verification
 from failscape.pictures import Picture
 from failscape.toybox import world
 from failscape.toybox.classifiers import NAMES as CLASSIFIERS
@@ -232,7 +233,7 @@ def create(role: str, config: ModelConfig) -> Model:
         "questioner": lambda: _questioner(config),
         "verifier": lambda: ExactVerifier(config),
     }
-    return choices[role]()
+    return charge(choices[role](), ROLES[role][1], config.price)
 
 
 def _classifier(config: ModelConfig) -> Model:
