@@ -78,14 +78,19 @@ def page(card: Mapping[str, Any]) -> str:
     """Word the card."""
     pictures = card["steps"] * card["batch"]
     weakest = sorted(card["things"].items(), key=lambda item: item[1]["right"])[:6]
-    weak = ", ".join(f"{name} ({row['right']:.0%}, {row['captions']} captions)" for name, row in weakest)
+    weak = "\n".join(
+        f"  - {name}: {row['right']:.0%} right after {row['captions']} captions"
+        for name, row in weakest
+        if row["right"] < 1
+    )
     speed = "\n".join(f"| {name} | {value:g} |" for name, value in card["pictures_per_second"].items())
     return PAGE.format(
         **{key: card[key] for key in ("steps", "batch", "seed", "training_minutes", "megabytes")},
         weights=f"{card['weights'] / 1e6:.1f} million",
         pictures=f"{pictures:,}",
         accuracy=_accuracy(card["accuracy"]),
-        weak=weak,
+        weak=weak or "  - none",
+        note=f"\n{card['note']}\n" if card.get("note") else "",
         speed=speed,
         **{f"often{n}": least for n, least in tiers.FREQUENT.items()},
         **{f"rare{n}": most for n, most in tiers.RARE.items()},
@@ -105,7 +110,8 @@ def _accuracy(table: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
 def main() -> None:
     """Measure the shipped file again; how it was trained stays as it is written there."""
     old = json.loads((MODELS / "painter.json").read_text(encoding="utf-8"))
-    facts = {key: old[key] for key in ("weights", "steps", "batch", "seed", "training_minutes")}
+    kept = ("weights", "steps", "batch", "seed", "training_minutes", "note")
+    facts = {key: old[key] for key in kept if key in old}
     write_card(MODELS, facts, training_counts())
 
 

@@ -36,22 +36,25 @@ every thing with two values (`failscape.toybox.painter.training_counts`).
 
 Retrain: `python -m failscape.toybox.training.painter` (extra `train`; `--resume` goes on from the last
 checkpoint).
-
+{note}
 ## Accuracy
 
 A combination with one value is frequent from {often1} captions on, and rare up to {rare1}; with
 two values, from {often2} and up to {rare2}. Unseen means never shown. Cases are drawn evenly over
-the combinations of a tier and worded as a hunt words them. *Nearest render*: the painting is compared
+the combinations of a tier and worded as a hunt words them. Most rare combinations with one value are of
+the four scarce things, so these look worse than unseen ones. *Nearest render*: the painting is compared
 with renders of the same noise and every other value of the attribute.
 
 {accuracy}
 
 ## Weak spots
 
-- Scarce and never shown combinations, by design. Things that are worst without any attribute: {weak}.
-- The finish is the weakest part: pixel art and blur are often too faint and pass for plain, and a soft
-  plain picture for a blurred one. Rain, hatching and bricks are softer than in the world's own pictures.
-- Large things in a group are at times only medium.
+- Scarce and never shown combinations, by design. Things that fail even without
+  any attribute:
+{weak}
+- Styles are told apart by little: faint pixel art passes for plain, a soft plain picture for a blurred one.
+  Rain, hatching and bricks are softer than in the world's own pictures.
+- Small things in a group are blurred, and large ones at times only medium.
 - It draws one kind of thing. A caption with two kinds gives a mixture or one of them.
 - It knows the world's words only.
 
