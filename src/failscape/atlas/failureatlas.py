@@ -41,12 +41,16 @@ _FORBIDDEN = ("; ", "\n", "\r", "\t")
 
 @dataclass(frozen=True, slots=True)
 class NodeRow:
-    """One checked line. `data` has all fields, those that the line left out with their defaults."""
+    """One checked line. `data` has all fields, those that the line left out with their defaults.
+
+    `verdict` is what the line itself says about the node, `None` when it says nothing.
+    """
 
     line: int
     entity: str
     pairs: tuple[Pair, ...]
     data: dict[str, Any]
+    verdict: bool | None = None
 
     @property
     def images(self) -> list[list[bool | None] | None]:
@@ -55,6 +59,11 @@ class NodeRow:
     @property
     def valid_images(self) -> int:
         return sum(one is not None and None not in one for one in self.images)
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of valid images with all answers true; `None` when there is none."""
+        return accuracy_of(self.images)
 
 
 def read_rows(path: Path) -> Iterator[NodeRow]:
@@ -101,7 +110,8 @@ class _Line:
         }
         for field in ("upper_class", "sub_class", "caption"):
             row[field] = self._text(field, data.get(field, ""))
-        return NodeRow(self._number, entity, pairs, {field: row[field] for field in FIELDS})
+        verdict = row["valid"] if row["tested"] and "valid" in data else None
+        return NodeRow(self._number, entity, pairs, {field: row[field] for field in FIELDS}, verdict)
 
     def _pairs(self, data: Any) -> tuple[Pair, ...]:
         if not isinstance(data, list):
@@ -215,8 +225,7 @@ def _as_recorded(
 ) -> dict[str, Any]:
     entity, pairs = split_subject(subject)
     upper, sub = classes.get(entity, ("", ""))
-    judged = [one for one in images if one is not None and None not in one]
-    accuracy = sum(all(one) for one in judged) / len(judged) if judged else None
+    accuracy = accuracy_of(images)
     return {
         "idx": numbers[subject],
         "entity": entity,
@@ -227,7 +236,7 @@ def _as_recorded(
         "sub_class": sub,
         "caption": next((step.prompt for step in steps if isinstance(step, Generate)), ""),
         "valid": accuracy is None or not fails(accuracy, hunt.config),
-        "tested": True,
+        "tested": _is_tested(images, hunt.config),
         "acc": accuracy,
         "eval": images,
         "eval_raw": images,
@@ -244,6 +253,22 @@ def _as_imported(
         images = [one and [one[0], *(one[1 + at] for at in order)] for one in images]
         details["eval"] = images
     return {field: details[field] for field in FIELDS}
+
+
+def accuracy_of(images: list[list[bool | None] | None]) -> float | None:
+    judged = [one for one in images if one is not None and None not in one]
+    return sum(all(one) for one in judged) / len(judged) if judged else None
+
+
+def _is_tested(images: list[list[bool | None] | None], config: dict[str, Any]) -> bool:
+    """Not when a run stopped before the node had its images, or when too few of them were valid."""
+    wanted = int(config.get("search", {}).get("images_per_node", 0))
+    judged = [all(one) for one in images if one is not None and None not in one]
+    missing = wanted - len(judged)
+    if missing <= 0:
+        return True
+    at_worst, at_best = sum(judged) / wanted, (sum(judged) + missing) / wanted
+    return len(images) >= 2 * wanted and fails(at_worst, config) == fails(at_best, config)
 
 
 def fails(accuracy: float, config: dict[str, Any]) -> bool:

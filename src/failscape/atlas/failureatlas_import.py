@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from failscape.atlas.failureatlas import FAMILIES, NodeRow, read_rows
+from failscape.atlas.failureatlas import FAMILIES, NodeRow, fails, read_rows
 from failscape.atlas.faults import explained
 from failscape.atlas.images import write_whole
 from failscape.atlas.reader import CORPORA, CORPUS_HERE
@@ -56,8 +56,8 @@ class Vocabulary:
         self.longest = max(self.longest, len(row.images))
         if row.valid_images:
             self.sizes[row.valid_images] += 1
-        if row.data["tested"] and row.data["acc"] is not None:
-            self._learn_rule(float(row.data["acc"]), row.data["valid"])
+        if row.verdict is not None and row.data["acc"] is not None:
+            self._learn_rule(float(row.data["acc"]), row.verdict)
 
     def _refuse_repetition(self, path: Path, row: NodeRow) -> None:
         first = self.lines.setdefault((row.entity, frozenset(row.pairs)), row.line)
@@ -94,7 +94,10 @@ class Vocabulary:
 
     @property
     def images_per_node(self) -> int:
-        """The usual number of usable images. Nodes with fewer stay open; twice as many is the most."""
+        """The usual number of usable images; a hunt allows up to twice as many.
+
+        It settles only nodes about which the file says nothing. All others are settled by all their images.
+        """
         usual = max(self.sizes, key=lambda size: (self.sizes[size], size), default=1)
         return max(usual, math.ceil(self.longest / 2), 1)
 
@@ -126,11 +129,14 @@ def import_rows(path: str | Path, atlas: Atlas, threshold: float | None = None) 
     if hunt is None:
         hunt = atlas.start_hunt("t2i", config, {})
         atlas.log("import", {"file": file.name, "nodes": len(words.lines)}, hunt)
-    _record(atlas, hunt, read_rows(file), words)
+    _record(atlas, hunt, read_rows(file), words, config if threshold is not None else None)
     return hunt
 
 
-def _record(atlas: Atlas, hunt: int, rows: Iterator[NodeRow], words: Vocabulary) -> None:
+def _record(
+    atlas: Atlas, hunt: int, rows: Iterator[NodeRow], words: Vocabulary, rule: dict[str, Any] | None
+) -> None:
+    """With `rule`, the threshold of these settings goes before the verdicts of the file."""
     trials: list[Recorded] = []
     nodes: dict[str, dict[str, Any]] = {}
     ranks = words.ranks()
@@ -140,7 +146,7 @@ def _record(atlas: Atlas, hunt: int, rows: Iterator[NodeRow], words: Vocabulary)
         if atlas.node_details(hunt, subject):
             continue  # an earlier import got this far
         trials += _trials(row, subject, order)
-        nodes[subject] = _details(row, order)
+        nodes[subject] = {**_details(row, order), "passed": _passed(row, rule)}
         if len(trials) >= _GROUP or len(nodes) >= _GROUP:
             atlas.record(hunt, trials, nodes=nodes)
             trials, nodes = [], {}
@@ -168,6 +174,13 @@ def _details(row: NodeRow, order: list[int]) -> dict[str, Any]:
     back = sorted(range(len(order)), key=lambda at: order[at])
     answers: list[Any] | None = None if row.data["eval"] is None else []
     return {**row.data, "eval": answers, "order": back}
+
+
+def _passed(row: NodeRow, rule: dict[str, Any] | None) -> bool | None:
+    """Whether a node passed, over all its images; `None` leaves it to the hunt."""
+    if rule is not None and row.accuracy is not None:
+        return not fails(row.accuracy, rule)
+    return row.verdict
 
 
 def _config(

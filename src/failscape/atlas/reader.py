@@ -13,7 +13,7 @@ from failscape.atlas.images import ImageStore
 from failscape.atlas.records import Event, HuntRow, RunRow, Spent, StoredCall, StoredTrial
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity, Usage
-from failscape.trials import Facts, Step, Trial, Verdict, steps_from_json
+from failscape.trials import Facts, Generate, Step, Trial, Verdict, steps_from_json
 
 _MANY = 1024
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
@@ -112,7 +112,8 @@ def latest_hunt(db: sqlite3.Connection) -> int | None:
 
 
 def no_such_hunt(db: sqlite3.Connection, hunt: int) -> AtlasError:
-    known = [row[0] for row in db.execute("SELECT id FROM hunts ORDER BY id")]
+    rows = db.execute("SELECT id, kind FROM hunts ORDER BY id")
+    known = ", ".join(f"{number} ({kind})" for number, kind in rows)
     return AtlasError(
         f"the atlas has no hunt {hunt}", f"its hunts are {known}" if known else "it has no hunts"
     )
@@ -195,6 +196,30 @@ def node_details(db: sqlite3.Connection, hunt: int, subject: str) -> dict[str, A
     query = "SELECT details FROM nodes WHERE hunt = ? AND subject = ?"
     row = db.execute(query, (hunt, subject)).fetchone()
     return dict(json.loads(row[0])) if row else {}
+
+
+def verdicts(db: sqlite3.Connection, hunt: int) -> Iterator[tuple[str, int, bool]]:
+    """Imported subjects with a verdict: their number of trials, and whether they passed."""
+    rows = db.execute(
+        "SELECT subject, details, (SELECT count(*) FROM trials t INDEXED BY trials_by_subject"
+        " WHERE t.hunt = n.hunt AND t.subject = n.subject) FROM nodes n WHERE hunt = ? ORDER BY id",
+        (hunt,),
+    )
+    for subject, text, trials in rows:
+        passed = json.loads(text).get("passed")
+        if passed is not None:
+            yield subject, trials, passed
+
+
+def prompts(db: sqlite3.Connection, hunt: int, subject: str) -> set[str]:
+    """The distinct prompts that were really sent for a subject."""
+    rows = db.execute(
+        "SELECT steps FROM plans WHERE id IN (SELECT plan FROM trials INDEXED BY trials_by_subject"
+        " WHERE hunt = ? AND subject = ?)",
+        (hunt, subject),
+    )
+    steps = (step for row in rows for step in steps_from_json(row[0]))
+    return {step.prompt for step in steps if isinstance(step, Generate)}
 
 
 _TRIAL = (

@@ -238,17 +238,8 @@ class Atlas:
         picture = self.images.get(found.image) if found.image else None
         if picture and len(picture.data) != self._ask(lambda db: reader.image_bytes(db, found.image)):
             return None
-        return Call(
-            found.key,
-            found.role,
-            found.identity,
-            found.facts,
-            found.invalid,
-            found.raw,
-            found.usage,
-            picture,
-            cached=True,
-        )
+        of, facts, usage = found.identity, found.facts, found.usage
+        return Call(key, found.role, of, facts, "", found.raw, usage, picture, cached=True)
 
     # Looking back
 
@@ -288,6 +279,14 @@ class Atlas:
     def node_details(self, hunt_id: int, subject: str) -> dict[str, Any]:
         """What an imported file said about a subject; empty for hunts that were run here."""
         return self._ask(lambda db: reader.node_details(db, hunt_id, subject))
+
+    def verdicts(self, hunt_id: int) -> list[tuple[str, int, bool]]:
+        """Imported subjects with a verdict: their number of trials, and whether they passed."""
+        return self._ask(lambda db: list(reader.verdicts(db, hunt_id)))
+
+    def prompts(self, hunt_id: int, subject: str) -> set[str]:
+        """The distinct prompts that were really sent for a subject."""
+        return self._ask(lambda db: reader.prompts(db, hunt_id, subject))
 
     def trials(
         self,

@@ -6,16 +6,17 @@ It reads only: the atlas stays as it is. Trials are read for one finding at a ti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import ValidationError
 
 from failscape.atlas import Atlas, HuntRow, StoredTrial
+from failscape.atlas.corpora import changed_corpus
 from failscape.config import HUNTS, RunConfig
-from failscape.errors import AtlasError
+from failscape.errors import AtlasError, FailscapeError
 from failscape.hunts.protocol import Hunt
 from failscape.report.marks import Line, Mark, Tally, lines_of, marks_of, tally
 from failscape.trials import Finding, Progress, Verdict
@@ -30,13 +31,18 @@ Build = Callable[[HuntRow], Hunt]
 
 @dataclass(frozen=True, slots=True)
 class LoadedHunt:
-    """A hunt as its trials leave it. `curve` is (trials told, findings then), from the first to the last."""
+    """A hunt as its trials leave it. `curve` is (trials told, findings then), from the first to the last.
+
+    `undecided` subjects used up their trials without a verdict. `warning` says what speaks against all of it.
+    """
 
     row: HuntRow
     findings: list[Finding]
     progress: Progress
     curve: list[tuple[int, int]]
     counts: dict[Verdict, int]
+    undecided: int = 0
+    warning: str = ""
 
     @property
     def trials(self) -> int:
@@ -82,27 +88,15 @@ class Evidence:
 
 
 def choose_hunt(atlas: Atlas, hunt_id: int | None = None) -> HuntRow:
-    """The hunt asked for, else the newest one that has trials."""
-    rows = atlas.hunts()
-    if not rows:
-        raise AtlasError(
-            f"{atlas.folder} has no hunts yet", f"failscape run CONFIG --atlas {atlas.folder} starts one"
-        )
-    if hunt_id is not None:
-        rows = [row for row in rows if row.id == hunt_id] or _no_such_hunt(atlas, rows, hunt_id)
-    tried = [row for row in rows if sum(atlas.counts(row.id).values())]
-    if not tried:
+    """The hunt asked for, else the one with the latest recorded trial. It must have trials."""
+    row = atlas.hunt(hunt_id)
+    if not sum(atlas.counts(row.id).values()):
         which = "no hunt" if hunt_id is None else f"hunt {hunt_id} not"
         raise AtlasError(
             f"{atlas.folder} has no trials yet: {which} got as far as recording one",
             f"failscape run CONFIG --atlas {atlas.folder} goes on with it",
         )
-    return tried[-1]
-
-
-def _no_such_hunt(atlas: Atlas, rows: list[HuntRow], hunt_id: int) -> list[HuntRow]:
-    known = ", ".join(f"{row.id} ({row.kind})" for row in rows)
-    raise AtlasError(f"{atlas.folder} has no hunt {hunt_id}", f"its hunts are {known}")
+    return row
 
 
 def rebuild_hunt(row: HuntRow) -> Hunt:
@@ -136,17 +130,53 @@ def config_of(row: HuntRow) -> RunConfig:
 def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build = rebuild_hunt) -> LoadedHunt:
     """Tell a fresh hunt every recorded trial and note on the way how its findings grew."""
     row = choose_hunt(atlas, hunt_id)
-    hunt = build(row)
-    counts = atlas.counts(row.id)
-    every = max(1, sum(counts.values()) // CURVE_POINTS)
-    trials = atlas.replay(row.id)
+    warning = changed_corpus(row.config, row.identities)
+    try:
+        hunt = build(row)
+        curve = _tell_all(atlas, row.id, hunt)
+    except FailscapeError as error:
+        if not warning:
+            raise
+        fix = "use the version of failscape that it was run with"
+        raise AtlasError(f"{warning}. Its trials cannot be told again: {error.message}", fix) from error
+    findings = [_as_sent(atlas, row.id, finding) for finding in hunt.findings()]
+    undecided = len(hunt.undecided()) if isinstance(hunt, _Undecided) else 0
+    return LoadedHunt(row, findings, hunt.progress(), curve, atlas.counts(row.id), undecided, warning)
+
+
+def _tell_all(atlas: Atlas, hunt_id: int, hunt: Hunt) -> list[tuple[int, int]]:
+    if isinstance(hunt, _Expecting):
+        for subject, number, passed in atlas.verdicts(hunt_id):
+            hunt.expect(subject, number, passed)
+    every = max(1, sum(atlas.counts(hunt_id).values()) // CURVE_POINTS)
+    trials = atlas.replay(hunt_id)
     told, curve = 0, [(0, 0)]
     while group := list(islice(trials, every)):
         for trial in group:
             hunt.tell(trial)
         told += len(group)
         curve.append((told, hunt.progress().findings))
-    return LoadedHunt(row, hunt.findings(), hunt.progress(), curve, counts)
+    return curve
+
+
+def _as_sent(atlas: Atlas, hunt_id: int, finding: Finding) -> Finding:
+    """With the prompt that the model got, where all trials sent the same: today's wording may be another."""
+    sent = atlas.prompts(hunt_id, finding.subject)
+    return replace(finding, caption=sent.pop()) if len(sent) == 1 else finding
+
+
+@runtime_checkable
+class _Undecided(Protocol):
+    """A hunt that knows subjects which used up their trials without a verdict."""
+
+    def undecided(self) -> list[str]: ...
+
+
+@runtime_checkable
+class _Expecting(Protocol):
+    """A hunt that takes verdicts which other programs reached."""
+
+    def expect(self, subject: str, trials: int, passed: bool) -> None: ...
 
 
 class EvidenceReader:

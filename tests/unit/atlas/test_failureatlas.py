@@ -19,6 +19,7 @@ from failscape.atlas.subjects import join_subject, parents_of, split_subject
 from failscape.config import T2IConfig
 from failscape.errors import AtlasError
 from failscape.hunts.build import build_hunt
+from failscape.report import load_hunt
 from failscape.testing.recorded import CONFIG, make_recorded
 from failscape.trials import Verdict
 
@@ -143,6 +144,54 @@ def test_findings_of_an_imported_file(tmp_path: Path, atlas: Atlas) -> None:
     assert strategy._tallies["Apple; Background: Place=Sea"].outcome == "pass"
 
 
+def findings_of(atlas: Atlas, hunt: int) -> dict[str, tuple[int, int, int]]:
+    return {
+        found.subject: (found.failures, found.trials, found.invalid)
+        for found in load_hunt(atlas, hunt).findings
+    }
+
+
+def test_nodes_are_settled_by_all_their_images_and_the_files_own_verdict(
+    tmp_path: Path, atlas: Atlas
+) -> None:
+    good, bad = [True, True], [True, False]
+    rows = [
+        row(0, [], [[True]] * 25),
+        row(1, [["Base: Colors", "Red"]], [bad] * 24 + [None], valid=False),
+        row(2, [["Base: Colors", "Blue"]], [good] * 25 + [bad] * 25, valid=False),
+        row(3, [["Base: Colors", "Pink"]], [bad] * 25 + [good] * 25, valid=True),
+        row(4, [["Base: Size", "Big"]], [None] * 25, acc=None, valid=False),
+        row(5, [["Base: Size", "Small"]], [bad] * 25, tested=True),
+        *(row(6 + n, [["Image: Style", f"s{n}"]], [good] * 25) for n in range(3)),
+    ]
+    del rows[5]["valid"]
+    hunt = import_rows(write(tmp_path / "f.jsonl", rows), atlas)
+    expected = {
+        "Apple; Base: Colors=Red": (24, 24, 1),
+        "Apple; Base: Colors=Blue": (25, 50, 0),
+        "Apple; Base: Size=Small": (25, 25, 0),
+    }
+    assert findings_of(atlas, hunt) == expected
+
+
+def test_a_threshold_of_ones_own_goes_before_the_files_verdict(tmp_path: Path, atlas: Atlas) -> None:
+    answers = [[True, True]] * 30 + [[True, False]] * 20
+    rows = [row(0, [], [[True]] * 25), row(1, [["Base: Colors", "Red"]], answers, valid=True)]
+    file = write(tmp_path / "f.jsonl", rows)
+    assert findings_of(atlas, import_rows(file, atlas)) == {}
+    strict = import_rows(file, atlas, threshold=0.7)
+    assert findings_of(atlas, strict) == {"Apple; Base: Colors=Red": (20, 50, 0)}
+
+
+def test_a_parent_without_images_passed_when_the_file_says_so(tmp_path: Path, atlas: Atlas) -> None:
+    rows = [
+        {"idx": 0, "entity": "Apple", "value": [], "valid": True, "tested": True, "acc": 0.9},
+        row(1, [["Base: Colors", "Red"]], [[True, False]] * 4),
+    ]
+    hunt = import_rows(write(tmp_path / "f.jsonl", rows), atlas)
+    assert findings_of(atlas, hunt) == {"Apple; Base: Colors=Red": (4, 4, 0)}
+
+
 def test_answers_follow_the_corpus_order_inside(tmp_path: Path, atlas: Atlas) -> None:
     one = row(0, [["Image: Style", "Sketch"], ["Base: Colors", "Red"]], [[True, False, True]])
     hunt = import_rows(write(tmp_path / "f.jsonl", [one]), atlas)
@@ -188,6 +237,16 @@ def test_a_hunt_of_our_own_is_exported(atlas: Atlas) -> None:
     assert colour["eval"] == [[True, False]] * 2 + [[True, True]] * 3
     assert colour["caption"] == f"An image of {red}."
     assert (style["parent"], style["acc"], style["valid"], style["eval"]) == ([1], None, True, [None, None])
+
+
+def test_a_node_that_was_not_finished_is_not_tested(atlas: Atlas) -> None:
+    search = {"threshold": 0.8, "images_per_node": 4}
+    hunt = atlas.start_hunt("t2i", {**CONFIG, "search": search}, {})
+    for subject, valid, invalid in [("done", 4, 0), ("cut off", 3, 0), ("open", 3, 5), ("hopeless", 2, 6)]:
+        holds = [(True, subject != "hopeless")] * valid + [None] * invalid
+        atlas.record(hunt, [make_recorded(n, subject, one) for n, one in enumerate(holds)])
+    tested = {one["entity"]: one["tested"] for one in export_rows(atlas, atlas.hunt(hunt))}
+    assert tested == {"done": True, "cut off": False, "open": False, "hopeless": True}
 
 
 def test_other_hunts_have_no_such_rows(atlas: Atlas) -> None:

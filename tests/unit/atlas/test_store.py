@@ -156,7 +156,7 @@ def test_unknown_hunts_are_named(folder: Path) -> None:
         for look in (atlas.hunt, atlas.spent, atlas.counts, lambda hunt: list(atlas.replay(hunt))):
             with pytest.raises(AtlasError, match="no hunt 7") as caught:
                 look(7)
-            assert "[1]" in caught.value.fix
+            assert "1 (t2i)" in caught.value.fix
 
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")

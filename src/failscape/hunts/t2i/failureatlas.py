@@ -58,6 +58,7 @@ class FailureAtlasHunt:
         self._settled = 0
         self._failed: list[Tally] = []
         self._findings: list[Finding] = []
+        self._elsewhere: dict[str, tuple[int, bool]] = {}
 
     def _plan_lanes(self, traversal: str) -> Iterator[Lane]:
         if traversal == "layer":
@@ -141,10 +142,27 @@ class FailureAtlasHunt:
             tally.invalid += 1
             if subject in self._lane_of and subject not in self._ready:
                 self._ready.appendleft(subject)
-        if tally.passes + tally.fails + tally.invalid >= self.rule.images:
+        if self._elsewhere and subject in self._elsewhere:
+            self._settle_as_expected(subject, tally)
+        elif tally.passes + tally.fails + tally.invalid >= self.rule.images:
             outcome = self.rule.outcome(tally)
             if outcome:
                 self._settle(subject, tally, outcome)
+
+    def expect(self, subject: str, trials: int, passed: bool) -> None:
+        """A verdict that was reached elsewhere: it settles the node once all its `trials` are told.
+
+        For results of other programs. Call it before the first trial is told.
+        """
+        self._elsewhere[subject] = (trials, passed)
+        if not trials:
+            self._settle_as_expected(subject, self._meet(subject))
+
+    def _settle_as_expected(self, subject: str, tally: Tally) -> None:
+        trials, passed = self._elsewhere[subject]
+        if tally.passes + tally.fails + tally.invalid >= trials:
+            # A failure that no valid image shows is no finding.
+            self._settle(subject, tally, "pass" if passed else "fail" if tally.fails else "open")
 
     def _meet(self, subject: str) -> Tally:
         """A replayed trial may be about a node that was not opened in this session."""
