@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import types
 import typing
@@ -15,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from failscape.config import HUNTS, RunConfig
 from failscape.errors import ConfigError
+from failscape.names import nearest_names
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
@@ -42,10 +42,6 @@ def parse_config(data: dict[str, Any], source: str) -> RunConfig:
         count = "1 mistake" if len(lines) == 1 else f"{len(lines)} mistakes"
         text = "".join(f"\n  {line}" for line in lines)
         raise ConfigError(f"{source}: {count} in the settings{text}", "see `failscape schema`") from None
-
-
-def nearest_names(name: str, known: Iterable[str]) -> list[str]:
-    return difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

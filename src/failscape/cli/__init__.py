@@ -10,6 +10,7 @@ import click
 
 from failscape import __version__
 from failscape.errors import FailscapeError
+from failscape.names import nearest_names
 
 COMMANDS = {
     "demo": "Hunt a model that comes with Failscape and open the report.",
@@ -48,8 +49,6 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from failscape.config_files import nearest_names
-
             near = nearest_names(args[0], COMMANDS)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)

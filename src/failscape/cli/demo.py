@@ -18,8 +18,8 @@ DEMO: dict[str, Any] = {
     "target": {"provider": "toybox", "model": "toy-painter"},
     "judge": {"provider": "toybox", "model": "toy-eyes"},
     "space": {"corpus": "toybox", "entities": "sample", "depth": 2},
-    "search": {"strategy": "failureatlas", "images_per_node": 10},
-    "budget": {"images": 4000},
+    "search": {"strategy": "failureatlas", "images_per_node": 8},
+    "budget": {"images": 9000},
     "seed": 7,
 }
 

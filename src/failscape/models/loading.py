@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -13,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from failscape.errors import ConfigError
+from failscape.names import suggest
 
 FORM = 'write `path: "my_models.py:attr"` or `path: "package.module:attr"`'
 
@@ -25,9 +25,8 @@ def load_object(path: str) -> Any:
     found: Any = _module_of_file(place) if place.endswith(".py") else _module_of_name(place)
     for name in attribute.split("."):
         if not hasattr(found, name):
-            close = difflib.get_close_matches(name, dir(found), n=1)
-            nearest = f"did you mean {close[0]!r}? " if close else ""
-            raise ConfigError(f"{place} has no {name!r}", f"{nearest}{FORM}")
+            public = [known for known in dir(found) if not known.startswith("_")]
+            raise ConfigError(f"{place} has no {name!r}", f"{suggest(name, public)} {FORM}")
         found = getattr(found, name)
     return found
 

@@ -6,7 +6,6 @@ Plugins join through the entry-point group `failscape.providers`: a name and a c
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import cast
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, FailscapeError
 from failscape.models.roles import ROLES, Model
+from failscape.names import suggest
 
 Provider = Callable[[str, ModelConfig], Model]
 
@@ -82,7 +82,7 @@ BUILT_IN: dict[str, ProviderInfo] = {
 def create_model(role: str, config: ModelConfig) -> Model:
     """The model that plays `role` as `config` says. It is not started yet."""
     if role not in ALL_ROLES:
-        raise ConfigError(f"there is no role {role!r}", _suggest(role, ALL_ROLES))
+        raise ConfigError(f"there is no role {role!r}", suggest(role, ALL_ROLES))
     provider, info = _find(config.provider)
     if info.roles and role not in info.roles:
         able = [name for name, other in BUILT_IN.items() if role in other.roles]
@@ -111,7 +111,7 @@ def _find(name: str) -> tuple[Provider, ProviderInfo]:
     for point in _plugins():
         if point.name == name:
             return _load(point)
-    raise ConfigError(f"there is no provider {name!r}", _suggest(name, provider_names()))
+    raise ConfigError(f"there is no provider {name!r}", suggest(name, provider_names()))
 
 
 def _load(point: EntryPoint) -> tuple[Provider, ProviderInfo]:
@@ -141,10 +141,3 @@ def _describe(point: EntryPoint) -> ProviderInfo:
 
 def _plugins() -> Iterable[EntryPoint]:
     return entry_points(group=GROUP)
-
-
-def _suggest(name: str, known: Iterable[str]) -> str:
-    names = sorted(known)
-    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    nearest = f"did you mean {close[0]!r}? " if close else ""
-    return f"{nearest}known: {', '.join(names)}"

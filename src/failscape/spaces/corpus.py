@@ -6,7 +6,6 @@ not count or walk combinations (`lattice.py`).
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.errors import ConfigError
+from failscape.names import suggest
 from failscape.spaces.reading import (
     ENTITY_FILES,
     FAMILIES,
@@ -77,7 +77,7 @@ class Corpus:
         index = self.entity_index.get(name)
         if index is None:
             raise ConfigError(
-                f"corpus {self.name!r} has no entity {name!r}", _nearest(name, self.entity_index)
+                f"corpus {self.name!r} has no entity {name!r}", suggest(name, self.entity_index)
             )
         return index
 
@@ -118,9 +118,7 @@ def _folder_of(name: str) -> Path:
     folder = Path(name).expanduser()
     if name and folder.is_dir():
         return folder
-    known = corpus_names()
-    guess = difflib.get_close_matches(name, known, 1)
-    fix = f"did you mean {guess[0]!r}?" if guess else f"give a folder or one of: {', '.join(known)}"
+    fix = f"{suggest(name, corpus_names())} Or give a folder"
     raise ConfigError(f"there is no corpus {name!r}: it is neither shipped nor a folder", fix)
 
 
@@ -140,13 +138,13 @@ class _Vocabulary:
         group = self.by_sub.get(sub.lower())
         if group is None:
             known = dict.fromkeys(value.kind for value in self.values)
-            raise source.error(f"there is no sub-category {sub!r}", _nearest(sub, known), sub)
+            raise source.error(f"there is no sub-category {sub!r}", suggest(sub, known), sub)
         if name == "*":
             return group
         found = [index for index in group if self.values[index].name.lower() == name.lower()]
         if not found:
             known = dict.fromkeys(self.values[index].name for index in group)
-            raise source.error(f"sub-category {sub!r} has no value {name!r}", _nearest(name, known), name)
+            raise source.error(f"sub-category {sub!r} has no value {name!r}", suggest(name, known), name)
         return found
 
     def find_reference(self, source: Source, reference: Any) -> list[int]:
@@ -193,7 +191,7 @@ def _match_sub_class(
     names = {vocabulary.entities[index].name: index for index in members}
     for name in listed:
         if name != "*" and name not in names:
-            raise source.error(f"there is no entity {name!r} in its sub-class", _nearest(name, names), name)
+            raise source.error(f"there is no entity {name!r} in its sub-class", suggest(name, names), name)
     for name in listed:
         subs = dict(source.table(listed[name], f"entity {name!r}", name))
         if subs.pop("*", None):
@@ -234,16 +232,6 @@ def _read_sample(source: Source | None, entities: list[Entity]) -> tuple[int, ..
     sample: list[int] = []
     for name in read_sample(source):
         if name not in index_of:
-            raise source.error(
-                f"the sample names the unknown entity {name!r}", _nearest(name, index_of), name
-            )
+            raise source.error(f"the sample names the unknown entity {name!r}", suggest(name, index_of), name)
         sample.append(index_of[name])
     return tuple(sorted(sample))
-
-
-def _nearest(name: str, known: Any) -> str:
-    names = [str(each) for each in known]
-    close = difflib.get_close_matches(name, names, 1, cutoff=0.5)
-    return (
-        f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names[:8])}{', …' * (len(names) > 8)}"
-    )

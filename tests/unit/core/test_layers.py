@@ -11,7 +11,7 @@ from pathlib import Path
 import failscape
 
 ROOT = Path(failscape.__file__).parent
-VOCABULARY = {"trials", "pictures", "errors", "config", "config_files"}
+VOCABULARY = {"trials", "pictures", "errors", "names", "config", "config_files"}
 MAY_IMPORT = {
     "stats": set(),
     "spaces": {"stats"},
