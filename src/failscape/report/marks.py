@@ -5,6 +5,7 @@ Pure, and the same for all hunts: it knows steps, not strategies.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -40,19 +41,23 @@ class Tally:
 
 
 def marks_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Mark, ...]:
-    """The decisions of a trial, in the order they were made."""
-    found: list[Mark] = []
+    """The decisions of a trial, in the order they were made.
+
+    Each has a text of its own: namesakes, such as the fruit and the colour `orange`, get their kind in front.
+    """
+    found: list[tuple[str, Mark]] = []
     for step, fact in zip(steps, facts, strict=False):
         if isinstance(step, Decide):
-            held = _as_list(fact)
-            found += [
-                Mark(check.value, _state(holds)) for check, holds in zip(step.checks, held, strict=False)
-            ]
+            for check, holds in zip(step.checks, _as_list(fact), strict=False):
+                found.append((check.kind, Mark(check.value, _state(holds))))
         elif isinstance(step, Classify):
-            found += _mark_of_labels(step, fact)
+            found += [("label", mark) for mark in _mark_of_labels(step, fact)]
         elif isinstance(step, Verify):
-            found += _mark_of_answer(fact)
-    return tuple(found)
+            found += [("answer", mark) for mark in _mark_of_answer(fact)]
+    names = Counter(mark.text for _, mark in found)
+    return tuple(
+        Mark(f"{kind}: {mark.text}", mark.state) if names[mark.text] > 1 else mark for kind, mark in found
+    )
 
 
 def lines_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Line, ...]:

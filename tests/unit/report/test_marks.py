@@ -29,6 +29,18 @@ def test_each_check_gets_its_mark():
     assert marks_of(steps, ["d1", [None, True]]) == (Mark("cat", "open"), Mark("red", "yes"))
 
 
+def test_namesakes_are_told_apart_by_their_kind():
+    steps = (Decide((Check("entity", "orange", ""), Check("Base: Colour", "orange", ""), RED)),)
+    marks = marks_of(steps, [[True, False, True]])
+    assert marks == (Mark("entity: orange", "yes"), Mark("Base: Colour: orange", "no"), Mark("red", "yes"))
+    assert tally([marks])[0] == Tally("Base: Colour: orange", 1, 1)
+    named = (Decide((Check("entity", "penguin", "", gate=True),)), Classify(("penguin",)))
+    assert marks_of(named, [[True], [["penguin", 0.9]]]) == (
+        Mark("entity: penguin", "yes"),
+        Mark("label: penguin", "yes"),
+    )
+
+
 def test_a_trial_that_broke_off_has_the_marks_it_got_to():
     assert marks_of((Generate("a cat"), Decide((CAT,))), ["d1"]) == ()
     assert marks_of((Generate("a cat"), Decide((CAT,))), []) == ()
