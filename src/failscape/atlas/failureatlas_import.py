@@ -96,7 +96,7 @@ class Vocabulary:
     def images_per_node(self) -> int:
         """The usual number of usable images; a hunt allows up to twice as many.
 
-        It settles only nodes about which the file says nothing. All others are settled by all their images.
+        It settles only nodes that the file calls untested. All others are settled by all their images.
         """
         usual = max(self.sizes, key=lambda size: (self.sizes[size], size), default=1)
         return max(usual, math.ceil(self.longest / 2), 1)
@@ -129,24 +129,36 @@ def import_rows(path: str | Path, atlas: Atlas, threshold: float | None = None) 
     if hunt is None:
         hunt = atlas.start_hunt("t2i", config, {})
         atlas.log("import", {"file": file.name, "nodes": len(words.lines)}, hunt)
-    _record(atlas, hunt, read_rows(file), words, config if threshold is not None else None)
+    _record(atlas, hunt, _Judged(read_rows(file), config, threshold is not None), words)
     return hunt
 
 
-def _record(
-    atlas: Atlas, hunt: int, rows: Iterator[NodeRow], words: Vocabulary, rule: dict[str, Any] | None
-) -> None:
-    """With `rule`, the threshold of these settings goes before the verdicts of the file."""
+@dataclass(slots=True)
+class _Judged:
+    """The rows, and whether each passed: as the file says, unless the user brought a threshold."""
+
+    rows: Iterator[NodeRow]
+    config: dict[str, Any]
+    own_threshold: bool
+
+    def passed(self, row: NodeRow) -> bool | None:
+        """`None` leaves it to the hunt: the file calls the node untested."""
+        if row.accuracy is None or (row.verdict is not None and not self.own_threshold):
+            return row.verdict
+        return not fails(row.accuracy, self.config) if row.data["tested"] else None
+
+
+def _record(atlas: Atlas, hunt: int, judged: _Judged, words: Vocabulary) -> None:
     trials: list[Recorded] = []
     nodes: dict[str, dict[str, Any]] = {}
     ranks = words.ranks()
-    for row in rows:
+    for row in judged.rows:
         order = sorted(range(len(row.pairs)), key=lambda at: ranks[row.pairs[at][0]])
         subject = join_subject(row.entity, [(row.pairs[at][0], words.name(*row.pairs[at])) for at in order])
         if atlas.node_details(hunt, subject):
             continue  # an earlier import got this far
         trials += _trials(row, subject, order)
-        nodes[subject] = {**_details(row, order), "passed": _passed(row, rule)}
+        nodes[subject] = {**_details(row, order), "passed": judged.passed(row)}
         if len(trials) >= _GROUP or len(nodes) >= _GROUP:
             atlas.record(hunt, trials, nodes=nodes)
             trials, nodes = [], {}
@@ -174,13 +186,6 @@ def _details(row: NodeRow, order: list[int]) -> dict[str, Any]:
     back = sorted(range(len(order)), key=lambda at: order[at])
     answers: list[Any] | None = None if row.data["eval"] is None else []
     return {**row.data, "eval": answers, "order": back}
-
-
-def _passed(row: NodeRow, rule: dict[str, Any] | None) -> bool | None:
-    """Whether a node passed, over all its images; `None` leaves it to the hunt."""
-    if rule is not None and row.accuracy is not None:
-        return not fails(row.accuracy, rule)
-    return row.verdict
 
 
 def _config(
