@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import struct
 import threading
 from pathlib import Path
@@ -117,6 +118,19 @@ def write_whole(path: str | Path, data: bytes, temporary: Path | None = None) ->
     except OSError:
         Path(draft).unlink(missing_ok=True)
         raise
+
+
+def link_or_copy(path: Path, goal: Path) -> None:
+    """Put a file in a second place: a hard link where the file system can, else a copy."""
+    try:
+        os.link(path, goal)
+    except OSError:
+        draft = goal.with_name(f"{goal.name}.{os.getpid()}.{threading.get_ident()}")
+        try:
+            shutil.copyfile(path, draft)
+            os.replace(draft, goal)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def _write(draft: str, data: bytes, folder: str) -> None:

@@ -6,8 +6,6 @@ database to database inside SQLite, so memory does not grow with the number of t
 
 from __future__ import annotations
 
-import os
-import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,6 +17,7 @@ from failscape.atlas import reader
 from failscape.atlas.connect import DATABASE, reader_uri
 from failscape.atlas.corpora import copy_corpus
 from failscape.atlas.faults import explained
+from failscape.atlas.images import link_or_copy
 from failscape.atlas.migrations import MIGRATIONS
 from failscape.atlas.reader import CORPORA
 from failscape.atlas.records import HuntRow
@@ -236,20 +235,8 @@ def _copy_images(source: Atlas, target: Atlas, merged: Merged) -> None:
         if not goal.exists():
             with explained(goal):
                 goal.parent.mkdir(exist_ok=True)
-                _link_or_copy(path, goal)
+                link_or_copy(path, goal)
             merged.images += 1
-
-
-def _link_or_copy(path: Path, goal: Path) -> None:
-    try:
-        os.link(path, goal)
-    except OSError:
-        draft = goal.with_name(f"{goal.name}.{os.getpid()}")
-        try:
-            shutil.copyfile(path, draft)
-            os.replace(draft, goal)
-        finally:
-            draft.unlink(missing_ok=True)
 
 
 def _copy_corpora(source: Path, target: Path) -> None:

@@ -22,7 +22,7 @@ TABLE_ROWS = 40
 
 @click.command("findings")
 @click.argument("atlas", type=click.Path(path_type=Path))
-@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; the newest one unless told.")
+@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; that of the latest trial unless told.")
 @click.option(
     "--limit", type=click.IntRange(min=1), help=f"Most findings to print [{TABLE_ROWS}; with --json all]."
 )
@@ -31,6 +31,8 @@ def command(atlas: Path, hunt_id: int | None, limit: int | None, as_json: bool) 
     """Print what the hunt in ATLAS has found, most certain first."""
     with Atlas.open(atlas, readonly=True) as opened:
         loaded = load_hunt(opened, hunt_id)
+        if loaded.warning:
+            click.echo(f"warning: {loaded.warning}", err=True)
         if as_json:
             for record in finding_records(opened, loaded, limit):
                 click.echo(json.dumps(_finite(record), ensure_ascii=False))
@@ -43,6 +45,7 @@ def print_table(loaded: LoadedHunt, limit: int, console: Console, atlas: str) ->
     shown, total = loaded.findings[:limit], len(loaded.findings)
     if not total:
         console.print(f"No findings yet after {loaded.trials:,} trials ({loaded.progress.phase}).")
+        _print_undecided(loaded, console)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("finding", overflow="fold", ratio=1)
@@ -54,9 +57,20 @@ def print_table(loaded: LoadedHunt, limit: int, console: Console, atlas: str) ->
     console.print(table)
     of = f"{len(shown):,} of {total:,}" if len(shown) < total else f"{total:,}"
     console.print(f"\n{of} findings in {loaded.trials:,} trials of hunt {loaded.row.id}.", highlight=False)
+    _print_undecided(loaded, console)
     if len(shown) < total:
         # Not wrapped, so that the command can be copied.
         console.print(f"All of them: failscape findings {atlas} --json", highlight=False, soft_wrap=True)
+
+
+def _print_undecided(loaded: LoadedHunt, console: Console) -> None:
+    if loaded.undecided:
+        who = (
+            "1 subject used up its"
+            if loaded.undecided == 1
+            else f"{loaded.undecided:,} subjects used up their"
+        )
+        console.print(f"{who} trials without a verdict.", highlight=False)
 
 
 def _cells(finding: Finding) -> list[Text | str]:

@@ -14,7 +14,7 @@ from failscape.report.page import GALLERY, write_report
 @click.command("report")
 @click.argument("atlas", type=click.Path(path_type=Path))
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder to write to [ATLAS/report].")
-@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; the newest one unless told.")
+@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; that of the latest trial unless told.")
 @click.option("--single-file", is_flag=True, help="Put the pictures into the page, to send it around.")
 @click.option(
     "--findings",

@@ -147,7 +147,7 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
         spent=atlas.spent(row.id),
         costs=atlas.costs(row.id),
         runs=atlas.runs(row.id),
-        warnings=_newest_by_name([event for event in events if event.kind in ("warning", "error")]),
+        warnings=_warnings(loaded, events),
         events=events[-EVENTS:],
         settings=_shown_settings(row),
         version=__version__,
@@ -233,6 +233,14 @@ def _shown_settings(row: HuntRow) -> str:
     """Settings hold no secrets, but an address may carry a name and password."""
     text = yaml.safe_dump(row.config, sort_keys=False, allow_unicode=True)
     return re.sub(r"://[^/@\s]+@", "://…@", text)
+
+
+def _warnings(loaded: LoadedHunt, events: Sequence[Event]) -> list[Event]:
+    """What the runs noticed, and what was noticed when they were read."""
+    found = _newest_by_name([event for event in events if event.kind in ("warning", "error")])
+    if loaded.warning:
+        found.append(Event(0, time.time(), "warning", loaded.row.id, {"text": loaded.warning}))
+    return found
 
 
 def _newest_by_name(events: Sequence[Event]) -> list[Event]:

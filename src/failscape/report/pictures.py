@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from failscape.atlas import ImageStore
-from failscape.atlas.images import write_whole
+from failscape.atlas.images import link_or_copy, write_whole
 from failscape.errors import AtlasError
 
 SIDE = 224
 FOLDER = "thumbs"
+SUFFIX = ".thumb.webp"
+_OURS = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}")
 WORKERS = 4
 
 
@@ -56,8 +59,9 @@ class PicturePlacer:
     def forget_others(self) -> None:
         """Remove thumbnails that an earlier report left and this page does not show."""
         if self._page is not None:
-            for path in (self._page / FOLDER).glob("*.webp"):
-                if path.stem not in self._placed:
+            for path in (self._page / FOLDER).glob(f"*{SUFFIX}"):
+                ours = _OURS.fullmatch(path.name)  # the folder may hold files of others
+                if ours and path.name.removesuffix(SUFFIX) not in self._placed:
                     path.unlink(missing_ok=True)
 
     def find(self, digest: str) -> Placed | None:
@@ -66,13 +70,28 @@ class PicturePlacer:
     def _place(self, digest: str) -> Placed | None:
         try:
             if self._page is None:
-                data = self._store.thumbnail_bytes(digest, SIDE)
+                data = self._thumbnail(digest)
+                data = data.read_bytes() if isinstance(data, Path) else data
                 return Placed("data:image/webp;base64," + base64.b64encode(data).decode())
-            path = self._page / FOLDER / f"{digest}.webp"
+            path = self._page / FOLDER / f"{digest}{SUFFIX}"
             if not path.exists():
-                write_whole(path, self._store.thumbnail_bytes(digest, SIDE))
+                self._put(self._thumbnail(digest), path)
         except AtlasError:
             return None
         full = self._store.find(digest) if self._linked else None
         way = Path(os.path.relpath(full.resolve(), self._page.resolve())).as_posix() if full else ""
-        return Placed(f"{FOLDER}/{digest}.webp", way)
+        return Placed(f"{FOLDER}/{path.name}", way)
+
+    def _thumbnail(self, digest: str) -> Path | bytes:
+        """The file that the atlas keeps for the next report; bytes where nothing can be written there."""
+        try:
+            return self._store.thumbnail(digest, SIDE)
+        except AtlasError:
+            return self._store.thumbnail_bytes(digest, SIDE)
+
+    def _put(self, thumbnail: Path | bytes, path: Path) -> None:
+        if isinstance(thumbnail, bytes):
+            write_whole(path, thumbnail)
+        else:
+            path.parent.mkdir(exist_ok=True)
+            link_or_copy(thumbnail, path)

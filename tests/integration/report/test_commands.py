@@ -43,6 +43,17 @@ def test_the_limit_holds_for_json_too(planted_atlas):
     assert len(run("findings", planted_atlas, "--limit", 1, "--json").stdout.splitlines()) == 1
 
 
+def test_open_nodes_and_a_changed_corpus_are_said(planted_atlas, tmp_path, monkeypatch):
+    monkeypatch.setattr("failscape.hunts.t2i.failureatlas.FailureAtlasHunt.undecided", lambda self: ["cat"])
+    monkeypatch.setattr("failscape.report.evidence.changed_corpus", lambda *given: "corpus starter is new")
+    result = run("findings", planted_atlas)
+    assert "1 subject used up its trials without a verdict" in result.stdout
+    assert "warning: corpus starter is new" in result.stderr
+    result = run("findings", planted_atlas, "--json")
+    assert "warning: corpus starter is new" in result.stderr
+    assert all(json.loads(line) for line in result.stdout.splitlines())
+
+
 def test_report_prints_where_it_is(planted_atlas, tmp_path):
     result = run("report", planted_atlas, "-o", tmp_path / "out", "--findings", 2)
     assert result.exit_code == 0

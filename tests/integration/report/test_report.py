@@ -6,7 +6,8 @@ from html.parser import HTMLParser
 import pytest
 
 from failscape.atlas import Atlas
-from failscape.errors import AtlasError
+from failscape.errors import AtlasError, ConfigError
+from failscape.models.roles import Identity
 from failscape.report import load_hunt, write_report
 from failscape.report.page import TABLE_ROWS
 from failscape.trials import Answer, Check, Classify, Decide, Generate, Show, Verify
@@ -226,12 +227,56 @@ def test_an_atlas_without_hunts_or_trials_is_explained(empty_atlas):
         write_report(empty_atlas, hunt_id=7)
 
 
-def test_the_newest_hunt_with_trials_is_chosen(empty_atlas):
+def test_the_hunt_with_the_latest_trial_is_chosen(empty_atlas):
     older, newer = record_cats(empty_atlas), empty_atlas.start_hunt("other", {}, {})
     build = lambda row: ListedHunt([])  # noqa: E731
     assert load_hunt(empty_atlas, build=build).row.id == older
     with pytest.raises(AtlasError, match="no trials yet"):
         load_hunt(empty_atlas, newer, build)
+    steps = (Decide(CHECKS[:1]),)
+    empty_atlas.record(newer, [recorded("x", 1, steps, [[True]])])
+    assert load_hunt(empty_atlas, build=build).row.id == newer
+    empty_atlas.record(older, [recorded("x", 1, steps, [[True]])])
+    assert load_hunt(empty_atlas, build=build).row.id == older
+
+
+def test_captions_are_the_prompts_that_were_sent(empty_atlas):
+    record_cats(empty_atlas)
+    found = [finding("red cat", caption="worded otherwise today"), finding("never tried", caption="as is")]
+    loaded = load_hunt(empty_atlas, build=lambda row: ListedHunt(found))
+    assert [one.caption for one in loaded.findings] == ["a red cat", "as is"]
+
+
+def test_many_prompts_of_one_subject_leave_the_hunts_own_words(empty_atlas):
+    hunt = empty_atlas.start_hunt("other", {}, {})
+    group = [recorded("grass", n, (Generate(f"a penguin, take {n}"),), [""]) for n in range(2)]
+    empty_atlas.record(hunt, group)
+    loaded = load_hunt(empty_atlas, build=lambda row: ListedHunt([finding("grass", caption="on grass")]))
+    assert loaded.findings[0].caption == "on grass"
+
+
+def test_undecided_subjects_are_counted(empty_atlas, tmp_path):
+    record_cats(empty_atlas)
+    hunt = ListedHunt([])
+    page = read(write_report(empty_atlas, tmp_path / "none", build=lambda row: hunt))
+    assert "without a verdict" not in page.text
+    hunt.undecided = lambda: ["a", "b"]
+    page = read(write_report(empty_atlas, tmp_path / "some", build=lambda row: hunt))
+    assert "2 subjects used up their trials without a verdict" in page.text
+
+
+def test_a_corpus_that_has_changed_is_said(empty_atlas, tmp_path):
+    space = {"space": Identity("space", "corpus", "starter", {"digest": "0" * 32})}
+    hunt = empty_atlas.start_hunt("t2i", {"space": {"corpus": "starter"}}, space)
+    empty_atlas.record(hunt, [recorded("cat", 1, (Decide(CHECKS[:1]),), [[True]])])
+    page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([])))
+    assert "corpus starter is not what it was" in page.text
+
+    def build(row):
+        raise ConfigError("no such entity")
+
+    with pytest.raises(AtlasError, match=r"corpus starter is not what it was[\s\S]*no such entity"):
+        load_hunt(empty_atlas, build=build)
 
 
 def test_a_folder_that_cannot_be_written_is_explained(empty_atlas, tmp_path):
@@ -239,6 +284,36 @@ def test_a_folder_that_cannot_be_written_is_explained(empty_atlas, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(AtlasError, match="file"):
         write_report(empty_atlas, tmp_path / "file", build=lambda row: ListedHunt([]))
+
+
+def test_thumbnails_are_kept_in_the_atlas(empty_atlas, tmp_path, monkeypatch):
+    record_cats(empty_atlas)
+    build = lambda row: ListedHunt([RED_CAT])  # noqa: E731
+    write_report(empty_atlas, tmp_path / "one", build=build)
+    assert len(list((empty_atlas.folder / "thumbs").rglob("*.webp"))) == 4
+    monkeypatch.setattr("failscape.atlas.images.Image.Image.thumbnail", None)  # nothing is shrunk again
+    written = write_report(empty_atlas, tmp_path / "two", build=build)
+    assert (written.images, written.missing) == (4, 0)
+    assert write_report(empty_atlas, tmp_path / "three", build=build, single_file=True).images == 4
+
+
+def test_an_atlas_that_cannot_be_written_has_a_report(empty_atlas, tmp_path):
+    record_cats(empty_atlas)
+    (empty_atlas.folder / "thumbs").write_text("in the way")
+    written = write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([RED_CAT]))
+    assert (written.images, written.missing) == (4, 0)
+
+
+def test_files_of_others_stay(empty_atlas, tmp_path):
+    record_cats(empty_atlas)
+    (tmp_path / "thumbs").mkdir()
+    for name in ("cat.webp", "0" * 32 + ".webp", "me.thumb.webp"):
+        (tmp_path / "thumbs" / name).write_text("mine")
+    for _ in range(2):
+        write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([RED_CAT]))
+    write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([]))
+    left = sorted(path.name for path in (tmp_path / "thumbs").iterdir())
+    assert left == ["0" * 32 + ".webp", "cat.webp", "me.thumb.webp"]
 
 
 def test_a_new_report_replaces_the_old_one(planted_atlas, tmp_path):
