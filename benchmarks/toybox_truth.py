@@ -26,8 +26,8 @@ from failscape.toybox.painter import ToyPainter
 from failscape.toybox.truth import TABLE, Measured, write_truth
 from failscape.trials import derive_seed
 
-IMAGES = {0: 200, 1: 96, 2: 48}
-PAIRS = 2000
+IMAGES = {0: 200, 1: 64, 2: 32}
+PAIRS = 1200
 SEED = 20_000_003
 """Its own run seed: a hunt draws other images than those that made the truth."""
 

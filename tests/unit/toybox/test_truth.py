@@ -22,9 +22,9 @@ def test_every_node_with_at_most_one_value_was_measured() -> None:
     truth = painter_truth()
     for layer in (0, 1):
         for node in LATTICE.nodes(layer):
-            assert truth[LATTICE.subject(node)].images >= 90
+            assert truth[LATTICE.subject(node)].images >= 60
     pairs = [subject for subject in truth if len(LATTICE.parse(subject).values) == 2]
-    assert len(pairs) >= 2000
+    assert len(pairs) >= 1000
 
 
 def test_counts_are_possible() -> None:
