@@ -10,7 +10,7 @@ from failscape.atlas import Atlas
 from .conftest import Bench, kill
 
 KILLS = 12
-SPACE = {"corpus": "starter", "depth": 1, "entities": ["cat", "apple"]}
+SPACE = {"corpus": "starter", "depth": 1, "entities": ["cat", "apple", "car", "chair"]}
 
 
 def test_no_kill_loses_or_doubles_a_recorded_trial(bench: Bench) -> None:
@@ -20,7 +20,7 @@ def test_no_kill_loses_or_doubles_a_recorded_trial(bench: Bench) -> None:
     seen: list[str] = []
     for _ in range(KILLS):
         process = bench.start()
-        bench.wait_for_trials(len(seen) + chance.randrange(1, 25))
+        bench.wait_for_trials(len(seen) + chance.randrange(1, 20))
         time.sleep(chance.random() * 0.1)
         kill(process)
         keys = bench.keys()
