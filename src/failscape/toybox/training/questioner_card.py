@@ -81,6 +81,6 @@ def _card(found: dict[str, Any], training: dict[str, Any], size: float) -> str:
         lines.append(f"| {skill} | {row['asked']} | {share:.0%} | {found['named'][skill]:.0%} |")
     lines += [
         "",
-        "Weak spots: what must be unique in the picture (colour, size, relation), and what a caption leaves open.",
+        "Weak spots: what must be unique in the picture (colour, size), and what a caption leaves open.",
     ]
     return "\n".join(lines) + "\n"
