@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -14,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas, HuntRow
+from failscape.cli.jsonable import finite
 from failscape.errors import ConfigError
 from failscape.report.counts import Counts, count_captions, counts_of, read_counts
 from failscape.report.evidence import config_of, load_hunt
@@ -36,7 +35,9 @@ TOYBOX = "toybox"
     "--captions", type=click.Path(path_type=Path), help="Training captions, one a line: counted by words."
 )
 @click.option("--field", help="The field of a .jsonl line that holds the caption [caption, text or prompt].")
-@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; the one with the latest trial unless told.")
+@click.option(
+    "--hunt", "hunt_id", type=int, help="Number of the hunt [the one with the latest trial]."
+)
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="The page to write [ATLAS/report/attribution.html]."
 )
@@ -66,7 +67,7 @@ def command(
         scarcity = relate(opened, loaded, known, failing_limit(loaded.row))
         page = None if as_json and out is None else write_attribution(opened, loaded.row, scarcity, out)
     if as_json:
-        click.echo(json.dumps(_finite(scarcity.as_data()), ensure_ascii=False, indent=1))
+        click.echo(json.dumps(finite(scarcity.as_data()), ensure_ascii=False, indent=1))
     else:
         print_text(scarcity, Console(), limit)
         click.echo(page)
@@ -163,14 +164,3 @@ def _table(first: str, *others: str) -> Table:
 
 def _span(interval: tuple[float, float]) -> str:
     return f"{percent(interval[0])} – {percent(interval[1])}"
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity: numbers that are not finite become null."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(name): _finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return value

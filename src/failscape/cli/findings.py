@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -13,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas
+from failscape.cli.jsonable import finite
 from failscape.report.evidence import LoadedHunt, finding_records, load_hunt
 from failscape.report.figures import number, percent
 from failscape.trials import Finding
@@ -35,7 +34,7 @@ def command(atlas: Path, hunt_id: int | None, limit: int | None, as_json: bool) 
             click.echo(f"warning: {loaded.warning}", err=True)
         if as_json:
             for record in finding_records(opened, loaded, limit):
-                click.echo(json.dumps(_finite(record), ensure_ascii=False))
+                click.echo(json.dumps(finite(record), ensure_ascii=False))
         else:
             print_table(loaded, limit or TABLE_ROWS, Console(), str(atlas))
 
@@ -84,14 +83,3 @@ def _cells(finding: Finding) -> list[Text | str]:
         number(finding.e_value),
         Text(finding.status),
     ]
-
-
-def _finite(value: Any) -> Any:
-    """JSON has no infinity: numbers that are not finite become null."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(name): _finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return value
