@@ -33,19 +33,26 @@ from failscape.hunts.protocol import replay
 from failscape.models.contracts import BooleanContract
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
+from failscape.testing.servers import planted_server
 from failscape.trials import Decide, Generate, Trial, Verdict
 
 IN_FLIGHT = 64
 
 
-def config(port: int, images: int) -> Any:
-    endpoint = {"provider": "openai", "model": "instant", "endpoints": [f"http://127.0.0.1:{port}/v1"]}
-    endpoint = {**endpoint, "concurrency": IN_FLIGHT}
+Addresses = tuple[str, str]
+"""Of the generator and of the judge."""
+
+
+def config(addresses: Addresses, images: int) -> Any:
+    roles = [
+        {"provider": "openai", "model": "instant", "endpoints": [url], "concurrency": IN_FLIGHT}
+        for url in addresses
+    ]
     return parse_config(
         {
             "hunt": "t2i",
-            "target": endpoint,
-            "judge": endpoint,
+            "target": roles[0],
+            "judge": roles[1],
             "space": {"corpus": "starter", "depth": 0},
             "search": {"images_per_node": 2_000},
             "budget": {"images": images},
@@ -56,7 +63,8 @@ def config(port: int, images: int) -> Any:
 
 
 @contextmanager
-def instant_server() -> Iterator[int]:
+def instant_server() -> Iterator[Addresses]:
+    """One server that answers at once with fixed bytes: only clients are measured."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -65,16 +73,24 @@ def instant_server() -> Iterator[int]:
     try:
         assert process.stdout is not None
         process.stdout.readline()
-        yield port
+        yield f"http://127.0.0.1:{port}/v1", f"http://127.0.0.1:{port}/v1"
     finally:
         process.kill()
         process.wait()
 
 
-async def bare_loop(port: int, images: int) -> float:
+@contextmanager
+def planted_servers() -> Iterator[Addresses]:
+    """A planted painter and its judge, a process each: they really draw and look."""
+    world = {"regime": "medium", "seed": 1}
+    with planted_server(judge=False, **world) as painter, planted_server(generator=False, **world) as judge:
+        yield f"{painter.url}/v1", f"{judge.url}/v1"
+
+
+async def bare_loop(addresses: Addresses, images: int) -> float:
     """The same requests by hand, with nothing recorded. Returns trials a second."""
-    probes = build_hunt(config(port, images)).ask(images)
-    base, left = f"http://127.0.0.1:{port}/v1", iter(probes)
+    left = iter(build_hunt(config(addresses, images)).ask(images))
+    painter, eyes = addresses
 
     async def worker(session: aiohttp.ClientSession) -> None:
         for probe in left:
@@ -83,7 +99,7 @@ async def bare_loop(port: int, images: int) -> float:
             assert isinstance(decide, Decide)
             payload: dict[str, Any] = {"model": "instant", "prompt": generate.prompt, "n": 1}
             payload |= {"seed": probe.seed, "response_format": "b64_json"}
-            async with session.post(f"{base}/images/generations", json=payload) as reply:
+            async with session.post(f"{painter}/images/generations", json=payload) as reply:
                 image = base64.b64decode((await reply.json())["data"][0]["b64_json"])
             await judge(session, image, decide)
 
@@ -94,7 +110,7 @@ async def bare_loop(port: int, images: int) -> float:
         schema = {"name": "reply", "schema": ask.schema, "strict": True}
         payload = {"model": "instant", "messages": [{"role": "user", "content": content}]}
         payload["response_format"] = {"type": "json_schema", "json_schema": schema}  # type: ignore[assignment]
-        async with session.post(f"{base}/chat/completions", json=payload) as reply:
+        async with session.post(f"{eyes}/chat/completions", json=payload) as reply:
             json.loads((await reply.json())["choices"][0]["message"]["content"])
 
     connector = aiohttp.TCPConnector(limit=IN_FLIGHT)
@@ -104,21 +120,21 @@ async def bare_loop(port: int, images: int) -> float:
         return images / (time.perf_counter() - started)
 
 
-async def our_loop(port: int, images: int, folder: Path) -> float:
-    summary = await run_session(config(port, images), folder, PlainReporter())
+async def our_loop(addresses: Addresses, images: int, folder: Path) -> float:
+    summary = await run_session(config(addresses, images), folder, PlainReporter())
     return summary.trials / summary.seconds
 
 
-def measure_http(images: int, rounds: int) -> None:
+def measure_http(name: str, servers: Any, images: int, rounds: int) -> None:
     """Atlases are removed at the very end: ext4 creates files slowly just after many were deleted."""
     bare, ours = [], []
-    with instant_server() as port, tempfile.TemporaryDirectory() as folder:
-        asyncio.run(bare_loop(port, images // 4))
+    with servers() as addresses, tempfile.TemporaryDirectory() as folder:
+        asyncio.run(bare_loop(addresses, images // 4))
         for number in range(rounds):
-            bare.append(asyncio.run(bare_loop(port, images)))
-            ours.append(asyncio.run(our_loop(port, images, Path(folder) / f"atlas{number}")))
+            bare.append(asyncio.run(bare_loop(addresses, images)))
+            ours.append(asyncio.run(our_loop(addresses, images, Path(folder) / f"atlas{number}")))
     share = statistics.median(o / b for o, b in zip(ours, bare, strict=True))
-    print(f"http, {images} trials, {IN_FLIGHT} in flight, median of {rounds} rounds")
+    print(f"http, {name}, {images} trials, {IN_FLIGHT} in flight, median of {rounds} rounds")
     print(f"  bare aiohttp loop     {statistics.median(bare):8.0f} trials/s")
     print(f"  failscape, recording  {statistics.median(ours):8.0f} trials/s")
     print(f"  ratio                 {share:8.2f}   (goal: at least 0.80)")
@@ -226,7 +242,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the work")
     quick = parser.parse_args().quick
     measure_help()
-    measure_http(2_000 if quick else 10_000, 1 if quick else 3)
+    measure_http("fixed bytes", instant_server, 2_000 if quick else 10_000, 1 if quick else 3)
+    measure_http("planted world", planted_servers, 1_000 if quick else 5_000, 1 if quick else 3)
     measure_in_process(6_000 if quick else 60_000)
     measure_memory(6_000 if quick else 60_000)
     measure_resume(100_000 if quick else 1_000_000)

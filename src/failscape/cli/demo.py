@@ -13,11 +13,17 @@ from failscape.cli.run import run_and_report
 from failscape.config_files import parse_config
 from failscape.report import write_report
 
+THINGS = (
+    *("penguin", "camel", "owl", "turtle", "apple", "cupcake"),
+    *("palm tree", "car", "bicycle", "boat", "umbrella", "teddy bear"),
+)
+"""From all six classes; turtle, bicycle and teddy bear are scarce in the painter's training data."""
+
 DEMO: dict[str, Any] = {
     "hunt": "t2i",
     "target": {"provider": "toybox", "model": "toy-painter"},
     "judge": {"provider": "toybox", "model": "toy-eyes"},
-    "space": {"corpus": "toybox", "entities": "sample", "depth": 2},
+    "space": {"corpus": "toybox", "entities": THINGS, "depth": 2},
     "search": {"strategy": "failureatlas", "images_per_node": 8},
     "budget": {"images": 9000},
     "seed": 7,
