@@ -35,9 +35,7 @@ TOYBOX = "toybox"
     "--captions", type=click.Path(path_type=Path), help="Training captions, one a line: counted by words."
 )
 @click.option("--field", help="The field of a .jsonl line that holds the caption [caption, text or prompt].")
-@click.option(
-    "--hunt", "hunt_id", type=int, help="Number of the hunt [the one with the latest trial]."
-)
+@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt [the one with the latest trial].")
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="The page to write [ATLAS/report/attribution.html]."
 )

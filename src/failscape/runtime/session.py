@@ -8,13 +8,14 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from failscape.atlas import Atlas, Spent, open_hunt
 from failscape.config import RunConfig
 from failscape.hunts.build import build_hunt, forewarn, space_digest
 from failscape.hunts.protocol import Hunt, replay
+from failscape.models.http import HttpModel
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity
 from failscape.runtime.budget import Budget
@@ -77,6 +78,8 @@ async def _run(
         atlas.log("error", {"error": type(error).__name__, "text": str(error)}, hunt_id)
         atlas.end_run(run_id, "error", time.monotonic() - clock)
         raise
+    finally:
+        _log_endpoints(atlas, hunt_id, team)
     watch.write_warnings()
     seconds = time.monotonic() - clock
     for warning in watch.warned.values():
@@ -86,6 +89,18 @@ async def _run(
     findings = hunt.progress().findings
     warnings = list(watch.warned.values())
     return Summary(hunt_id, stop, resumed, trials, findings, seconds, budget.spent, warnings)
+
+
+def _log_endpoints(atlas: Atlas, hunt_id: int, team: Team) -> None:
+    """Keep how each endpoint fared, and say which ones were taken out for a while."""
+    for role, model in team.models.items():
+        for stats in model.stats() if isinstance(model, HttpModel) else []:
+            atlas.log("endpoint", {"role": role, **asdict(stats)}, hunt_id)
+            if stats.ejected:
+                text = (
+                    f"{stats.endpoint} was taken out {stats.ejected} times, at last for: {stats.last_fault}"
+                )
+                atlas.log("warning", {"name": "endpoint", "text": text, "fix": "look at its log"}, hunt_id)
 
 
 class _Watch:

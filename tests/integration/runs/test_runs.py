@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import failscape
+from failscape.atlas import Atlas
 
 from .conftest import Bench
 
@@ -54,6 +55,11 @@ def test_both_servers_may_die_and_come_back(bench: Bench) -> None:
     assert len(keys) == len(set(keys)) == 300
     with sqlite3.connect(bench.atlas / "atlas.db") as db:
         assert db.execute("select count(*) from trials where verdict = 'invalid'").fetchone() == (0,)
+    with Atlas.open(bench.atlas, readonly=True) as atlas:
+        events = [event for event in atlas.events() if event.kind == "endpoint"]
+        warned = [event.detail["text"] for event in atlas.events() if event.kind == "warning"]
+    assert {event.detail["role"] for event in events} == {"generator", "judge"}
+    assert any(bench.generator.url in text and "was taken out" in text for text in warned)
 
 
 def test_ctrl_c_finishes_cleanly_and_the_run_goes_on_later(bench: Bench) -> None:
