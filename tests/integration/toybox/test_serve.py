@@ -165,7 +165,7 @@ def hunt(folder: Path, target: dict[str, Any], judge: dict[str, Any]) -> dict[st
         "hunt": "t2i",
         "target": target,
         "judge": judge,
-        "space": {"corpus": "toybox", "entities": list(world.ENTITIES[::4]), "depth": 1},
+        "space": {"corpus": "toybox", "entities": ["bicycle", "cow", "teddy bear", "apple"], "depth": 1},
         "search": {"strategy": "failureatlas", "images_per_node": 3, "threshold": 0.3},
         "budget": {"images": 90},
         "runtime": {"in_flight": 8},
