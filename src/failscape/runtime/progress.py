@@ -46,17 +46,17 @@ class Reporter(Protocol):
 
 
 class Meter:
-    """Trials a second over the last half minute. It is handed the clock's reading."""
+    """How many a second, over the last half minute. It is handed the clock's reading."""
 
     def __init__(self) -> None:
         self._marks: deque[tuple[float, int]] = deque()
 
-    def rate(self, now: float, trials: int) -> float:
-        self._marks.append((now, trials))
+    def rate(self, now: float, count: int) -> float:
+        self._marks.append((now, count))
         while len(self._marks) > 2 and now - self._marks[0][0] > RATE_WINDOW:
             self._marks.popleft()
         then, before = self._marks[0]
-        return (trials - before) / (now - then) if now > then else 0.0
+        return (count - before) / (now - then) if now > then else 0.0
 
 
 class RichReporter:

@@ -23,6 +23,7 @@ from failscape.runtime.engine import Engine, Stop
 from failscape.runtime.health import HealthWarning
 from failscape.runtime.progress import Meter, Reporter, Snapshot
 from failscape.runtime.stages import Team
+from failscape.trials import Progress
 
 SNAPSHOT_SECONDS = 0.25
 
@@ -115,6 +116,7 @@ class _Watch:
         self._reporter = reporter
         self._resumed = resumed
         self._meter = Meter()
+        self._pace = Meter()
         self._last = 0.0
 
     def look(self) -> None:
@@ -147,15 +149,20 @@ class _Watch:
             spent.money,
             None if share is None else max(0.0, 1 - share),
             len(self.engine.in_flight),
-            self._eta(rate),
+            self._eta(rate, progress, now),
         )
 
-    def _eta(self, rate: float) -> float | None:
-        images, spent = self._budget.limits.images, self._budget.spent
-        if images is not None and rate > 0:
-            return max(0.0, (images - spent.images) / rate)
-        seconds = self._budget.limits.seconds
-        return None if seconds is None else max(0.0, seconds - spent.seconds)
+    def _eta(self, rate: float, progress: Progress, now: float) -> float | None:
+        """Seconds until the first of: budget spent, time over, everything known so far tried."""
+        limits, spent, ends = self._budget.limits, self._budget.spent, []
+        if limits.images is not None and rate > 0:
+            ends.append((limits.images - spent.images) / rate)
+        if limits.seconds is not None:
+            ends.append(limits.seconds - spent.seconds)
+        pace = self._pace.rate(now, progress.finished)
+        if progress.total is not None and pace > 0:
+            ends.append((progress.total - progress.finished) / pace)
+        return max(0.0, min(ends)) if ends else None
 
 
 @contextlib.contextmanager
