@@ -19,7 +19,7 @@ from failscape.toybox.training.classifier_nets import build
 from failscape.toybox.training.export import save_onnx
 from failscape.toybox.training.trainer import Options, Plan, options, train, weights
 
-STEPS = {"cnn": 1100, "resnet": 1000, "vit": 1300}
+STEPS = {"cnn": 1100, "resnet": 1000, "vit": 2400}
 PLAN = Plan("classifier", steps=0, batch=64, rate=3e-3, seed=2, average=0.99)
 #: All three learn from the same fixed set of pictures, rendered once.
 PICTURES = 20_000
