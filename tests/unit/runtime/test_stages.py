@@ -32,10 +32,10 @@ async def test_a_model_that_takes_one_item_gets_calls_side_by_side() -> None:
 
 
 async def test_a_pool_of_servers_gets_several_batches_at_once() -> None:
-    model = FakeGenerator(batch=4, wait=0.1)
+    model = FakeGenerator(batch=4, wait=0.5)
     model.parallel = 5
     stage = Stage("generator", model)
-    async with asyncio.timeout(0.35):
+    async with asyncio.timeout(2.0):  # one after the other they would take 2.5 s
         await asyncio.gather(*(stage.call(("a cat", seed)) for seed in range(20)))
     assert model.calls == [4] * 5
 
