@@ -19,7 +19,7 @@ from failscape.toybox.training import questioner_card
 from failscape.toybox.training.trainer import Plan, options, train, weights
 from failscape.toybox.training.trainer_files import write_json
 
-PLAN = Plan("questioner", steps=800, batch=64, rate=2e-3, seed=6, average=0.98)
+PLAN = Plan("questioner", steps=1500, batch=64, rate=2e-3, seed=6, average=0.98)
 #: Share of the prompts that name the wanted skill.
 NAMED = 0.4
 _IGNORED = -100
