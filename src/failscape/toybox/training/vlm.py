@@ -21,7 +21,7 @@ from failscape.toybox.training.vlm_nets import CELLS, VlmNet
 from failscape.toybox.training.vlm_tail import WEIGHTS, kept
 from failscape.toybox.vlm import LENGTH, encode
 
-PLAN = Plan("vlm", steps=900, batch=40, rate=1.5e-3, seed=5, average=0.995)
+PLAN = Plan("vlm", steps=2800, batch=40, rate=1.5e-3, seed=5, average=0.995)
 #: Questions asked about every picture of a batch: looking is dear, asking is cheap.
 QUESTIONS = 4
 COLOURS = (*world.COLOURS, world.DEFAULTS["colour"])
