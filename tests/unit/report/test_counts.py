@@ -147,7 +147,6 @@ def test_the_names_of_the_toybox_counts_are_subjects_of_its_corpus():
     assert counts.deepest == 2
 
 
-@pytest.mark.skipif(not painter.COUNTS.exists(), reason="toy-painter's counts come with its weights")
 def test_all_shipped_toybox_counts_are_subjects():
     counts = toybox_counts()
     lattice = Lattice(load_corpus("toybox"), depth=2)
