@@ -12,12 +12,12 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from failscape.config import HUNTS, RunConfig
+from failscape.config import HUNTS, HuntConfig
 from failscape.errors import ConfigError
 from failscape.names import nearest_names
 
 
-def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
+def load_config(path: Path, overrides: Sequence[str] = ()) -> HuntConfig:
     """The checked settings of `path`, with `a.b=c` overrides applied on top."""
     data = _read_yaml(path)
     for override in overrides:
@@ -26,7 +26,7 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
     return parse_config(data, source)
 
 
-def parse_config(data: dict[str, Any], source: str) -> RunConfig:
+def parse_config(data: dict[str, Any], source: str) -> HuntConfig:
     hunt = data.get("hunt")
     if not isinstance(hunt, str) or hunt not in HUNTS:
         known = ", ".join(HUNTS)

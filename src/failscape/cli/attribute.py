@@ -13,6 +13,7 @@ from rich.text import Text
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.cli.jsonable import finite
+from failscape.config import T2IConfig
 from failscape.errors import ConfigError
 from failscape.report.counts import Counts, count_captions, counts_of, read_counts
 from failscape.report.evidence import config_of, load_hunt
@@ -72,7 +73,10 @@ def command(
 
 
 def _count(atlas: Atlas, row: HuntRow, captions: Path, field: str | None) -> Counts:
-    corpus = load_corpus(config_of(row).space.corpus)
+    config = config_of(row)
+    if not isinstance(config, T2IConfig):
+        raise ConfigError(f"captions can be counted for t2i hunts only, but hunt {row.id} is {row.kind!r}")
+    corpus = load_corpus(config.space.corpus)
     return count_captions(captions, corpus, atlas.subjects(row.id), field)
 
 

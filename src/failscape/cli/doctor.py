@@ -11,9 +11,10 @@ from typing import cast
 
 import click
 
-from failscape.config import RunConfig
+from failscape.config import T2IConfig
 from failscape.config_files import load_config
-from failscape.hunts.build import build_lattice
+from failscape.errors import ConfigError
+from failscape.hunts.t2i.build import build_lattice
 from failscape.models.doctor import Observation, Sample, examine
 from failscape.models.registry import create_model
 from failscape.models.roles import ImageGenerator, Judge
@@ -33,6 +34,8 @@ MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("fail", "
 def command(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     """Draw and judge a few images of CONFIG's models, and say what is wrong with them."""
     settings = load_config(config, overrides)
+    if not isinstance(settings, T2IConfig):
+        raise ConfigError(f"doctor examines t2i configs only, but this is `hunt: {settings.hunt}`")
     observations = asyncio.run(_examine(settings))
     if as_json:
         click.echo(json.dumps([asdict(observation) for observation in observations], indent=2))
@@ -43,7 +46,7 @@ def command(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
         sys.exit(1)
 
 
-async def _examine(settings: RunConfig) -> list[Observation]:
+async def _examine(settings: T2IConfig) -> list[Observation]:
     models = {
         role: create_model(role, config.model_copy(update={"patience": min(config.patience, PATIENCE)}))
         for role, config in settings.models().items()
@@ -54,7 +57,7 @@ async def _examine(settings: RunConfig) -> list[Observation]:
         return await examine(generator, judge, samples_of(settings))
 
 
-def samples_of(settings: RunConfig) -> list[Sample]:
+def samples_of(settings: T2IConfig) -> list[Sample]:
     """Plain entities that differ as much as the space allows: one per class, then per sub-class."""
     lattice = build_lattice(settings)
     corpus, wording = lattice.corpus, Wording(lattice.corpus)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from failscape.config import RunConfig
+from failscape.config import HuntConfig
 from failscape.config_files import load_config
 from failscape.errors import ConfigError
 from failscape.runtime.progress import choose_reporter, duration
@@ -37,7 +37,7 @@ def command(
 
 
 def run_and_report(
-    settings: RunConfig,
+    settings: HuntConfig,
     atlas: Path,
     shard: tuple[int, int] = (0, 1),
     fork: bool = False,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Union
 
 import click
 from pydantic import TypeAdapter
 
-from failscape.config import RunConfig
+from failscape.config import HUNTS
 
 
 def config_schema() -> dict[str, Any]:
-    schema = TypeAdapter(RunConfig).json_schema()
+    union: Any = Union[tuple(HUNTS.values())]  # noqa: UP007
+    schema = TypeAdapter(union).json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Failscape config", **schema}
 
 

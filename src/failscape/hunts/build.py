@@ -1,45 +1,32 @@
-"""From settings to a hunt. This is the only place that knows which strategies exist."""
+"""From settings to a hunt. Each kind of hunt has its own builder; this finds it by name."""
 
 from __future__ import annotations
 
-from failscape.config import T2IConfig
-from failscape.hunts.protocol import Hunt
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
-from failscape.spaces.corpus import load_corpus
-from failscape.spaces.lattice import Lattice
-from failscape.spaces.wording import Wording
+from importlib import import_module
+from typing import Any
+
+from failscape.config import HuntConfig
+from failscape.hunts.protocol import Content, Hunt
 
 
-def build_hunt(config: T2IConfig, shard: tuple[int, int] = (0, 1)) -> Hunt:
+def build_hunt(config: HuntConfig, shard: tuple[int, int] = (0, 1)) -> Hunt:
     """A fresh hunt, before any trial is told."""
-    lattice = build_lattice(config)
-    search = config.search
-    return FailureAtlasHunt(
-        lattice,
-        Wording(lattice.corpus),
-        images_per_node=search.images_per_node,
-        threshold=search.threshold,
-        at_threshold=search.at_threshold,
-        traversal=search.traversal,
-        batch_nodes=search.batch_nodes,
-        seed=config.seed,
-        shard=shard,
-    )
+    hunt: Hunt = _builder(config).build_hunt(config, shard)
+    return hunt
 
 
-def space_digest(config: T2IConfig) -> str:
-    """Names the content of what can be asked, which a config knows only by name."""
-    return load_corpus(config.space.corpus).digest
+def contents(config: HuntConfig) -> dict[str, Content]:
+    """What the hunt depends on besides its settings and models, by content: a corpus, images, labels."""
+    found: dict[str, Content] = _builder(config).contents(config)
+    return found
 
 
-def forewarn(config: T2IConfig) -> list[str]:
+def forewarn(config: HuntConfig) -> list[str]:
     """What can be known before the first image to make the run pointless."""
-    images, needed = config.budget.images, config.search.images_per_node
-    if images is not None and images < needed:
-        return [f"a budget of {images} images cannot finish even one node, which takes {needed}"]
-    return []
+    warnings: list[str] = _builder(config).forewarn(config)
+    return warnings
 
 
-def build_lattice(config: T2IConfig) -> Lattice:
-    space = config.space
-    return Lattice(load_corpus(space.corpus), space.entities, space.families, space.depth)
+def _builder(config: HuntConfig) -> Any:
+    """The module is imported only now: a t2i hunt need not load what others need."""
+    return import_module(f"failscape.hunts.{config.hunt}.build")

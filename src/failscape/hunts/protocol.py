@@ -8,9 +8,17 @@ run is therefore nothing but telling a fresh hunt every recorded trial.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from failscape.trials import Finding, Probe, Progress, Trial
+
+
+class Content(NamedTuple):
+    """Something a hunt reads besides its settings: `kind` (corpus, images …), where it is, its digest."""
+
+    kind: str
+    source: str
+    digest: str
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from failscape.atlas import Atlas, HuntRow, StoredTrial
 from failscape.atlas.corpora import changed_corpus
-from failscape.config import HUNTS, RunConfig
+from failscape.config import HUNTS, HuntConfig
 from failscape.errors import AtlasError, FailscapeError
 from failscape.hunts.protocol import Hunt
 from failscape.report.marks import Line, Mark, Tally, lines_of, marks_of, tally
@@ -106,7 +106,7 @@ def rebuild_hunt(row: HuntRow) -> Hunt:
     return build_hunt(config_of(row), row.shard)
 
 
-def config_of(row: HuntRow) -> RunConfig:
+def config_of(row: HuntRow) -> HuntConfig:
     """The stored settings, checked. Models that an imported hunt never had are filled in by name only."""
     settings = HUNTS.get(row.kind)
     if settings is None:

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from failscape.atlas import Atlas, Spent, open_hunt
-from failscape.config import RunConfig
-from failscape.hunts.build import build_hunt, forewarn, space_digest
+from failscape.config import HuntConfig
+from failscape.hunts.build import build_hunt, contents, forewarn
 from failscape.hunts.protocol import Hunt, replay
 from failscape.models.http import HttpModel
 from failscape.models.registry import create_model
@@ -43,7 +43,7 @@ class Summary:
 
 
 async def run_session(
-    config: RunConfig, folder: Path, reporter: Reporter, shard: tuple[int, int] = (0, 1), fork: bool = False
+    config: HuntConfig, folder: Path, reporter: Reporter, shard: tuple[int, int] = (0, 1), fork: bool = False
 ) -> Summary:
     """Run `config` in the atlas at `folder`, going on where an earlier session stopped."""
     for warning in forewarn(config):
@@ -51,7 +51,8 @@ async def run_session(
     hunt = build_hunt(config, shard)
     team = Team({role: create_model(role, settings) for role, settings in config.models().items()})
     identities = {role: model.identity for role, model in team.models.items()}
-    identities["space"] = Identity("space", "corpus", config.space.corpus, {"digest": space_digest(config)})
+    for name, content in contents(config).items():
+        identities[name] = Identity(name, content.kind, content.source, {"digest": content.digest})
     with Atlas.open(folder, create=True) as atlas:
         hunt_id = open_hunt(atlas, config.model_dump(mode="json"), identities, shard, fork)
         resumed = replay(hunt, atlas.replay(hunt_id))
@@ -62,7 +63,7 @@ async def run_session(
 
 
 async def _run(
-    config: RunConfig, atlas: Atlas, hunt_id: int, hunt: Hunt, team: Team, reporter: Reporter, resumed: int
+    config: HuntConfig, atlas: Atlas, hunt_id: int, hunt: Hunt, team: Team, reporter: Reporter, resumed: int
 ) -> Summary:
     prices = {role: model.price for role, model in config.models().items() if model.price}
     budget = Budget(config.budget, atlas.spent(hunt_id), prices)

@@ -1,10 +1,11 @@
-"""The settings of a run: one YAML file, checked here, stored resolved in the atlas.
+"""What the settings of all hunts share: how a model is reached, budgets, the runtime.
 
 Unknown keys are errors. Secrets are never values: a model names the environment variable instead.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -74,28 +75,6 @@ def _names_in(value: Any) -> Iterator[str]:
             yield from _names_in(inner)
 
 
-class SpaceConfig(Settings):
-    """What can be asked of a text-to-image model."""
-
-    corpus: str = Field("toybox", description="a shipped corpus or a folder")
-    entities: Literal["all", "sample"] | tuple[str, ...] = Field(
-        "all", description="all, sample (one per sub-class) or a list"
-    )
-    families: tuple[Literal["Base", "Background", "Image"], ...] = ("Base", "Background", "Image")
-    depth: int = Field(2, ge=0, le=6, description="most attribute values on one node")
-
-
-class SearchConfig(Settings):
-    """The FailureAtlas rule: a fixed number of images per node, a threshold, all parents must pass."""
-
-    strategy: Literal["failureatlas"] = "failureatlas"
-    threshold: float = Field(0.8, gt=0, lt=1, description="a node fails when its success rate is below")
-    at_threshold: Literal["pass", "fail"] = Field("pass", description="what a rate equal to it means")
-    images_per_node: int = Field(25, ge=1)
-    traversal: Literal["layer", "entity"] = "layer"
-    batch_nodes: int = Field(32, ge=1, description="nodes opened at a time")
-
-
 class BudgetConfig(Settings):
     """Reaching any of these is a clean stop. They count over all sessions of a run."""
 
@@ -111,23 +90,15 @@ class RuntimeConfig(Settings):
     keep_images: Literal["all", "failures", "none"] = "all"
 
 
-class T2IConfig(Settings):
-    """`hunt: t2i`: find the minimal entity × attribute combinations that the target cannot draw."""
+class HuntConfig(Settings):
+    """What every hunt has. Each kind adds its own roles and settings."""
 
-    hunt: Literal["t2i"]
+    hunt: str
     target: ModelConfig
-    judge: ModelConfig
-    space: SpaceConfig = SpaceConfig()
-    search: SearchConfig = SearchConfig()
     budget: BudgetConfig = BudgetConfig()
     runtime: RuntimeConfig = RuntimeConfig()
     seed: int = Field(0, ge=0)
 
+    @abstractmethod
     def models(self) -> dict[str, ModelConfig]:
         """Role → how it is reached."""
-        return {"generator": self.target, "judge": self.judge}
-
-
-RunConfig = T2IConfig
-HUNTS: dict[str, type[RunConfig]] = {"t2i": T2IConfig}
-"""`hunt:` in a config file → its settings."""

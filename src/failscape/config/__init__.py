@@ -1,0 +1,27 @@
+"""The settings of a run: one YAML file, checked here, stored resolved in the atlas."""
+
+from failscape.config.base import (
+    SECRETS,
+    BudgetConfig,
+    HuntConfig,
+    ModelConfig,
+    RuntimeConfig,
+    Settings,
+)
+from failscape.config.t2i import SearchConfig, SpaceConfig, T2IConfig
+
+__all__ = [
+    "HUNTS",
+    "SECRETS",
+    "BudgetConfig",
+    "HuntConfig",
+    "ModelConfig",
+    "RuntimeConfig",
+    "SearchConfig",
+    "Settings",
+    "SpaceConfig",
+    "T2IConfig",
+]
+
+HUNTS: dict[str, type[HuntConfig]] = {"t2i": T2IConfig}
+"""`hunt:` in a config file → its settings."""

@@ -1,0 +1,43 @@
+"""The settings of `hunt: t2i`: the space, the search, and the two models."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from failscape.config.base import HuntConfig, ModelConfig, Settings
+
+
+class SpaceConfig(Settings):
+    """What can be asked of a text-to-image model."""
+
+    corpus: str = Field("toybox", description="a shipped corpus or a folder")
+    entities: Literal["all", "sample"] | tuple[str, ...] = Field(
+        "all", description="all, sample (one per sub-class) or a list"
+    )
+    families: tuple[Literal["Base", "Background", "Image"], ...] = ("Base", "Background", "Image")
+    depth: int = Field(2, ge=0, le=6, description="most attribute values on one node")
+
+
+class SearchConfig(Settings):
+    """The FailureAtlas rule: a fixed number of images per node, a threshold, all parents must pass."""
+
+    strategy: Literal["failureatlas"] = "failureatlas"
+    threshold: float = Field(0.8, gt=0, lt=1, description="a node fails when its success rate is below")
+    at_threshold: Literal["pass", "fail"] = Field("pass", description="what a rate equal to it means")
+    images_per_node: int = Field(25, ge=1)
+    traversal: Literal["layer", "entity"] = "layer"
+    batch_nodes: int = Field(32, ge=1, description="nodes opened at a time")
+
+
+class T2IConfig(HuntConfig):
+    """`hunt: t2i`: find the minimal entity × attribute combinations that the target cannot draw."""
+
+    hunt: Literal["t2i"]
+    judge: ModelConfig
+    space: SpaceConfig = SpaceConfig()
+    search: SearchConfig = SearchConfig()
+
+    def models(self) -> dict[str, ModelConfig]:
+        return {"generator": self.target, "judge": self.judge}

@@ -1,0 +1,43 @@
+"""From the settings of a t2i hunt to a strategy. This is the only place that knows which ones exist."""
+
+from __future__ import annotations
+
+from failscape.config import T2IConfig
+from failscape.hunts.protocol import Content, Hunt
+from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
+from failscape.spaces.corpus import load_corpus
+from failscape.spaces.lattice import Lattice
+from failscape.spaces.wording import Wording
+
+
+def build_hunt(config: T2IConfig, shard: tuple[int, int] = (0, 1)) -> Hunt:
+    lattice = build_lattice(config)
+    search = config.search
+    return FailureAtlasHunt(
+        lattice,
+        Wording(lattice.corpus),
+        images_per_node=search.images_per_node,
+        threshold=search.threshold,
+        at_threshold=search.at_threshold,
+        traversal=search.traversal,
+        batch_nodes=search.batch_nodes,
+        seed=config.seed,
+        shard=shard,
+    )
+
+
+def contents(config: T2IConfig) -> dict[str, Content]:
+    corpus = config.space.corpus
+    return {"space": Content("corpus", corpus, load_corpus(corpus).digest)}
+
+
+def forewarn(config: T2IConfig) -> list[str]:
+    images, needed = config.budget.images, config.search.images_per_node
+    if images is not None and images < needed:
+        return [f"a budget of {images} images cannot finish even one node, which takes {needed}"]
+    return []
+
+
+def build_lattice(config: T2IConfig) -> Lattice:
+    space = config.space
+    return Lattice(load_corpus(space.corpus), space.entities, space.families, space.depth)

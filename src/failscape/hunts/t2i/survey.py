@@ -1,0 +1,129 @@
+"""What a t2i hunt says about the whole space, beyond single findings. Plain data; `as_data` gives JSON.
+
+Findings say what was caught. The survey says how much there is, by what rules, and what may have been missed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """`hits` of `of`, with a 95 % interval of the share."""
+
+    hits: int
+    of: int
+    interval: Interval
+
+    @property
+    def rate(self) -> float:
+        return self.hits / self.of if self.of else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`who` (an entity, sub-class or class, or "" for all; `scope` says which) fails with all of `values`.
+
+    `covers` nodes of the space are meant, `certified` of them are certified failures (`examples` names some),
+    `exceptions` were found to pass. `held_out` is its precision on nodes that the search never chose.
+    """
+
+    scope: str
+    who: str
+    values: tuple[str, ...]
+    covers: int
+    certified: int
+    examples: tuple[str, ...] = ()
+    exceptions: tuple[str, ...] = ()
+    held_out: Share | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mass:
+    """The mean failure rate over a group of nodes, without the search's bias.
+
+    `group` is what is grouped by: all, layer, class, sub-class, entity, family, kind, or `cell` (a class and a
+    kind, joined by " × " in `name`). `nodes` of the space belong to it; `images` is how many speak for it.
+    """
+
+    group: str
+    name: str
+    nodes: int
+    rate: float
+    interval: Interval
+    images: int
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What pruning skipped: of `skipped` nodes below certified failures or never opened, `sampled` were tried.
+
+    `missed` estimates the share of all minimal failures in the space that the search had closed off.
+    """
+
+    skipped: int
+    sampled: int
+    missed: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """One finding tried again with fresh seeds: `failures` of `images`."""
+
+    subject: str
+    found_rate: float
+    failures: int
+    images: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """A random sample of findings tried again. `confirmed` is the share whose fresh rate is failing."""
+
+    rows: tuple[Replicated, ...]
+    confirmed: Share
+    found_rate: float
+    fresh_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Predictions of about the same height against what was seen on nodes the search did not choose."""
+
+    predicted: float
+    observed: float
+    interval: Interval
+    images: int
+
+
+@dataclass(frozen=True, slots=True)
+class WordingEffect:
+    """Pass rates of the same nodes in other words. `p_value` tests that words make no difference."""
+
+    nodes: int
+    variants: tuple[Share, ...]
+    p_value: float
+    worst: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Parts that a strategy cannot give, or not yet, are empty or `None`."""
+
+    rules: tuple[Rule, ...] = ()
+    masses: tuple[Mass, ...] = ()
+    audit: Audit | None = None
+    replication: Replication | None = None
+    calibration: tuple[Bin, ...] = ()
+    wording: WordingEffect | None = None
+    notes: tuple[str, ...] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+    """Nodes by state: opened, certified, not minimal yet, passed, open, pruned …"""
+
+    def as_data(self) -> dict[str, Any]:
+        return asdict(self)
