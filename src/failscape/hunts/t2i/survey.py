@@ -46,8 +46,8 @@ class Rule:
 class Mass:
     """The mean failure rate over a group of nodes, without the search's bias.
 
-    `group` is what is grouped by: all, layer, class, sub-class, entity, family, kind, or `cell` (a class and a
-    kind, joined by " × " in `name`). `nodes` of the space belong to it; `images` is how many speak for it.
+    `group` is what is grouped by: all, layer, class, sub-class, entity, family, kind, or `cell` (a class
+    and a kind, joined by " × " in `name`). `nodes` of the space belong to it; `images` speak for it.
     """
 
     group: str
@@ -60,7 +60,8 @@ class Mass:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What pruning skipped: of `skipped` nodes below certified failures or never opened, `sampled` were tried.
+    """What pruning skipped: of `skipped` nodes below certified failures or never opened, `sampled`
+    were tried.
 
     `missed` estimates the share of all minimal failures in the space that the search had closed off.
     """
