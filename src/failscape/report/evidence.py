@@ -34,6 +34,7 @@ class LoadedHunt:
     """A hunt as its trials leave it. `curve` is (trials told, findings then), from the first to the last.
 
     `undecided` subjects used up their trials without a verdict. `warning` says what speaks against all of it.
+    `survey` is what the hunt says about the whole space, as plain data, where it has a `survey()`.
     """
 
     row: HuntRow
@@ -43,6 +44,7 @@ class LoadedHunt:
     counts: dict[Verdict, int]
     undecided: int = 0
     warning: str = ""
+    survey: dict[str, Any] | None = None
 
     @property
     def trials(self) -> int:
@@ -141,7 +143,9 @@ def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build = rebuild_h
         raise AtlasError(f"{warning}. Its trials cannot be told again: {error.message}", fix) from error
     findings = [_as_sent(atlas, row.id, finding) for finding in hunt.findings()]
     undecided = len(hunt.undecided()) if isinstance(hunt, _Undecided) else 0
-    return LoadedHunt(row, findings, hunt.progress(), curve, atlas.counts(row.id), undecided, warning)
+    survey = hunt.survey().as_data() if isinstance(hunt, _Surveying) else None
+    counts = atlas.counts(row.id)
+    return LoadedHunt(row, findings, hunt.progress(), curve, counts, undecided, warning, survey)
 
 
 def _tell_all(atlas: Atlas, hunt_id: int, hunt: Hunt) -> list[tuple[int, int]]:
@@ -170,6 +174,17 @@ class _Undecided(Protocol):
     """A hunt that knows subjects which used up their trials without a verdict."""
 
     def undecided(self) -> list[str]: ...
+
+
+class _Survey(Protocol):
+    def as_data(self) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class _Surveying(Protocol):
+    """A hunt that has something to say about the whole space."""
+
+    def survey(self) -> _Survey: ...
 
 
 @runtime_checkable
@@ -201,6 +216,10 @@ class EvidenceReader:
         own = Row(finding.subject, title, finding.failures, finding.trials, chosen)
         rows = [_row_of(parent, shots, chosen) for parent, shots in zip(parents, theirs, strict=True)]
         return Evidence(finding, own, tuple(rows), tuple(tally(shot.marks for shot in mine)))
+
+    def shots(self, subject: str) -> tuple[Shot, ...]:
+        """The trials of any subject, in the order of trying; none for an unknown one."""
+        return self._shots_of(subject)
 
     def _by_seed(self, subject: str) -> dict[int, Shot]:
         return {shot.seed: shot for shot in self._shots_of(subject)} if subject else {}

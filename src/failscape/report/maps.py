@@ -1,16 +1,13 @@
-"""Places subjects on a map of rows and columns and adds up their trials. Pure, apart from reading a corpus.
+"""Places subjects on a map of rows and columns and adds up their trials. Pure.
 
-A hunt kind without an entry in `PLACERS` simply has no map.
+Which places a kind of hunt knows is said in its own module; see `sections.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from failscape.errors import FailscapeError
-from failscape.spaces.corpus import load_corpus
 from failscape.trials import Verdict
 
 ALONE = "alone"
@@ -74,23 +71,6 @@ def place_node(classes: dict[str, str]) -> Placer:
         return Place(entity, classes[entity], rows or (ALONE,)) if entity in classes else None
 
     return place
-
-
-def _t2i_placer(config: dict[str, Any]) -> Placer:
-    corpus = load_corpus(str(config.get("space", {}).get("corpus", "toybox")))
-    return place_node({entity.name: entity.upper_class for entity in corpus.entities})
-
-
-PLACERS: dict[str, Callable[[dict[str, Any]], Placer]] = {"t2i": _t2i_placer}
-"""Hunt kind → what makes its placer from the settings."""
-
-
-def placer_for(kind: str, config: dict[str, Any]) -> Placer:
-    """A placer for a hunt; one that knows no place when the kind has no map or its corpus has moved."""
-    try:
-        return PLACERS[kind](config)
-    except (KeyError, FailscapeError):
-        return lambda subject: None
 
 
 def failure_map(counts: Counted, place: Placer, most_rows: int = 40, most_columns: int = 10) -> FailureMap:

@@ -23,8 +23,9 @@ from failscape.atlas.images import write_whole
 from failscape.models.roles import Usage
 from failscape.report import figures
 from failscape.report.evidence import Build, Evidence, EvidenceReader, LoadedHunt, load_hunt, rebuild_hunt
-from failscape.report.maps import FailureMap, Placer, failure_map, placer_for
+from failscape.report.maps import FailureMap, Placer, failure_map
 from failscape.report.pictures import PicturePlacer
+from failscape.report.sections import Context, Section, notes_of, placer_of, sections_of, stylesheets
 from failscape.trials import Finding, Verdict
 
 GALLERY = 40
@@ -65,6 +66,7 @@ class View:
     entries: list[Entry]
     gallery: list[tuple[Entry, Evidence]]
     map: FailureMap
+    sections: list[Section]
     limit: float | None
     spent: Spent
     costs: dict[str, tuple[int, Usage]]
@@ -100,6 +102,18 @@ class View:
             missed.update(blame if isinstance(blame, dict) else {})
         return missed.most_common(7)
 
+    def at(self, place: str) -> list[Section]:
+        """The sections of this kind of hunt that stand at one place of the page."""
+        return [section for section in self.sections if section.place == place]
+
+    @property
+    def has_map(self) -> bool:
+        """Whether the common map is shown: there is one, and the kind of hunt has none of its own."""
+        return bool(self.map.cells) and all(section.id != "map" for section in self.sections)
+
+    def notes(self, finding: Finding) -> list[str]:
+        return notes_of(self.row.kind, finding)
+
     def share(self, name: str) -> float:
         """The share of a verdict among trials that tested something."""
         counts = self.loaded.counts
@@ -122,7 +136,7 @@ def write_report(
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
         pictures = PicturePlacer(atlas.images, None if single_file else folder)
-        pictures.prepare(_digests(view.gallery))
+        pictures.prepare([*_digests(view.gallery), *(one for part in view.sections for one in part.images)])
         page = render(view, pictures)
         write_whole(folder / PAGE, page.encode("utf-8", "replace"))
         pictures.forget_others()
@@ -131,10 +145,11 @@ def write_report(
 
 def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
     row = loaded.row
-    place = placer_for(row.kind, row.config)
+    place = placer_of(row.kind, row.config)
     entries = _entries(loaded.findings, place, gallery)
     pictured = sorted((entry for entry in entries if entry.turn), key=lambda entry: entry.turn)
     reader = EvidenceReader(atlas, row.id, SHOTS)
+    limit = failing_limit(row)
     events = [event for event in atlas.events() if event.hunt in (None, row.id)]
     return View(
         atlas=str(atlas.folder),
@@ -143,7 +158,8 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
         entries=entries,
         gallery=[(entry, reader.read(entry.finding)) for entry in pictured],
         map=failure_map(atlas.subject_counts(row.id), place),
-        limit=failing_limit(row),
+        sections=sections_of(row.kind, Context(atlas, loaded, reader, place, limit)),
+        limit=limit,
         spent=atlas.spent(row.id),
         costs=atlas.costs(row.id),
         runs=atlas.runs(row.id),
@@ -156,11 +172,10 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
 
 
 def render(view: View, pictures: PicturePlacer) -> str:
-    return (
-        templates()
-        .get_template("page.html")
-        .render(view=view, picture=pictures.find, figures=figures, pictures=pictures)
-    )
+    environment = templates()
+    styles = stylesheets(environment.list_templates(), view.row.kind)
+    page = environment.get_template("page.html")
+    return page.render(view=view, picture=pictures.find, figures=figures, pictures=pictures, styles=styles)
 
 
 def templates() -> Environment:

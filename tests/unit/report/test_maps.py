@@ -1,6 +1,7 @@
 """The map adds up trials where they belong."""
 
-from failscape.report.maps import ALONE, Cell, failure_map, place_node, placer_for
+from failscape.report.maps import ALONE, Cell, failure_map, place_node
+from failscape.report.sections import placer_of
 from failscape.trials import Verdict
 
 PLACE = place_node({"cat": "animals", "cup": "things"})
@@ -43,5 +44,5 @@ def test_the_worst_cell_is_darkest():
 
 
 def test_a_hunt_without_a_map_and_a_moved_corpus_place_nothing():
-    assert placer_for("vlm", {})("cat") is None
-    assert placer_for("t2i", {"space": {"corpus": "no/such/folder"}})("cat") is None
+    assert placer_of("vlm", {})("cat") is None
+    assert placer_of("t2i", {"space": {"corpus": "no/such/folder"}})("cat") is None
