@@ -13,9 +13,16 @@ def clopper_pearson(hits: ArrayLike, trials: ArrayLike, level: float = 0.95) -> 
     """The exact interval: covers the true rate with at least `level`, whatever the rate is."""
     k, n, tail = _checked(hits, trials, level)
     with np.errstate(invalid="ignore"):
-        low = np.where(k > 0, special.betaincinv(np.maximum(k, 1), n - k + 1, tail), 0.0)
-        high = np.where(k < n, special.betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail), 1.0)
+        # Counts need not be whole: weighted samples are worth some number of trials.
+        low = np.where(k > 0, special.betaincinv(np.where(k > 0, k, 1.0), n - k + 1, tail), 0.0)
+        high = np.where(k < n, special.betaincinv(k + 1, np.where(k < n, n - k, 1.0), 1 - tail), 1.0)
     return low, high
+
+
+def one_sided(hits: float, trials: float, doubt: float) -> tuple[float, float]:
+    """An exact lower and an exact upper bound, each wrong with probability `doubt` at most."""
+    low, high = clopper_pearson(hits, trials, 1 - 2 * doubt)
+    return float(low), float(high)
 
 
 def wilson(hits: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:

@@ -1,0 +1,110 @@
+"""How a judge errs on one kind of check as it was measured, and what follows for images. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from math import inf, isinf, prod
+from typing import Any, NamedTuple
+
+from failscape.errors import ConfigError
+from failscape.stats.intervals import one_sided
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A probability as it was measured: `rate` over `of` cases. Infinitely many cases: known exactly.
+
+    `of` need not be whole: weighted samples are worth some number of independent cases.
+    """
+
+    rate: float
+    of: float = inf
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.rate <= 1 and self.of >= 0):
+            raise ConfigError(
+                f"a measured rate needs `0 <= rate <= 1` and `of >= 0`, but got {self.rate} of {self.of}",
+                "mend the accuracy file",
+            )
+
+    @classmethod
+    def counted(cls, hits: float, of: float) -> Measured:
+        if not 0 <= hits <= of:
+            raise ConfigError(
+                f"`0 <= hits <= of` must hold, but got {hits} of {of}", "mend the accuracy file"
+            )
+        return cls(hits / of if of else 0.5, of)
+
+    @classmethod
+    def from_data(cls, data: Any) -> Measured:
+        """A bare number is exact; else `{"hits": 95, "of": 100}` or `{"rate": 0.95, "of": 100}`."""
+        if not isinstance(data, Mapping):
+            return cls(float(data))
+        if "rate" in data:
+            return cls(float(data["rate"]), float(data["of"]))
+        return cls.counted(float(data["hits"]), float(data["of"]))
+
+    def as_data(self) -> float | dict[str, float]:
+        return self.rate if self.exact else {"rate": self.rate, "of": self.of}
+
+    def __str__(self) -> str:
+        return f"{self.rate:.3f}" if self.exact else f"{self.rate:.3f} from {self.of:,.0f}"
+
+    @property
+    def exact(self) -> bool:
+        return isinf(self.of)
+
+    def at_least(self, doubt: float) -> float:
+        """Below this with probability `doubt` at most."""
+        return self.rate if self.exact else one_sided(self.rate * self.of, self.of, doubt)[0]
+
+    def at_most(self, doubt: float) -> float:
+        return self.rate if self.exact else one_sided(self.rate * self.of, self.of, doubt)[1]
+
+
+EXACT = Measured(1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class KindAccuracy:
+    """How a judge errs on one kind of check."""
+
+    sensitivity: Measured = EXACT
+    specificity: Measured = EXACT
+
+    @property
+    def exact(self) -> bool:
+        return self.sensitivity.exact and self.specificity.exact
+
+    def __str__(self) -> str:
+        return f"sensitivity {self.sensitivity}, specificity {self.specificity}"
+
+
+class Chances(NamedTuple):
+    """For each check of a node: how often it is called true when it holds, and when it does not."""
+
+    hit: tuple[float, ...]
+    slip: tuple[float, ...]
+
+    @property
+    def right(self) -> float:
+        """How often an image that shows everything is passed."""
+        return prod(self.hit)
+
+    def wrong(self, best: Callable[[float, float], float]) -> float:
+        """How often an image that misses something is passed, at `best` (`min` or `max`) over what it misses.
+
+        At least one check must drop. With a judge better than chance the least is when all drop, the most
+        when one does.
+        """
+        others = [best(hit, slip) for hit, slip in zip(self.hit, self.slip, strict=True)]
+        cases = (slip * prod(others[:at] + others[at + 1 :]) for at, slip in enumerate(self.slip))
+        return reduce(best, cases)
+
+    @property
+    def slips_most(self) -> float:
+        """How often a node is passed that always misses one check only, the one that slips through most."""
+        rests = (prod(self.hit[:at] + self.hit[at + 1 :]) for at in range(len(self.hit)))
+        return max(slip * rest for slip, rest in zip(self.slip, rests, strict=True))
