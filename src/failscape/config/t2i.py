@@ -23,7 +23,9 @@ class SpaceConfig(Settings):
 class SearchConfig(Settings):
     """The FailureAtlas rule: a fixed number of images per node, a threshold, all parents must pass."""
 
-    strategy: Literal["failureatlas"] = "failureatlas"
+    strategy: Literal["failureatlas", "curtailed", "sprt", "random"] = Field(
+        "failureatlas", description="the others are baselines: stop a node sooner, or draw nodes at random"
+    )
     threshold: float = Field(0.8, gt=0, lt=1, description="a node fails when its success rate is below")
     at_threshold: Literal["pass", "fail"] = Field("pass", description="what a rate equal to it means")
     images_per_node: int = Field(25, ge=1)

@@ -266,7 +266,7 @@ def test_foreign_trials_are_refused(key: str, subject: str, message: str) -> Non
     [
         ({"threshold": 1.0}, "threshold"),
         ({"images_per_node": 0}, "images_per_node"),
-        ({"traversal": "random"}, "traversal"),
+        ({"traversal": "sideways"}, "traversal"),
         ({"batch_nodes": 0}, "batch_nodes"),
         ({"at_threshold": "maybe"}, "at_threshold"),
         ({"shard": (2, 2)}, "shard"),

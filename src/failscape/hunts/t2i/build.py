@@ -5,6 +5,7 @@ from __future__ import annotations
 from failscape.config import T2IConfig
 from failscape.hunts.protocol import Content, Hunt
 from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.stopping import RULES
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.lattice import Lattice
 from failscape.spaces.wording import Wording
@@ -19,7 +20,8 @@ def build_hunt(config: T2IConfig, shard: tuple[int, int] = (0, 1)) -> Hunt:
         images_per_node=search.images_per_node,
         threshold=search.threshold,
         at_threshold=search.at_threshold,
-        traversal=search.traversal,
+        stopping=search.strategy if search.strategy in RULES else "fixed",
+        traversal="random" if search.strategy == "random" else search.traversal,
         batch_nodes=search.batch_nodes,
         seed=config.seed,
         shard=shard,

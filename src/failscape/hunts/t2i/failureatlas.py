@@ -1,7 +1,8 @@
 """The FailureAtlas rule: a fixed number of images per node, a threshold, and all parents must pass.
 
-It is the baseline that other strategies are measured against. It gives intervals and e-values with its
-findings but does not use them: a finding is a bare comparison with the threshold (status `threshold`).
+It is the baseline that other strategies are measured against, with variants that stop a node earlier or
+draw nodes at random. It gives intervals and e-values with its findings but does not use them: a finding
+is a bare comparison with the threshold (status `threshold`).
 """
 
 from __future__ import annotations
@@ -13,16 +14,20 @@ from failscape.errors import ConfigError
 from failscape.hunts.t2i.evidence import describe_failure
 from failscape.hunts.t2i.frontier import Frontier
 from failscape.hunts.t2i.lanes import Lane
-from failscape.hunts.t2i.tally import FixedRule, Tally
+from failscape.hunts.t2i.random_lane import RandomLane
+from failscape.hunts.t2i.stopping import RULES, StoppingRule
+from failscape.hunts.t2i.tally import Tally
 from failscape.spaces.lattice import Lattice
 from failscape.spaces.wording import Wording
 from failscape.trials import Decide, Finding, Generate, Probe, Progress, Trial, Verdict, derive_seed
 
 
 class FailureAtlasHunt:
-    """Opens nodes layer by layer (`layer`: over all entities at once; `entity`: entity after entity).
+    """Opens nodes layer by layer (`layer`: over all entities at once; `entity`: entity after entity), or
+    nodes drawn at random and the ancestors of those that fail (`random`).
 
-    Every verdict follows from the set of trials told, not from their order; see `docs/t2i.md`.
+    Every verdict follows from the set of trials told, not from their order (but for `stopping="sprt"`);
+    see `docs/t2i.md`.
     """
 
     def __init__(
@@ -33,6 +38,7 @@ class FailureAtlasHunt:
         images_per_node: int = 25,
         threshold: float = 0.8,
         at_threshold: str = "pass",
+        stopping: str = "fixed",
         traversal: str = "layer",
         batch_nodes: int = 32,
         seed: int = 0,
@@ -43,30 +49,34 @@ class FailureAtlasHunt:
         self.lattice = lattice
         self.wording = wording
         self.threshold = threshold
-        self.rule = FixedRule(images_per_node, threshold, at_threshold)
+        self.rule: StoppingRule = RULES[stopping](images_per_node, threshold, at_threshold)
         self._entities = entities_of_shard(lattice, shard)
         self._mine = frozenset(self._entities)
         self._batch_nodes = batch_nodes
         self._seeds = [derive_seed(seed, number) for number in range(self.rule.most_tries)]
         self._tallies: dict[str, Tally] = {}
         self._frontier = Frontier(lattice)
+        self._random = RandomLane(lattice, self._entities, seed) if traversal == "random" else None
         self._new_lanes = self._plan_lanes(traversal)
-        self._lanes: list[Lane] = []
-        self._lane_of: dict[str, Lane] = {}
+        self._lanes: list[Lane | RandomLane] = []
+        self._lane_of: dict[str, Lane | RandomLane] = {}
         self._ready: deque[str] = deque()
-        self._per_layer = traversal == "layer"
+        self._per_layer = traversal != "entity"
         self._settled = 0
         self._failed: list[Tally] = []
-        self._findings: list[Finding] = []
+        self._findings: dict[str, Finding] = {}
         self._elsewhere: dict[str, tuple[int, bool]] = {}
 
-    def _plan_lanes(self, traversal: str) -> Iterator[Lane]:
+    def _plan_lanes(self, traversal: str) -> Iterator[Lane | RandomLane]:
+        if self._random:
+            return iter((self._random,))
         if traversal == "layer":
             groups = [self._entities]
         elif traversal == "entity":
             groups = [(entity,) for entity in self._entities]
         else:
-            raise ConfigError(f"traversal must be layer or entity, but is {traversal!r}", "choose one")
+            rule = "traversal must be layer, entity or random"
+            raise ConfigError(f"{rule}, but is {traversal!r}", "choose one")
         return (Lane(group, self._frontier, self.lattice.depth) for group in groups)
 
     # Asking
@@ -109,7 +119,7 @@ class FailureAtlasHunt:
                 return True
         return False
 
-    def _open_from(self, lane: Lane) -> bool:
+    def _open_from(self, lane: Lane | RandomLane) -> bool:
         nodes = lane.take(self._batch_nodes)
         for node in nodes:
             subject = self.lattice.subject(node)
@@ -130,9 +140,6 @@ class FailureAtlasHunt:
             return
         tally.told |= bit
         tally.flying &= ~bit
-        if tally.outcome:
-            tally.invalid += verdict is Verdict.INVALID  # replayed in another order than it was run
-            return
         if verdict is Verdict.PASS:
             tally.passes += 1
         elif verdict is Verdict.FAIL:
@@ -140,14 +147,16 @@ class FailureAtlasHunt:
             tally.blame(trial)
         else:
             tally.invalid += 1
-            if subject in self._lane_of and subject not in self._ready:
-                self._ready.appendleft(subject)
-        if self._elsewhere and subject in self._elsewhere:
+        if tally.outcome:
+            self._describe_again(subject, tally)  # replayed in another order than it was run
+        elif self._elsewhere and subject in self._elsewhere:
             self._settle_as_expected(subject, tally)
-        elif tally.passes + tally.fails + tally.invalid >= self.rule.images:
+        elif tally.tries >= self.rule.fewest:
             outcome = self.rule.outcome(tally)
             if outcome:
                 self._settle(subject, tally, outcome)
+        if subject in self._lane_of and subject not in self._ready and self.rule.wanted(tally) > 0:
+            self._ready.appendleft(subject)
 
     def expect(self, subject: str, trials: int, passed: bool) -> None:
         """A verdict that was reached elsewhere: it settles the node once all its `trials` are told.
@@ -195,6 +204,8 @@ class FailureAtlasHunt:
                 self._ready.remove(subject)
         if outcome == "fail":
             self._failed.append(tally)
+            if self._random:
+                self._random.explain(tally.node)
 
     # Looking
 
@@ -203,17 +214,25 @@ class FailureAtlasHunt:
         return not self._refill() and not self._lane_of
 
     def findings(self) -> list[Finding]:
-        """Failing nodes all of whose parents passed, strongest evidence first."""
+        """Failing nodes all of whose ancestors passed, strongest evidence first."""
+        self._gather()
+        found = self._findings.values()
+        return sorted(found, key=lambda finding: (-finding.e_value, finding.subject))
+
+    def _gather(self) -> None:
+        """Describe failing nodes once nothing smaller can explain them."""
         waiting: list[Tally] = []
         for tally in self._failed:
-            if self._frontier.parents_passed(tally.node):
-                self._findings.append(self._describe(tally))
+            if self._frontier.ancestors_passed(tally.node):
+                finding = self._describe(tally)
+                self._findings[finding.subject] = finding
             else:
                 waiting.append(tally)
-        if len(waiting) < len(self._failed):
-            self._findings.sort(key=lambda finding: (-finding.e_value, finding.subject))
         self._failed = waiting
-        return list(self._findings)
+
+    def _describe_again(self, subject: str, tally: Tally) -> None:
+        if self._findings.pop(subject, None):
+            self._failed.append(tally)
 
     def undecided(self) -> list[str]:
         """Nodes that used up their tries without a verdict; nothing below them was opened."""
@@ -224,12 +243,14 @@ class FailureAtlasHunt:
         return describe_failure(tally, self.lattice, self.wording, self.threshold, "threshold", get)
 
     def progress(self) -> Progress:
-        found = len(self._findings) + len(self._failed)
+        self._gather()
+        found = len(self._findings)
         if self.done:
             return Progress("done", self._settled, self._settled, found)
         lane = self._lanes[0]
         total = lane.total if self._per_layer else None
-        return Progress(f"layer {lane.layer} of {self.lattice.depth}", self._settled, total, found)
+        phase = "random nodes" if self._random else f"layer {lane.layer} of {self.lattice.depth}"
+        return Progress(phase, self._settled, total, found)
 
 
 def entities_of_shard(lattice: Lattice, shard: tuple[int, int]) -> tuple[int, ...]:

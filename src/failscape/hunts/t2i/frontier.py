@@ -7,6 +7,7 @@ that candidates come from a few AND operations and half a million decided nodes 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, combinations
 
 from failscape.spaces.lattice import Bits, Lattice, Node, bits_of
 
@@ -37,8 +38,11 @@ class Frontier:
             return self._roots.get(node.entity, False)
         return bool(self._passed.get((node.entity, node.values[:-1]), 0) >> node.values[-1] & 1)
 
-    def parents_passed(self, node: Node) -> bool:
-        return all(self.has_passed(parent) for parent in self._lattice.parents(node))
+    def ancestors_passed(self, node: Node) -> bool:
+        """Of every node with fewer of its values."""
+        sizes = range(len(node.values) - 1, -1, -1)
+        smaller = chain.from_iterable(combinations(node.values, size) for size in sizes)
+        return all(self.has_passed(Node(node.entity, values)) for values in smaller)
 
     def undecided(self, entity: int, layer: int) -> Iterator[Node]:
         """Candidates of one layer that are not settled yet, in the order of their numbers."""
