@@ -1,0 +1,34 @@
+"""The demos: one per kind of hunt, each a whole config of models that come with the package."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+THINGS = (
+    *("penguin", "camel", "owl", "turtle", "apple", "cupcake"),
+    *("palm tree", "car", "bicycle", "boat", "umbrella", "teddy bear"),
+)
+"""From all six classes; turtle, bicycle and teddy bear are scarce in the painter's training data."""
+
+
+class Demo(NamedTuple):
+    """`opening` is the line on the screen before the hunt starts."""
+
+    opening: str
+    settings: dict[str, Any]
+
+
+DEMOS: dict[str, Demo] = {
+    "t2i": Demo(
+        "Hunting toy-painter: which things can it not draw?",
+        {
+            "hunt": "t2i",
+            "target": {"provider": "toybox", "model": "toy-painter"},
+            "judge": {"provider": "toybox", "model": "toy-eyes"},
+            "space": {"corpus": "toybox", "entities": THINGS, "depth": 2},
+            "search": {"strategy": "failureatlas", "images_per_node": 8},
+            "budget": {"images": 9000},
+            "seed": 7,
+        },
+    ),
+}
