@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
 from failscape.config import HuntConfig
 from failscape.hunts.protocol import Content, Hunt
+from failscape.pictures import Picture
 
 
 def build_hunt(config: HuntConfig, shard: tuple[int, int] = (0, 1)) -> Hunt:
@@ -25,6 +27,13 @@ def forewarn(config: HuntConfig) -> list[str]:
     """What can be known before the first image to make the run pointless."""
     warnings: list[str] = _builder(config).forewarn(config)
     return warnings
+
+
+def pictures(config: HuntConfig) -> Iterator[Picture]:
+    """Stored images that the hunt will show: an album's. They have to be in the atlas before the run."""
+    builder = _builder(config)
+    found: Iterator[Picture] = builder.pictures(config) if hasattr(builder, "pictures") else iter(())
+    return found
 
 
 def _builder(config: HuntConfig) -> Any:

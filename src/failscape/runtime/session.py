@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from failscape.atlas import Atlas, Spent, open_hunt
+from failscape.atlas.albums import keep_pictures
 from failscape.config import HuntConfig
-from failscape.hunts.build import build_hunt, contents, forewarn
+from failscape.hunts.build import build_hunt, contents, forewarn, pictures
 from failscape.hunts.protocol import Hunt, replay
 from failscape.models.http import HttpModel
 from failscape.models.registry import create_model
@@ -55,6 +56,7 @@ async def run_session(
         identities[name] = Identity(name, content.kind, content.source, {"digest": content.digest})
     with Atlas.open(folder, create=True) as atlas:
         hunt_id = open_hunt(atlas, config.model_dump(mode="json"), identities, shard, fork)
+        keep_pictures(atlas, pictures(config))
         resumed = replay(hunt, atlas.replay(hunt_id))
         if resumed:
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")
