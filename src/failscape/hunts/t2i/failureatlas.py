@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import chain
 
 from failscape.errors import ConfigError
 from failscape.hunts.t2i.evidence import describe_failure
 from failscape.hunts.t2i.frontier import Frontier
 from failscape.hunts.t2i.lanes import Lane
+from failscape.hunts.t2i.ordering import Ordering
 from failscape.hunts.t2i.random_lane import RandomLane
 from failscape.hunts.t2i.stopping import RULES, StoppingRule
 from failscape.hunts.t2i.tally import Tally
@@ -43,6 +45,7 @@ class FailureAtlasHunt:
         batch_nodes: int = 32,
         seed: int = 0,
         shard: tuple[int, int] = (0, 1),
+        order: Ordering | None = None,
     ) -> None:
         if batch_nodes < 1:
             raise ConfigError(f"batch_nodes must be at least 1, but is {batch_nodes}", "set it to 32")
@@ -56,6 +59,7 @@ class FailureAtlasHunt:
         self._seeds = [derive_seed(seed, number) for number in range(self.rule.most_tries)]
         self._tallies: dict[str, Tally] = {}
         self._frontier = Frontier(lattice)
+        self._order = order
         self._random = RandomLane(lattice, self._entities, seed) if traversal == "random" else None
         self._new_lanes = self._plan_lanes(traversal)
         self._lanes: list[Lane | RandomLane] = []
@@ -77,7 +81,7 @@ class FailureAtlasHunt:
         else:
             rule = "traversal must be layer, entity or random"
             raise ConfigError(f"{rule}, but is {traversal!r}", "choose one")
-        return (Lane(group, self._frontier, self.lattice.depth) for group in groups)
+        return (Lane(group, self._frontier, self.lattice.depth, self._order) for group in groups)
 
     # Asking
 
@@ -113,11 +117,12 @@ class FailureAtlasHunt:
             if self._open_from(lane):
                 return True
         self._lanes = [lane for lane in self._lanes if not lane.finished]
+        return any(self._open_from(lane) for lane in self._begin_lanes())
+
+    def _begin_lanes(self) -> Iterator[Lane | RandomLane]:
         for lane in self._new_lanes:
             self._lanes.append(lane)
-            if self._open_from(lane):
-                return True
-        return False
+            yield lane
 
     def _open_from(self, lane: Lane | RandomLane) -> bool:
         nodes = lane.take(self._batch_nodes)
@@ -181,6 +186,8 @@ class FailureAtlasHunt:
                 f"{subject!r} belongs to another shard", "resume with the shard it was run with"
             )
         tally = self._tallies[subject] = Tally(node)
+        if self._order:
+            self._order.begin(node)
         return tally
 
     def _number(self, key: str, length: int) -> int:
@@ -197,6 +204,8 @@ class FailureAtlasHunt:
         tally.steps = None
         self._settled += 1
         self._frontier.decide(tally.node, outcome == "pass")
+        if self._order:
+            self._order.learn(tally.node, tally.passes / tally.valid if tally.valid else None)
         lane = self._lane_of.pop(subject, None)
         if lane is not None:
             lane.waiting -= 1
@@ -211,7 +220,11 @@ class FailureAtlasHunt:
 
     @property
     def done(self) -> bool:
-        return not self._refill() and not self._lane_of
+        if self._order is None:
+            return not self._refill() and not self._lane_of
+        # Nothing is opened to find out: that would train a predictor for somebody who only looks.
+        lanes = chain(self._lanes, self._begin_lanes())
+        return not self._ready and not self._lane_of and all(lane.exhausted() for lane in lanes)
 
     def findings(self) -> list[Finding]:
         """Failing nodes all of whose ancestors passed, strongest evidence first."""
@@ -247,7 +260,7 @@ class FailureAtlasHunt:
         found = len(self._findings)
         if self.done:
             return Progress("done", self._settled, self._settled, found)
-        lane = self._lanes[0]
+        lane = next((lane for lane in self._lanes if not lane.finished), self._lanes[0])
         total = lane.total if self._per_layer else None
         phase = "random nodes" if self._random else f"layer {lane.layer} of {self.lattice.depth}"
         return Progress(phase, self._settled, total, found)

@@ -19,7 +19,7 @@ LARGEST = 50_000_000
 
 
 class RandomLane:
-    """Has the same face as `Lane`: `take`, `waiting`, `finished`, `layer`, `total`."""
+    """Has the same face as `Lane`: `take`, `exhausted`, `waiting`, `finished`, `layer`, `total`."""
 
     def __init__(self, lattice: Lattice, entities: tuple[int, ...], seed: int) -> None:
         self.waiting = 0
@@ -50,6 +50,9 @@ class RandomLane:
                 taken.append(node)
         self.finished = not taken and not self.waiting
         return taken
+
+    def exhausted(self) -> bool:
+        return self.finished
 
     def explain(self, node: Node) -> None:
         """The node failed: its ancestors are wanted, the smallest first."""

@@ -1,0 +1,96 @@
+"""In which order the nodes of a layer are opened when a predictor guides the search.
+
+After a warm-up in plain order, the nodes that are predicted to succeed least often come first. The predictor
+is trained on nothing but the settled nodes, in the order settled, and only when an order is next needed: so
+a resumed hunt trains once, and a hunt that is only looked at never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.errors import ConfigError
+from failscape.spaces.lattice import Node
+
+CHUNK = 8192
+"""Candidates predicted at a time."""
+
+DECIMALS = 6
+"""Predictions that agree so far keep the plain order: the last bits depend on how nodes are batched."""
+
+
+class Predictor(Protocol):
+    """Guesses success rates of nodes that were not tried. Both calls depend on their arguments alone.
+
+    `fit` starts anew each time: two predictors fitted to the same nodes in the same order predict the same.
+    """
+
+    def fit(self, nodes: Sequence[Node], rates: Sequence[float]) -> None: ...
+
+    def predict(self, nodes: Sequence[Node]) -> NDArray[np.float64]: ...
+
+
+class Ordering:
+    """Keeps what the predictor may learn from, and ranks candidates with it."""
+
+    def __init__(self, predictor: Predictor, warm_up: int, retrain_every: int) -> None:
+        if warm_up < 1 or retrain_every < 1:
+            raise ConfigError(
+                f"warm_up and retrain_every must be at least 1, but are {warm_up} and {retrain_every}",
+                "set them to 1000 and 10000",
+            )
+        self._predictor = predictor
+        self._warm_up = warm_up
+        self._retrain_every = retrain_every
+        self._nodes: list[Node] = []
+        self._rates: list[float] = []
+        self._trained_on = 0
+        self._begun: set[Node] = set()
+
+    @property
+    def version(self) -> int:
+        """How many settled nodes the predictor should have learnt from by now; 0 during the warm-up."""
+        more = len(self._nodes) - self._warm_up
+        return 0 if more < 0 else self._warm_up + more // self._retrain_every * self._retrain_every
+
+    def begin(self, node: Node) -> None:
+        """Some images of this node are there already: it goes before all others."""
+        self._begun.add(node)
+
+    def learn(self, node: Node, rate: float | None) -> None:
+        """A node is settled. Without a rate (no valid image) there is nothing to learn."""
+        self._begun.discard(node)
+        if rate is not None:
+            self._nodes.append(node)
+            self._rates.append(rate)
+
+    def sort(self, nodes: Iterable[Node]) -> Iterator[Node]:
+        """Nodes of one layer, lowest prediction first; in plain order during the warm-up."""
+        if not self.version:
+            yield from nodes
+            return
+        waiting: list[Node] = []
+        for node in nodes:
+            if node in self._begun:
+                yield node
+            else:
+                waiting.append(node)
+        if waiting:
+            yield from self._rank(waiting)
+
+    def _rank(self, nodes: list[Node]) -> Iterator[Node]:
+        self._train()
+        starts = range(0, len(nodes), CHUNK)
+        rates = np.concatenate([self._predictor.predict(nodes[start : start + CHUNK]) for start in starts])
+        for place in np.argsort(np.round(rates, DECIMALS), kind="stable").tolist():
+            yield nodes[place]
+
+    def _train(self) -> None:
+        size = self.version
+        if size != self._trained_on:
+            self._predictor.fit(self._nodes[:size], self._rates[:size])
+            self._trained_on = size
