@@ -22,7 +22,6 @@ from failscape.spaces.reading import (
     FAMILIES,
     SAMPLE_FILES,
     Entity,
-    Source,
     Value,
     attribute_files,
     find_file,
@@ -30,6 +29,7 @@ from failscape.spaces.reading import (
     read_sample,
     read_values,
 )
+from failscape.spaces.sources import Faults, Source
 
 __all__ = ["FAMILIES", "Corpus", "Entity", "Value", "corpus_names", "load_corpus"]
 
@@ -90,27 +90,43 @@ def corpus_names() -> list[str]:
 
 def load_corpus(name_or_folder: str) -> Corpus:
     """A shipped corpus by name, or any folder with the files of a corpus."""
-    folder = _folder_of(name_or_folder)
-    entity_source = find_file(folder, ENTITY_FILES)
-    if entity_source is None:
-        raise ConfigError(f"{folder}: there is no {ENTITY_FILES[0]}", _FORMAT_HELP)
-    entities = read_entities(entity_source)
-    values: list[Value] = []
-    for family in FAMILIES:
-        source = find_file(folder, attribute_files(family))
-        values += read_values(source, family) if source else []
-    vocabulary = _Vocabulary(entities, values)
-    return Corpus(
+    folder = folder_of(name_or_folder)
+    entities, values = _read_names(folder)
+    vocabulary, faults = _Vocabulary(entities, values), Faults()
+    corpus = Corpus(
         name=name_or_folder,
         entities=tuple(entities),
         values=tuple(values),
-        allowed=_read_match(find_file(folder, ("match.json",)), vocabulary),
-        conflicts=_read_conflicts(find_file(folder, ("conflicts.json",)), vocabulary),
-        sample=_read_sample(find_file(folder, SAMPLE_FILES), entities),
+        allowed=_read_match(find_file(folder, ("match.json",), faults), vocabulary),
+        conflicts=_read_conflicts(find_file(folder, ("conflicts.json",), faults), vocabulary),
+        sample=_read_sample(find_file(folder, SAMPLE_FILES, faults), entities),
     )
+    faults.settle()
+    return corpus
 
 
-def _folder_of(name: str) -> Path:
+def _read_names(folder: Path) -> tuple[list[Entity], list[Value]]:
+    """Entities and values. Their mistakes come first, for the other files would repeat them."""
+    faults = Faults()
+    source = find_file(folder, ENTITY_FILES, faults)
+    if source is None:
+        raise ConfigError(f"{folder}: there is no {ENTITY_FILES[0]}", _FORMAT_HELP)
+    entities: list[Entity] = []
+    with source.noting():
+        entities = read_entities(source)
+    values: list[Value] = []
+    for family in FAMILIES:
+        try:
+            source = find_file(folder, attribute_files(family), faults)
+            values += read_values(source, family) if source else []
+        except ConfigError as error:
+            faults.found.append(error)
+    faults.settle()
+    return entities, values
+
+
+def folder_of(name: str) -> Path:
+    """Where a corpus lies: shipped, by its name, or any folder."""
     shipped = _TOYBOX if name == "toybox" else _HERE / "corpora" / name
     bare = "/" not in name and "\\" not in name and name not in ("", ".", "..")
     if bare and shipped.is_dir():
@@ -133,18 +149,18 @@ class _Vocabulary:
             for key in (value.sub_category, value.kind):
                 self.by_sub.setdefault(key.lower(), []).append(index)
 
-    def find(self, source: Source, sub: str, name: str) -> list[int]:
-        """Indices of `name` in `sub`; `*` means every value of the sub-category."""
+    def find(self, source: Source, sub: str, name: str, *words: str) -> list[int]:
+        """Indices of `name` in `sub`; `*` means every value. `words`: the way to it in the file."""
         group = self.by_sub.get(sub.lower())
         if group is None:
             known = dict.fromkeys(value.kind for value in self.values)
-            raise source.error(f"there is no sub-category {sub!r}", suggest(sub, known), sub)
+            raise source.error(f"there is no sub-category {sub!r}", suggest(sub, known), *words)
         if name == "*":
             return group
         found = [index for index in group if self.values[index].name.lower() == name.lower()]
         if not found:
             known = dict.fromkeys(self.values[index].name for index in group)
-            raise source.error(f"sub-category {sub!r} has no value {name!r}", suggest(name, known), name)
+            raise source.error(f"sub-category {sub!r} has no value {name!r}", suggest(name, known), *words)
         return found
 
     def find_reference(self, source: Source, reference: Any) -> list[int]:
@@ -152,13 +168,13 @@ class _Vocabulary:
         if isinstance(reference, str):
             sub, equals, name = reference.partition("=")
             if equals:
-                return self.find(source, sub, name)
+                return self.find(source, sub, name, reference)
         elif isinstance(reference, list) and len(reference) == 2:
             sub, names = reference[0], reference[1] if isinstance(reference[1], list) else [reference[1]]
             if names and all(isinstance(name, str) for name in (sub, *names)):
-                return [index for name in names for index in self.find(source, sub, name)]
-        word = reference if isinstance(reference, str) else ""
-        raise source.error(f"{reference!r} names no value", 'write "Sub-category=value"', word)
+                return [index for name in names for index in self.find(source, sub, name, sub, name)]
+        words = [reference] if isinstance(reference, str) else []
+        raise source.error(f"{reference!r} names no value", 'write "Sub-category=value"', *words)
 
 
 def _read_match(source: Source | None, vocabulary: _Vocabulary) -> NDArray[np.bool_]:
@@ -170,17 +186,27 @@ def _read_match(source: Source | None, vocabulary: _Vocabulary) -> NDArray[np.bo
     rows: dict[tuple[str, str], list[int]] = {}
     for index, entity in enumerate(vocabulary.entities):
         rows.setdefault((entity.upper_class, entity.sub_class), []).append(index)
-    for upper, subs in source.table(source.data, "the file").items():
-        for sub, listed in source.table(subs, f"class {upper!r}", upper).items():
-            members = rows.get((upper, sub))
-            if members is None:
-                raise source.error(f"there is no sub-class {sub!r} in class {upper!r}", "use its name", sub)
-            _match_sub_class(source, source.table(listed, sub, sub), members, allowed, base, vocabulary)
+    with source.noting():
+        for upper, subs in source.table(source.data, "the file").items():
+            for sub, listed in source.table(subs, f"class {upper!r}", upper).items():
+                with source.noting():
+                    members = _members(source, rows, upper, sub)
+                    table = source.table(listed, sub, upper, sub)
+                    _match_sub_class(source, (upper, sub), table, members, allowed, base, vocabulary)
     return allowed
+
+
+def _members(source: Source, rows: dict[tuple[str, str], list[int]], upper: str, sub: str) -> list[int]:
+    if (upper, sub) in rows:
+        return rows[upper, sub]
+    known = [other for home, other in rows if home == upper]
+    fix = suggest(sub, known) if known else suggest(upper, dict.fromkeys(home for home, _ in rows))
+    raise source.error(f"there is no sub-class {sub!r} in class {upper!r}", fix, upper, sub)
 
 
 def _match_sub_class(
     source: Source,
+    home: tuple[str, str],
     listed: dict[str, Any],
     members: list[int],
     allowed: NDArray[np.bool_],
@@ -189,20 +215,34 @@ def _match_sub_class(
 ) -> None:
     """The entity `*` stands for every entity of the sub-class that has no entry of its own."""
     names = {vocabulary.entities[index].name: index for index in members}
+    rest = [index for other, index in names.items() if other not in listed]
     for name in listed:
-        if name != "*" and name not in names:
-            raise source.error(f"there is no entity {name!r} in its sub-class", suggest(name, names), name)
-    for name in listed:
-        subs = dict(source.table(listed[name], f"entity {name!r}", name))
-        if subs.pop("*", None):
-            subs = {**source.table(listed.get("*", {}), "entity '*'", "*"), **subs}
-        row = ~base
-        for sub, values in subs.items():
-            row[vocabulary.find(source, sub, "*")] = False
-            for value in source.rows(values, f"{name!r}, {sub!r}", sub):
-                row[vocabulary.find(source, sub, str(value))] = True
-        rest = [index for other, index in names.items() if other not in listed]
-        allowed[rest if name == "*" else names[name]] = row
+        with source.noting():
+            if name != "*" and name not in names:
+                message = f"there is no entity {name!r} in its sub-class"
+                raise source.error(message, suggest(name, names), *home, name)
+            subs = dict(source.table(listed[name], f"entity {name!r}", *home, name))
+            if subs.pop("*", None):
+                subs = {**source.table(listed.get("*", {}), "entity '*'", *home, "*"), **subs}
+            row = _match_row(source, (*home, name), subs, base, vocabulary)
+            allowed[rest if name == "*" else names[name]] = row
+
+
+def _match_row(
+    source: Source,
+    way: tuple[str, ...],
+    subs: dict[str, Any],
+    base: NDArray[np.bool_],
+    vocabulary: _Vocabulary,
+) -> NDArray[np.bool_]:
+    row = ~base
+    for sub, values in subs.items():
+        with source.noting():
+            row[vocabulary.find(source, sub, "*", *way, sub)] = False
+            for value in source.rows(values, f"{way[-1]!r}, {sub!r}", *way, sub):
+                with source.noting():
+                    row[vocabulary.find(source, sub, str(value), *way, sub, str(value))] = True
+    return row
 
 
 def _read_conflicts(source: Source | None, vocabulary: _Vocabulary) -> NDArray[np.bool_]:
@@ -210,13 +250,18 @@ def _read_conflicts(source: Source | None, vocabulary: _Vocabulary) -> NDArray[n
     conflicts = np.zeros((count, count), dtype=np.bool_)
     if source is None:
         return conflicts
-    for pair in source.rows(source.data, "the file"):
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise source.error(f"{pair!r} is not a pair", 'write [["A=x", "B=y"], …]')
-        first, second = (vocabulary.find_reference(source, reference) for reference in pair)
-        grid = np.ix_(first, second)
-        conflicts[grid] = True
-        conflicts.T[grid] = True
+    with source.noting():
+        for pair in source.rows(source.data, "the file"):
+            with source.noting():
+                if not isinstance(pair, list) or len(pair) != 2:
+                    word = pair[0] if isinstance(pair, list) and pair and isinstance(pair[0], str) else ""
+                    raise source.error(
+                        f"{pair!r} is not a pair", 'write [["A=x", "B=y"], …]', *filter(None, [word])
+                    )
+                first, second = (vocabulary.find_reference(source, reference) for reference in pair)
+                grid = np.ix_(first, second)
+                conflicts[grid] = True
+                conflicts.T[grid] = True
     np.fill_diagonal(conflicts, False)
     return conflicts
 
@@ -230,8 +275,11 @@ def _read_sample(source: Source | None, entities: list[Entity]) -> tuple[int, ..
         return tuple(first.values())
     index_of = {entity.name: index for index, entity in enumerate(entities)}
     sample: list[int] = []
-    for name in read_sample(source):
-        if name not in index_of:
-            raise source.error(f"the sample names the unknown entity {name!r}", suggest(name, index_of), name)
-        sample.append(index_of[name])
+    with source.noting():
+        for name in read_sample(source):
+            with source.noting():
+                if name not in index_of:
+                    message = f"the sample names the unknown entity {name!r}"
+                    raise source.error(message, suggest(name, index_of), name)
+                sample.append(index_of[name])
     return tuple(sorted(sample))

@@ -5,19 +5,17 @@ It knows the shapes of the files and nothing about what may be combined: that is
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from failscape.errors import ConfigError
+from failscape.spaces.sources import Faults, Source
 
 FAMILIES = ("Base", "Background", "Image")
 ENTITY_FILES = ("entities.json", "entity_en.json")
 SAMPLE_FILES = ("entities_sample.json", "entity_en_sample.json")
-FORBIDDEN = ("; ", "\n", "\r", "\t")
-"""These would break a node's subject, which joins names with `; `."""
 
 
 def attribute_files(family: str) -> tuple[str, str]:
@@ -54,115 +52,89 @@ class Value:
         return f"{self.family}: {self.sub_category}={self.name}"
 
 
-class Source:
-    """One JSON file with its text, so that an error can point at a line."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            self.text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}: cannot be read ({error})", "make it a readable UTF-8 file") from error
-        try:
-            self.data = json.loads(self.text, object_pairs_hook=self._unique)
-        except json.JSONDecodeError as error:
-            message = f"{path}, line {error.lineno}: not JSON ({error.msg})"
-            raise ConfigError(message, "mend the JSON near that line") from error
-
-    def _unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key, value in pairs:
-            if key in found:
-                raise self.error(f"the key {key!r} is given twice in one object", "join the two", key, 2)
-            found[key] = value
-        return found
-
-    def error(self, message: str, fix: str, word: str = "", nth: int = 1) -> ConfigError:
-        """An error that names the line of the `nth` time the quoted `word` occurs, when it can be found."""
-        line = self._line_of(word, nth) if word else None
-        where = f"{self.path}, line {line}" if line else str(self.path)
-        return ConfigError(f"{where}: {message}", fix)
-
-    def _line_of(self, word: str, nth: int) -> int | None:
-        for text in (json.dumps(word, ensure_ascii=False), json.dumps(word)):
-            position = -1
-            for _ in range(nth):
-                position = self.text.find(text, position + 1)
-                if position < 0:
-                    break
-            if position >= 0:
-                return self.text.count("\n", 0, position) + 1
-        return None
-
-    def table(self, data: Any, what: str, word: str = "") -> dict[str, Any]:
-        if isinstance(data, dict):
-            return data
-        raise self.error(f"{what} must be an object, but is {_shape(data)}", 'write {"name": …}', word)
-
-    def rows(self, data: Any, what: str, word: str = "") -> list[Any]:
-        if isinstance(data, list):
-            return data
-        raise self.error(f"{what} must be a list, but is {_shape(data)}", 'write ["…", "…"]', word)
-
-    def name(self, data: Any, what: str) -> str:
-        if not isinstance(data, str) or not data.strip() or data != data.strip():
-            raise self.error(
-                f"{what} must be a non-empty text without outer spaces, but is {data!r}", "name it"
-            )
-        for bad in FORBIDDEN:
-            if bad in data:
-                raise self.error(f"{what} {data!r} contains {bad!r}", "leave it out", data)
-        return data
-
-
-def find_file(folder: Path, names: tuple[str, ...]) -> Source | None:
-    return next((Source(folder / name) for name in names if (folder / name).is_file()), None)
+def find_file(folder: Path, names: tuple[str, ...], faults: Faults | None = None) -> Source | None:
+    return next((Source(folder / name, faults) for name in names if (folder / name).is_file()), None)
 
 
 def read_entities(source: Source) -> list[Entity]:
     entities: list[Entity] = []
-    for upper, subs in source.table(source.data, "the file").items():
-        source.name(upper, "a class")
-        if not source.table(subs, f"class {upper!r}", upper):
-            raise source.error(f"class {upper!r} is empty", "give it a sub-class or remove it", upper)
-        for sub, rows in subs.items():
-            source.name(sub, "a sub-class")
-            if not source.rows(rows, f"sub-class {sub!r}", sub):
-                raise source.error(f"sub-class {sub!r} is empty", "give it an entity or remove it", sub)
-            entities += [_read_entity(source, row, upper, sub) for row in rows]
-    if not entities:
+    classes = source.table(source.data, "the file")
+    names = {upper.lower(): upper for upper in classes}
+    for upper, subs in classes.items():
+        with source.noting():
+            source.name(upper, "a class")
+            if not source.table(subs, f"class {upper!r}", upper):
+                raise source.error(f"class {upper!r} is empty", "give it a sub-class or remove it", upper)
+            for sub, rows in subs.items():
+                with source.noting():
+                    _refuse_cycle(source, upper, sub, names)
+                    entities += _read_sub_class(source, upper, sub, rows)
+    if not entities and not source.faults.found:
         raise source.error("there is no entity", "add at least one class with a sub-class and an entity")
-    _refuse_duplicates(source, [entity.name for entity in entities], "entity")
+    _refuse_entity_duplicates(source, entities)
     return entities
+
+
+def _read_sub_class(source: Source, upper: str, sub: str, rows: Any) -> list[Entity]:
+    source.name(sub, "a sub-class", upper)
+    if isinstance(rows, dict):
+        message = f"sub-class {sub!r} holds classes of its own"
+        raise source.error(message, "write class → sub-class → [entity, …]: there are two levels", upper, sub)
+    if not source.rows(rows, f"sub-class {sub!r}", upper, sub):
+        raise source.error(f"sub-class {sub!r} is empty", "give it an entity or remove it", upper, sub)
+    entities = []
+    for row in rows:
+        with source.noting():
+            entities.append(_read_entity(source, row, upper, sub))
+    return entities
+
+
+def _refuse_cycle(source: Source, upper: str, sub: str, classes: dict[str, str]) -> None:
+    """A class below a class could not be told apart in rules and tables, and below itself has no end."""
+    other = classes.get(sub.lower())
+    if other is not None:
+        inside = "itself" if other == upper else f"the class {upper!r}"
+        message = f"the class {other!r} is also a sub-class of {inside}"
+        raise source.error(message, "give the sub-class a name of its own", upper, sub)
 
 
 def _read_entity(source: Source, row: Any, upper: str, sub: str) -> Entity:
     if isinstance(row, str):
-        return Entity(source.name(row, "an entity"), upper, sub)
-    data = _known_keys(source, row, f"an entity of {sub!r}", {"name", "plural", "article"})
+        return Entity(source.name(row, "an entity", upper, sub), upper, sub)
+    data = _known_keys(source, row, f"an entity of {sub!r}", {"name", "plural", "article"}, upper, sub)
+    name = source.name(data.get("name"), "an entity's name", upper, sub)
     article = data.get("article", "a")
     if article not in ("a", "the", ""):
-        raise source.error(f'article must be "a", "the" or "", but is {article!r}', "choose one of them")
-    plural = str(data.get("plural", ""))
-    return Entity(source.name(data.get("name"), "an entity's name"), upper, sub, plural, article)
+        message = f'article must be "a", "the" or "", but is {article!r}'
+        raise source.error(message, "choose one of them", upper, sub, name)
+    return Entity(name, upper, sub, source.text_or_none(data, "plural", upper, sub, name), article)
 
 
 def read_values(source: Source, family: str) -> list[Value]:
     values: list[Value] = []
     for sub, rows in source.table(source.data, "the file").items():
-        source.name(sub, "a sub-category")
-        if "=" in sub or ":" in sub:
-            raise source.error(f"the sub-category {sub!r} contains '=' or ':'", "leave it out", sub)
-        shared: tuple[str, ...] = ()
-        statement = ""
-        if isinstance(rows, dict):
-            _known_keys(source, rows, f"sub-category {sub!r}", {"values", "wording", "statement"})
-            shared, statement = _texts(source, rows.get("wording", ()), sub), str(rows.get("statement", ""))
-            rows = rows.get("values")
-        if not source.rows(rows, f"sub-category {sub!r}", sub):
-            raise source.error(f"sub-category {sub!r} is empty", "give it a value or remove it", sub)
-        values += [_read_value(source, row, family, sub, shared, statement) for row in rows]
+        with source.noting():
+            values += _read_sub_category(source, family, sub, rows)
     _refuse_value_duplicates(source, values)
+    return values
+
+
+def _read_sub_category(source: Source, family: str, sub: str, rows: Any) -> list[Value]:
+    source.name(sub, "a sub-category")
+    if "=" in sub or ":" in sub:
+        raise source.error(f"the sub-category {sub!r} contains '=' or ':'", "leave it out", sub)
+    shared: tuple[str, ...] = ()
+    statement = ""
+    if isinstance(rows, dict):
+        _known_keys(source, rows, f"sub-category {sub!r}", {"values", "wording", "statement"}, sub)
+        shared, statement = _texts(source, rows.get("wording", ()), sub), _statement(source, rows, sub)
+        rows = rows.get("values")
+    if not source.rows(rows, f"sub-category {sub!r}", sub):
+        raise source.error(f"sub-category {sub!r} is empty", "give it a value or remove it", sub)
+    values = []
+    for row in rows:
+        with source.noting():
+            values.append(_read_value(source, row, family, sub, shared, statement))
     return values
 
 
@@ -170,23 +142,29 @@ def _read_value(
     source: Source, row: Any, family: str, sub: str, shared: tuple[str, ...], statement: str
 ) -> Value:
     if isinstance(row, str):
-        return Value(source.name(row, "a value"), family, sub, shared, statement)
-    data = _known_keys(source, row, f"a value of {sub!r}", {"value", "wording", "statement"})
-    name = source.name(data.get("value"), "a value's `value`")
-    wordings = _texts(source, data.get("wording", ()), name) or shared
-    own = str(data.get("statement", "")) or ("" if data.get("wording") else statement)
+        return Value(source.name(row, "a value", sub), family, sub, shared, statement)
+    data = _known_keys(source, row, f"a value of {sub!r}", {"value", "wording", "statement"}, sub)
+    name = source.name(data.get("value"), "a value's `value`", sub)
+    wordings = _texts(source, data.get("wording", ()), sub, name) or shared
+    own = _statement(source, data, sub, name) or ("" if data.get("wording") else statement)
     return Value(name, family, sub, wordings, own)
 
 
-def _texts(source: Source, data: Any, word: str) -> tuple[str, ...]:
-    texts = (data,) if isinstance(data, str) else tuple(data)
+def _statement(source: Source, data: dict[str, Any], *words: str) -> str:
+    text = source.text_or_none(data, "statement", *words)
+    return _texts(source, text, *words)[0] if text else ""
+
+
+def _texts(source: Source, data: Any, *words: str) -> tuple[str, ...]:
+    texts = (data,) if isinstance(data, str) else tuple(data) if isinstance(data, list | tuple) else (data,)
     for text in texts:
         if not isinstance(text, str) or not text.strip():
-            raise source.error(f"a wording of {word!r} must be text, but is {text!r}", "write a phrase", word)
+            message = f"a wording of {words[-1]!r} must be text, but is {text!r}"
+            raise source.error(message, "write a phrase", *words)
         unknown = unknown_slots(text)
         if unknown:
-            slots = ", ".join(SLOTS)
-            raise source.error(f"the wording {text!r} uses the unknown slot {unknown}", f"use {slots}", text)
+            message = f"the wording {text!r} uses the unknown slot {unknown}"
+            raise source.error(message, f"use {', '.join(SLOTS)}", *words, text)
     return texts
 
 
@@ -201,41 +179,53 @@ def unknown_slots(text: str) -> str:
     return text[start : text.find("}", start) + 1] or text[start:] if start >= 0 else ""
 
 
-def _known_keys(source: Source, row: Any, what: str, known: set[str]) -> dict[str, Any]:
-    data = source.table(row, what)
+def _known_keys(source: Source, row: Any, what: str, known: set[str], *words: str) -> dict[str, Any]:
+    data = source.table(row, what, *words)
     for key in data:
         if key not in known:
-            raise source.error(f"{what} has the unknown key {key!r}", f"use {', '.join(sorted(known))}", key)
+            message = f"{what} has the unknown key {key!r}"
+            raise source.error(message, f"use {', '.join(sorted(known))}", *words, key)
     return data
 
 
-def _refuse_duplicates(source: Source, names: list[str], what: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name.lower() in seen:
-            raise source.error(f"the {what} {name!r} is given twice", "remove one of them", name, 2)
-        seen.add(name.lower())
+def _refuse_entity_duplicates(source: Source, entities: list[Entity]) -> None:
+    first: dict[str, Entity] = {}
+    written: Counter[tuple[str, str, str]] = Counter()
+    for entity in entities:
+        home = (entity.upper_class, entity.sub_class)
+        written[*home, entity.name] += 1
+        other = first.setdefault(entity.name.lower(), entity)
+        if other is not entity:
+            where = f"{other.upper_class} → {other.sub_class}"
+            with source.noting():
+                raise source.error(
+                    f"the entity {entity.name!r} is given twice, first in {where}",
+                    "remove one of them",
+                    *home,
+                    *[entity.name] * written[*home, entity.name],
+                )
 
 
 def _refuse_value_duplicates(source: Source, values: list[Value]) -> None:
-    home: dict[str, str] = {}
+    """Of one family a value is in one sub-category: else two values of a node could say the same."""
+    first: dict[str, Value] = {}
+    written: Counter[tuple[str, str]] = Counter()
     for value in values:
-        other = home.setdefault(value.name.lower(), value.sub_category)
-        if other != value.sub_category:
-            message = (
-                f"the value {value.name!r} is in two sub-categories, {other!r} and {value.sub_category!r}"
-            )
-            raise source.error(message, "keep it in one, or word one of them differently", value.name, 2)
-    for sub in dict.fromkeys(value.sub_category for value in values):
-        _refuse_duplicates(source, [value.name for value in values if value.sub_category == sub], "value")
+        written[value.sub_category, value.name] += 1
+        other = first.setdefault(value.name.lower(), value)
+        if other is value:
+            continue
+        message = f"the value {value.name!r} is given twice"
+        fix = "remove one of them"
+        if other.sub_category != value.sub_category:
+            subs = f"{other.sub_category!r} and {value.sub_category!r}"
+            message = f"the value {value.name!r} is in two sub-categories, {subs}"
+            fix = "keep it in one, or word one of them differently"
+        words = [value.sub_category, *[value.name] * written[value.sub_category, value.name]]
+        with source.noting():
+            raise source.error(message, fix, *words)
 
 
 def read_sample(source: Source) -> Iterator[str]:
     """Entity names of a sample file, which is shaped like the entity file."""
     yield from (entity.name for entity in read_entities(source))
-
-
-def _shape(data: Any) -> str:
-    return {dict: "an object", list: "a list", str: "a text", type(None): "missing"}.get(
-        type(data), repr(data)
-    )

@@ -105,6 +105,21 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         {"attributes_base": {"Colour": {"wording": "{valu} {thing}", "values": ["red"]}}},
         r"unknown slot \{valu\}",
     ),
+    "class inside itself": ({"entities": {"A": {"a": ["x"]}}}, "'A' is also a sub-class of itself"),
+    "class inside another": (
+        {"entities": {"A": {"B": ["x"]}, "B": {"C": ["y"]}}},
+        "'B' is also a sub-class of the class 'A'",
+    ),
+    "three levels": ({"entities": {"A": {"B": {"C": ["x"]}}}}, "'B' holds classes of its own"),
+    "plural is no text": ({"entities": {"A": {"B": [{"name": "x", "plural": 2}]}}}, "plural must be a text"),
+    "wording is no text": (
+        {"attributes_base": {"Colour": {"wording": 5, "values": ["red"]}}},
+        "a wording of 'Colour' must be text",
+    ),
+    "unknown slot in a statement": (
+        {"attributes_base": {"Colour": [{"value": "red", "statement": "It is {valu}."}]}},
+        r"unknown slot \{valu\}",
+    ),
     "match: unknown value": (
         {"match": {"Animals": {"Pets": {"cat": {"Colour": ["rad"]}}}}},
         "no value 'rad'",
@@ -135,6 +150,34 @@ def test_errors_point_at_the_line(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path, entities='{"A": {\n "B": ["cat"],\n "C": ["dog",\n "cat"]}}')
     with pytest.raises(ConfigError, match=r"entities\.json, line 4: the entity 'cat' is given twice"):
         load_corpus(folder)
+
+
+def test_the_line_is_that_of_the_mistake_not_of_the_same_word_elsewhere(tmp_path: Path) -> None:
+    match = """{"Animals": {"Pets": {
+      "cat": {"Colour": ["red"], "Count": ["two"]},
+      "dog": {"Colour": ["blue"],
+              "Count": ["red"]}}}}"""
+    with pytest.raises(ConfigError, match=r"match\.json, line 4: sub-category 'Count' has no value 'red'"):
+        load_corpus(write_corpus(tmp_path, match=match))
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    entities = {"A": {"B": ["cat", "Cat", 3]}, "C": {}, "D": {"E": []}}
+    with pytest.raises(ConfigError) as caught:
+        load_corpus(write_corpus(tmp_path, entities=entities, attributes_base={"Colour": ["red", "red"]}))
+    text = str(caught.value)
+    assert "the corpus has 5 mistakes" in text
+    for part in ("'Cat' is given twice", "but is 3", "class 'C' is empty", "'E' is empty", "'red' is given"):
+        assert part in text
+    assert text.count("fix:") == 5
+
+
+def test_all_mistakes_about_names_are_told_at_once(tmp_path: Path) -> None:
+    match = {"Animals": {"Pets": {"cot": {}, "cat": {"Hue": ["red"], "Colour": ["rad", "rod"]}}, "Pet": {}}}
+    files = {"match": match, "conflicts": [["Colour=red", "Colour=x"], ["Colour=red"]]}
+    files |= {"entities_sample": {"A": {"B": ["ghost", "spook"]}}}
+    with pytest.raises(ConfigError, match="the corpus has 9 mistakes"):
+        load_corpus(write_corpus(tmp_path, **files))
 
 
 def test_unknown_corpora_get_the_nearest_suggested() -> None:
