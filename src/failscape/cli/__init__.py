@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import keyword
 import sys
+from typing import Any
 
 import click
 
@@ -18,6 +19,7 @@ COMMANDS = {
     "findings": "Print what a hunt has found.",
     "report": "Write a static HTML report.",
     "attribute": "Relate failures to how often training data mentions things.",
+    "corpus": "Check, build and match corpora.",
     "doctor": "Test a config by experiment before spending money on it.",
     "list": "List providers, corpora and hunts.",
     "schema": "Print the JSON Schema of config files.",
@@ -30,26 +32,38 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
+    """Commands by name → their line of help; the module of one is imported when it is used.
+
+    `prefix` comes before the name of the file: `corpus_` for those of `failscape corpus`.
+    """
+
+    def __init__(
+        self, commands_help: dict[str, str] | None = None, prefix: str = "", **settings: Any
+    ) -> None:
+        super().__init__(**settings)
+        self.commands_help = COMMANDS if commands_help is None else commands_help
+        self.prefix = prefix
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(self.commands_help)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+        if name not in self.commands_help:
             return None
-        file = f"{name}_" if keyword.iskeyword(name) else name
-        module = importlib.import_module(f"failscape.cli.{file}")
+        file = f"{self.prefix}{name}"
+        module = importlib.import_module(f"failscape.cli.{file}{'_' * keyword.iskeyword(file)}")
         command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl(list(self.commands_help.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = nearest_names(args[0], COMMANDS)
+        if args and args[0] not in self.commands_help and not args[0].startswith("-"):
+            near = nearest_names(args[0], self.commands_help)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)

@@ -1,7 +1,7 @@
 """How often training data mentions each subject: read from a file of counts, or counted in captions.
 
-A counts file is JSON (`{subject: count}`) or CSV (columns `subject` and `count`); captions are text or JSONL,
-one a line. All may be gzipped.
+A counts file is JSON (`{subject: count}`) or CSV (columns `subject` and `count`); captions are text, JSONL or
+CSV, one a line. All may be gzipped.
 """
 
 from __future__ import annotations
@@ -186,18 +186,36 @@ def node_of(corpus: Corpus, subject: str) -> Node:
 
 
 def read_captions(path: Path, field: str | None = None) -> Iterator[str]:
-    """One caption a line: plain text, or JSON in files named .jsonl. Empty lines are passed over."""
+    """One caption a line: plain text, JSON in .jsonl, a column of .csv. Empty ones are passed over."""
     kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     as_json = kind in ("jsonl", "ndjson")
-    if kind in ("json", "csv", "parquet"):
+    if kind in ("json", "parquet"):
         raise ConfigError(
-            f"{path}: captions are read from plain text or .jsonl, one a line, not from .{kind}",
-            "convert it; give a file of counts with --counts instead",
+            f"{path}: captions are read from plain text, .jsonl or .csv, one a line, not from .{kind}",
+            "convert it, for example to .jsonl",
         )
     with _opened(path) as stream:
+        if kind == "csv":
+            yield from _captions_of_csv(path, stream, field)
+            return
         for number, line in enumerate(_lines(path, stream), 1):
             if line.strip():
                 yield _caption_of(path, number, line, field) if as_json else line
+
+
+def _captions_of_csv(path: Path, stream: IO[bytes], field: str | None) -> Iterator[str]:
+    reader = csv.DictReader(_lines(path, stream))
+    names = {str(name).strip().lower(): name for name in reader.fieldnames or ()}
+    wanted = [field.lower()] if field else list(CAPTION_FIELDS)
+    column = next((names[name] for name in wanted if name in names), None)
+    if column is None:
+        have = ", ".join(names) or "none"
+        raise _fault(
+            path, 1, f"there is no column {' or '.join(wanted)} (columns: {have})", "name it with --field"
+        )
+    for row in reader:
+        if (row[column] or "").strip():
+            yield str(row[column])
 
 
 def _caption_of(path: Path, number: int, line: str, field: str | None) -> str:

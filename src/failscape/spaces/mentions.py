@@ -7,9 +7,10 @@ read grammar: "a red cat and a dog" mentions red, cat and dog, and so counts for
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from math import comb
+from typing import NamedTuple
 
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.lattice import Node
@@ -20,6 +21,16 @@ Target = tuple[str, int]
 """A kind (`entity`, or a sub-category such as `Base: Colour`) and the index of the entity or value."""
 
 ENTITY = "entity"
+
+
+class Match(NamedTuple):
+    """Words `start` to `end` (exclusive) of a caption mention these."""
+
+    start: int
+    end: int
+    targets: tuple[Target, ...]
+
+
 _WORD = re.compile(r"[^\W_]+")
 _SLOT = re.compile(r"\{[^}]*\}")
 
@@ -61,32 +72,37 @@ class Mentions:
             self._starts.setdefault(words[0], []).append((len(words), words, targets))
 
     def find(self, caption: str) -> set[Target]:
-        words = words_of(caption)
+        return {target for match in self.spans(words_of(caption)) for target in match.targets}
+
+    def spans(self, words: Sequence[str]) -> list[Match]:
+        """Where in a caption something is mentioned, in the order of its words."""
         starts = self._starts
-        matches: list[tuple[int, int, tuple[Target, ...]]] = []
+        matches: list[Match] = []
         long = False
         for at, word in enumerate(words):
             if word in starts:
                 for length, phrase, targets in starts[word]:
                     if length == 1 or tuple(words[at : at + length]) == phrase:
-                        matches.append((at, at + length, targets))
+                        matches.append(Match(at, at + length, targets))
                         long = long or length > 1
-        if long:
-            return _outermost(matches)
-        return {target for _, _, targets in matches for target in targets}
+        return _outermost(matches) if long else matches
 
 
-def _outermost(matches: list[tuple[int, int, tuple[Target, ...]]]) -> set[Target]:
+def _outermost(matches: list[Match]) -> list[Match]:
     spans: dict[str, list[tuple[int, int]]] = {}
     for start, end, targets in matches:
         for kind, _ in targets:
             spans.setdefault(kind, []).append((start, end))
-    return {
-        (kind, index)
-        for start, end, targets in matches
-        for kind, index in targets
-        if not any(s <= start and end <= e and e - s > end - start for s, e in spans[kind])
-    }
+    kept = []
+    for start, end, targets in matches:
+        own = tuple(
+            (kind, index)
+            for kind, index in targets
+            if not any(s <= start and end <= e and e - s > end - start for s, e in spans[kind])
+        )
+        if own:
+            kept.append(Match(start, end, own))
+    return kept
 
 
 class MentionCounter:

@@ -97,9 +97,10 @@ def test_files_that_cannot_be_read_are_explained(tmp_path):
         ("c.txt.gz", "a red cat\r\na dog\r\n"),
         ("c.jsonl", '"a red cat"\n{"id": 1, "text": "a dog"}\n'),
         ("c.jsonl.gz", '{"caption": "a red cat", "text": "x"}\n\n{"prompt": "a dog"}'),
+        ("c.csv", "id,Text\n1,a red cat\n2,\n3,a dog\n"),
     ],
 )
-def test_captions_come_from_text_and_jsonl(tmp_path, name, text):
+def test_captions_come_from_text_jsonl_and_csv(tmp_path, name, text):
     captions = list(read_captions(write(tmp_path / name, text)))
     assert [caption.strip() for caption in captions] == ["a red cat", "a dog"]
 
@@ -116,7 +117,7 @@ def test_captions_come_from_text_and_jsonl(tmp_path, name, text):
         ),
         ("c.jsonl", '{"text": "a"}', "alt", "no field alt"),
         ("c.jsonl", "{", None, "line 1: not JSON"),
-        ("c.csv", "a", None, r"not from \.csv"),
+        ("c.csv", "a", None, r"no column caption or text or prompt \(columns: a\)"),
     ],
 )
 def test_errors_in_captions_say_where_and_what(tmp_path, name, text, field, message):

@@ -1,0 +1,17 @@
+"""`failscape corpus …`: the files that say what can be asked. Each command has a file of its own."""
+
+from __future__ import annotations
+
+import click
+
+from failscape.cli import LazyGroup
+
+CORPUS_COMMANDS = {
+    "check": "Check a corpus, print its size, and what of your captions it knows.",
+}
+"""Command → its line in `--help`; the command is in `cli/corpus_<name>.py`."""
+
+
+@click.group("corpus", cls=LazyGroup, commands_help=CORPUS_COMMANDS, prefix="corpus_")
+def command() -> None:
+    """Check, build and match corpora: the entities and attribute values of a space."""
