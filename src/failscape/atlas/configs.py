@@ -12,8 +12,8 @@ from typing import Any
 from failscape.config_files import parse_config
 from failscape.errors import ConfigError
 
-FREE_SECTIONS = frozenset({"budget", "runtime"})
-"""Top-level keys that may change on resume."""
+FREE_SECTIONS = frozenset({"budget", "runtime", "judge_accuracy"})
+"""Top-level keys that may change on resume. How a judge errs changes what is made of its answers only."""
 
 FREE_MODEL_KEYS = frozenset(
     {"endpoints", "api_key_env", "timeout", "patience", "concurrency", "batch", "price"}

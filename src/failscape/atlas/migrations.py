@@ -139,7 +139,54 @@ CREATE TABLE trials (
 CREATE INDEX trials_by_subject ON trials (hunt, subject, verdict)
 """
 
-MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first_tables]
+
+def _review_tables(db: sqlite3.Connection) -> None:
+    for statement in _REVIEWS.split(";"):
+        db.execute(statement)
+
+
+# `accuracies` keeps how a judge errs: for all hunts with that judge (a review), or as one hunt used it.
+# A review is a blind sample of checks. Its items remember what the judge said and how many checks of the
+# hunt each stands for; labels are what people said. `uid` and `origin` make merging twice harmless.
+_REVIEWS = """
+CREATE TABLE accuracies (
+    id INTEGER PRIMARY KEY,
+    at REAL NOT NULL,
+    hunt INTEGER REFERENCES hunts (id),
+    judge TEXT NOT NULL,
+    content TEXT NOT NULL,
+    origin TEXT UNIQUE
+);
+CREATE TABLE reviews (
+    id INTEGER PRIMARY KEY,
+    uid TEXT NOT NULL UNIQUE,
+    hunt INTEGER NOT NULL REFERENCES hunts (id),
+    judge TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    at REAL NOT NULL
+);
+CREATE TABLE review_items (
+    review TEXT NOT NULL,
+    item TEXT NOT NULL,
+    trial TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    answer INTEGER NOT NULL,
+    near INTEGER NOT NULL,
+    stands_for REAL NOT NULL,
+    PRIMARY KEY (review, item)
+) WITHOUT ROWID;
+CREATE TABLE review_labels (
+    review TEXT NOT NULL,
+    item TEXT NOT NULL,
+    reviewer TEXT NOT NULL,
+    label TEXT NOT NULL,
+    at REAL NOT NULL,
+    PRIMARY KEY (review, item, reviewer)
+) WITHOUT ROWID
+"""
+
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first_tables, _review_tables]
 
 
 def version_of(db: sqlite3.Connection) -> int:

@@ -312,8 +312,14 @@ class Atlas:
         return db
 
     def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        with self.reading() as db:
+            return question(db)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection for reading. For the modules of this package."""
         with explained(self.folder / DATABASE):
-            return question(self._read())
+            yield self._read()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:

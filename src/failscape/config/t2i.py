@@ -40,6 +40,12 @@ class T2IConfig(HuntConfig):
     judge: ModelConfig
     space: SpaceConfig = SpaceConfig()
     search: SearchConfig = SearchConfig()
+    judge_accuracy: str = Field(
+        "auto",
+        min_length=1,
+        description="how the judge errs: auto (a review in the atlas, else what ships with the judge), "
+        "none (take it as perfect), or a JSON file",
+    )
 
     def models(self) -> dict[str, ModelConfig]:
         return {"generator": self.target, "judge": self.judge}

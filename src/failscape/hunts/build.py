@@ -9,11 +9,15 @@ from typing import Any
 from failscape.config import HuntConfig
 from failscape.hunts.protocol import Content, Hunt
 from failscape.pictures import Picture
+from failscape.stats.judges import JudgeAccuracy
 
 
-def build_hunt(config: HuntConfig, shard: tuple[int, int] = (0, 1)) -> Hunt:
-    """A fresh hunt, before any trial is told."""
-    hunt: Hunt = _builder(config).build_hunt(config, shard)
+def build_hunt(
+    config: HuntConfig, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None
+) -> Hunt:
+    """A fresh hunt, before any trial is told. `accuracy` says how its judge errs, where that is known."""
+    known = {} if accuracy is None else {"accuracy": accuracy}
+    hunt: Hunt = _builder(config).build_hunt(config, shard, **known)
     return hunt
 
 
@@ -23,9 +27,10 @@ def contents(config: HuntConfig) -> dict[str, Content]:
     return found
 
 
-def forewarn(config: HuntConfig) -> list[str]:
+def forewarn(config: HuntConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
     """What can be known before the first image to make the run pointless."""
-    warnings: list[str] = _builder(config).forewarn(config)
+    known = {} if accuracy is None else {"accuracy": accuracy}
+    warnings: list[str] = _builder(config).forewarn(config, **known)
     return warnings
 
 

@@ -14,11 +14,13 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import ValidationError
 
 from failscape.atlas import Atlas, HuntRow, StoredTrial
+from failscape.atlas.accuracies import hunt_accuracy
 from failscape.atlas.corpora import changed_corpus
 from failscape.config import HUNTS, HuntConfig
 from failscape.errors import AtlasError, FailscapeError
 from failscape.hunts.protocol import Hunt
 from failscape.report.marks import Line, Mark, Tally, lines_of, marks_of, tally
+from failscape.stats.judges import JudgeAccuracy
 from failscape.trials import Finding, Progress, Verdict
 
 CURVE_POINTS = 160
@@ -101,11 +103,11 @@ def choose_hunt(atlas: Atlas, hunt_id: int | None = None) -> HuntRow:
     return row
 
 
-def rebuild_hunt(row: HuntRow) -> Hunt:
+def rebuild_hunt(row: HuntRow, accuracy: JudgeAccuracy | None = None) -> Hunt:
     """A fresh hunt with the settings that the atlas keeps."""
     from failscape.hunts.build import build_hunt
 
-    return build_hunt(config_of(row), row.shard)
+    return build_hunt(config_of(row), row.shard, accuracy)
 
 
 def config_of(row: HuntRow) -> HuntConfig:
@@ -129,12 +131,12 @@ def config_of(row: HuntRow) -> HuntConfig:
         ) from error
 
 
-def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build = rebuild_hunt) -> LoadedHunt:
+def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build | None = None) -> LoadedHunt:
     """Tell a fresh hunt every recorded trial and note on the way how its findings grew."""
     row = choose_hunt(atlas, hunt_id)
     warning = changed_corpus(row.config, row.identities)
     try:
-        hunt = build(row)
+        hunt = build(row) if build else rebuild_hunt(row, hunt_accuracy(atlas, row))
         curve = _tell_all(atlas, row.id, hunt)
     except FailscapeError as error:
         if not warning:

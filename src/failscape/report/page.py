@@ -22,7 +22,7 @@ from failscape.atlas.faults import explained
 from failscape.atlas.images import write_whole
 from failscape.models.roles import Usage
 from failscape.report import figures
-from failscape.report.evidence import Build, Evidence, EvidenceReader, LoadedHunt, load_hunt, rebuild_hunt
+from failscape.report.evidence import Build, Evidence, EvidenceReader, LoadedHunt, load_hunt
 from failscape.report.maps import FailureMap, Placer, failure_map
 from failscape.report.pictures import PicturePlacer
 from failscape.report.sections import Context, Section, notes_of, placer_of, sections_of, stylesheets
@@ -127,7 +127,7 @@ def write_report(
     *,
     gallery: int = GALLERY,
     single_file: bool = False,
-    build: Build = rebuild_hunt,
+    build: Build | None = None,
 ) -> Written:
     """Write the report of a hunt into folder `out` (default: `report` inside the atlas)."""
     folder = out if out is not None else atlas.folder / "report"

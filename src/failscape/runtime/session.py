@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from failscape.atlas import Atlas, Spent, open_hunt
+from failscape.atlas.accuracies import keep_accuracy
 from failscape.atlas.albums import keep_pictures
 from failscape.config import HuntConfig
 from failscape.hunts.build import build_hunt, contents, forewarn, pictures
@@ -19,6 +20,7 @@ from failscape.hunts.protocol import Hunt, replay
 from failscape.models.http import HttpModel
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity
+from failscape.runtime.accuracy import choose_accuracy
 from failscape.runtime.budget import Budget
 from failscape.runtime.engine import Engine, Stop
 from failscape.runtime.health import HealthWarning
@@ -47,15 +49,17 @@ async def run_session(
     config: HuntConfig, folder: Path, reporter: Reporter, shard: tuple[int, int] = (0, 1), fork: bool = False
 ) -> Summary:
     """Run `config` in the atlas at `folder`, going on where an earlier session stopped."""
-    for warning in forewarn(config):
-        reporter.note("warning", warning)
-    hunt = build_hunt(config, shard)
     team = Team({role: create_model(role, settings) for role, settings in config.models().items()})
+    accuracy = choose_accuracy(config, team.models.get("judge"), folder)
+    for warning in forewarn(config, accuracy):
+        reporter.note("warning", warning)
+    hunt = build_hunt(config, shard, accuracy)
     identities = {role: model.identity for role, model in team.models.items()}
     for name, content in contents(config).items():
         identities[name] = Identity(name, content.kind, content.source, {"digest": content.digest})
     with Atlas.open(folder, create=True) as atlas:
         hunt_id = open_hunt(atlas, config.model_dump(mode="json"), identities, shard, fork)
+        keep_accuracy(atlas, hunt_id, accuracy)
         keep_pictures(atlas, pictures(config))
         resumed = replay(hunt, atlas.replay(hunt_id))
         if resumed:

@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,10 +23,12 @@ from failscape.errors import ConfigError, MissingExtra
 from failscape.models.prices import charge
 from failscape.models.roles import ROLES, Claim, Conversation, Identity, Model, Ranking, Reply, Verification
 from failscape.pictures import Picture
+from failscape.stats.judges import JudgeAccuracy
 from failscape.toybox import world
 from failscape.toybox.classifiers import NAMES as CLASSIFIERS
 from failscape.toybox.classifiers import ToyClassifier
 from failscape.toybox.eyes import Eyes
+from failscape.toybox.eyes_accuracy import eyes_accuracy
 from failscape.toybox.heads import HEADS, NONE
 from failscape.toybox.painter import ToyPainter
 from failscape.toybox.questions import SKILLS, normal_answer
@@ -72,6 +75,11 @@ class Painter(ToyModel):
 
 
 class EyesJudge(ToyModel):
+    @property
+    def accuracy(self) -> JudgeAccuracy:
+        """How often it errs, as measured and shipped."""
+        return replace(eyes_accuracy(), judge=self.identity.digest)
+
     async def judge(
         self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]
     ) -> list[Reply[list[bool | None]]]:

@@ -9,9 +9,12 @@ from failscape.hunts.t2i.stopping import RULES
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.lattice import Lattice
 from failscape.spaces.wording import Wording
+from failscape.stats.judges import JudgeAccuracy
 
 
-def build_hunt(config: T2IConfig, shard: tuple[int, int] = (0, 1)) -> Hunt:
+def build_hunt(
+    config: T2IConfig, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None
+) -> Hunt:
     lattice = build_lattice(config)
     search = config.search
     return FailureAtlasHunt(
@@ -33,7 +36,7 @@ def contents(config: T2IConfig) -> dict[str, Content]:
     return {"space": Content("corpus", corpus, load_corpus(corpus).digest)}
 
 
-def forewarn(config: T2IConfig) -> list[str]:
+def forewarn(config: T2IConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
     images, needed = config.budget.images, config.search.images_per_node
     if images is not None and images < needed:
         return [f"a budget of {images} images cannot finish even one node, which takes {needed}"]
