@@ -1,8 +1,8 @@
 """True success rates for every node of a lattice, made from a seed, with structure like that of real models.
 
 Entities, values, their classes and pairs of values each have effects on the log-odds. Shifts are solved so
-that the shares of failing nodes, among nodes whose parents all pass, match a regime. Rates are computed when
-asked for; nothing grows with the number of nodes.
+that the shares of failing nodes, among nodes whose parents all pass, match a regime. How far rates spread
+around the threshold is a second setting. Rates are computed when asked for; nothing grows with the nodes.
 """
 
 from __future__ import annotations
@@ -41,20 +41,27 @@ REGIMES = {
 }
 
 
+SPREADS = {"narrow": 0.7, "wide": 1.0}
+"""All effects on the log-odds are multiplied by this. A narrow world has more nodes near the threshold."""
+
+
 class Landscape:
     """`rates` of nodes, and how likely each check is to be the one that drops."""
 
-    def __init__(self, lattice: Lattice, regime: str = "medium", seed: int = 0) -> None:
+    def __init__(self, lattice: Lattice, regime: str = "medium", seed: int = 0, spread: str = "wide") -> None:
         if regime not in REGIMES:
             raise ConfigError(f"there is no regime {regime!r}", f"use one of: {', '.join(REGIMES)}")
+        if spread not in SPREADS:
+            raise ConfigError(f"there is no spread {spread!r}", f"use one of: {', '.join(SPREADS)}")
         self.lattice = lattice
+        self._spread = SPREADS[spread]
         self._seed = seed
         rng = np.random.default_rng([seed, 7])
         wanted = REGIMES[regime]
         self._entity = self._make_entities(rng, wanted.entity)
         self._single = self._make_singles(rng, wanted.one_value)
         count = len(lattice.corpus.values)
-        pairs = rng.normal(0.0, 1.0, (count, count))
+        pairs = self._spread * rng.normal(0.0, 1.0, (count, count))
         self._pair = np.triu(pairs, 1) + np.triu(pairs, 1).T
         self._pair_shift = 0.0
         self._pair_shift = self._solve_pair_shift(rng, wanted.two_values)
@@ -82,7 +89,7 @@ class Landscape:
         corpus = self.lattice.corpus
         classes, subs = _groups(corpus.entities, "upper_class"), _groups(corpus.entities, "sub_class")
         raw = rng.normal(0, 0.5, classes.max() + 1)[classes] + rng.normal(0, 0.5, subs.max() + 1)[subs]
-        raw = raw + rng.normal(0, 1.5, len(corpus.entities))
+        raw = self._spread * (raw + rng.normal(0, 1.5, len(corpus.entities)))
         return np.asarray(raw + _shift(raw[list(self.lattice.entities)], share))
 
     def _make_singles(self, rng: np.random.Generator, share: float) -> Floats:
@@ -93,10 +100,10 @@ class Landscape:
         if count == 0:
             return np.zeros((len(corpus.entities), 0))
         by_value = rng.normal(0, 1.1, count) + rng.normal(0, 0.7, kinds.max() + 1)[kinds]
-        raw = self._entity[:, None] + by_value
-        raw = raw + rng.normal(0, 0.9, (classes.max() + 1, count))[classes]
-        raw = raw + rng.normal(0, 0.6, (subs.max() + 1, count))[subs]
-        raw = raw + rng.normal(0, 0.8, raw.shape)
+        effect = by_value + rng.normal(0, 0.9, (classes.max() + 1, count))[classes]
+        effect = effect + rng.normal(0, 0.6, (subs.max() + 1, count))[subs]
+        effect = effect + rng.normal(0, 0.8, effect.shape)
+        raw = self._entity[:, None] + self._spread * effect
         reachable = self._allowed() & self._passes(self._entity)[:, None]
         return np.asarray(raw + _shift(raw[reachable], share))
 
@@ -142,7 +149,7 @@ class Landscape:
     def _pair_effect(
         self, entities: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]
     ) -> Floats:
-        own = 0.9 * _hashed_normal(self._seed, entities, first, second)
+        own = self._spread * 0.9 * _hashed_normal(self._seed, entities, first, second)
         return np.asarray(self._pair_shift + self._pair[first, second] + own)
 
 

@@ -55,10 +55,11 @@ class PlantedWorld:
         seed: int = 0,
         accuracy: Mapping[str, Sequence[float]] | None = None,
         undecided: float = 0.0,
+        spread: str = "wide",
     ) -> None:
         self.lattice = lattice
         self.seed = seed
-        self.landscape = Landscape(lattice, regime, seed)
+        self.landscape = Landscape(lattice, regime, seed, spread)
         self.undecided = undecided
         self._accuracy = {kind: Accuracy(*pair) for kind, pair in (accuracy or {}).items()}
         self._plans: dict[str, Plan] = {}
@@ -72,9 +73,10 @@ class PlantedWorld:
         depth: int = 2,
         accuracy: Mapping[str, Sequence[float]] | None = None,
         undecided: float = 0.0,
+        spread: str = "wide",
     ) -> PlantedWorld:
         """A world over a whole corpus, from plain settings."""
-        return cls(Lattice(load_corpus(corpus), depth=depth), regime, seed, accuracy, undecided)
+        return cls(Lattice(load_corpus(corpus), depth=depth), regime, seed, accuracy, undecided, spread)
 
     # Truth
 

@@ -1,0 +1,72 @@
+"""Strategies of the t2i hunt side by side, in one command.
+
+    python -m benchmarks.t2i                            all of it: hours
+    python -m benchmarks.t2i --quick                    a few minutes, to see whether a change helps
+    python -m benchmarks.t2i --arms certified probable --log results.jsonl
+
+Finished cells are kept in the log, and a second call with the same settings goes on from there.
+What the columns mean is in docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.t2i.arms import ARMS, JUDGES
+from benchmarks.t2i.cells import Outcome, all_cells, run_cells
+from benchmarks.t2i.table import describe, found, write_tables
+from failscape.testing.planted import REGIMES, SPREADS
+
+QUICK = {"worlds": 2, "images": 10_000, "size": (60, 30, 10_000)}
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
+    parser.add_argument("--spread", nargs="+", default=list(SPREADS), choices=list(SPREADS))
+    parser.add_argument("--judge", nargs="+", default=list(JUDGES), choices=list(JUDGES))
+    parser.add_argument("--regime", nargs="+", default=list(REGIMES), choices=list(REGIMES))
+    parser.add_argument("--worlds", type=int, default=8)
+    parser.add_argument("--images", type=int, default=40_000)
+    parser.add_argument("--in-flight", type=int, default=64)
+    parser.add_argument("--size", type=int, nargs=3, default=(150, 48, 65_000), help="entities values nodes")
+    parser.add_argument("--reference", default="failureatlas", help="arm that others are compared with")
+    parser.add_argument("--log", type=Path, help="file of finished cells, to go on from")
+    parser.add_argument("--again", nargs="+", default=[], help="arms to run again although they are logged")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="a small space, 2 worlds, 10,000 images")
+    options = parser.parse_args()
+    if options.quick:
+        vars(options).update(QUICK)
+    return options
+
+
+def main() -> None:
+    options = parse()
+    cells = all_cells(
+        options.arms,
+        options.spread,
+        options.judge,
+        options.regime,
+        options.worlds,
+        images=options.images,
+        in_flight=options.in_flight,
+        size=tuple(options.size),
+    )
+    outcomes: list[Outcome] = []
+    started = time.monotonic()
+    for outcome in run_cells(cells, options.processes, options.log, set(options.again)):
+        outcomes.append(outcome)
+        what = outcome.skipped or f"{found(outcome)} true minimal failures"
+        clock = f"{time.monotonic() - started:5.0f} s"
+        print(f"{clock}  {len(outcomes)}/{len(cells)}  {describe(outcome.cell)}: {what}", file=sys.stderr)
+    print(write_tables(outcomes, options.reference))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""What is compared: strategies by their settings, built the way a user's config is; and judges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from failscape.config import T2IConfig
+from failscape.hunts.protocol import Hunt
+from failscape.hunts.t2i.build import build_hunt
+from failscape.stats.judges import JudgeAccuracy
+
+FAILUREATLAS = {"strategy": "failureatlas"}
+ARMS: dict[str, dict[str, Any]] = {
+    "random": {"strategy": "random"},
+    "failureatlas": FAILUREATLAS,
+    "curtailed": {"strategy": "curtailed"},
+    "sprt": {"strategy": "sprt"},
+    "certified": {"strategy": "certified"},
+    "probable": {"strategy": "probable"},
+    "oracle": {},
+}
+"""The oracle is no strategy: see `oracle.py`."""
+
+NOISE = {"entity": (0.96, 0.96), "*": (0.84, 0.84)}
+"""A judge's agreement with people on entities and on attributes, as FailureAtlas reports it."""
+
+JUDGES = ("perfect", "noisy", "reviewed")
+REVIEWED = 100
+"""The reviewed judge: noisy, and its accuracies known only from so many true and as many false checks of
+entities, and of attributes: 400 in all."""
+
+
+def make_hunt(
+    arm: str, corpus: str, images: int, seed: int, accuracy: JudgeAccuracy | None, **runtime: int
+) -> Hunt:
+    """As `failscape run` would build it. The models are never asked: the world answers."""
+    model = {"provider": "python", "path": "failscape.testing.planted:PlantedGenerator"}
+    config = T2IConfig.model_validate(
+        {
+            "hunt": "t2i",
+            "target": model,
+            "judge": model,
+            "space": {"corpus": corpus, "depth": 2},
+            "search": ARMS[arm],
+            "budget": {"images": images},
+            "runtime": runtime,
+            "seed": seed,
+        }
+    )
+    return build_hunt(config, (0, 1), accuracy)
+
+
+def errors_of(judge: str) -> dict[str, tuple[float, float]] | None:
+    """How the judge truly errs, for the world."""
+    return None if judge == "perfect" else NOISE
+
+
+def known_accuracy(judge: str, seed: int) -> JudgeAccuracy | None:
+    """What the hunt is told of the judge's errors."""
+    if judge == "perfect":
+        return None
+    if judge == "noisy":
+        return JudgeAccuracy.from_rates(NOISE)
+    rng = np.random.default_rng([seed, 13])
+    counts = {
+        kind: (rng.binomial(REVIEWED, right), REVIEWED, rng.binomial(REVIEWED, wrong), REVIEWED)
+        for kind, (right, wrong) in NOISE.items()
+    }
+    return JudgeAccuracy.from_counts(counts)

@@ -1,0 +1,117 @@
+"""One cell of the benchmark: one arm in one planted world. Cells are independent and run in processes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.t2i.arms import errors_of, known_accuracy, make_hunt
+from benchmarks.t2i.oracle import watch_oracle
+from failscape.errors import FailscapeError
+from failscape.spaces import Lattice, load_corpus
+from failscape.testing.planted import PlantedWorld
+from failscape.testing.planted_corpus import write_planted_corpus
+from failscape.testing.scoring import Truth, Watched, watch
+
+THRESHOLD, LEVEL, CHECKPOINTS = 0.8, 0.05, 50
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    spread: str
+    judge: str
+    regime: str
+    arm: str
+    world: int
+    images: int
+    in_flight: int
+    size: tuple[int, int, int]
+    """Entities, values and about how many nodes the corpus has."""
+
+    @property
+    def key(self) -> str:
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`skipped` says why there are no figures."""
+
+    cell: Cell
+    images: int = 0
+    seconds: float = 0.0
+    truth: int = 0
+    pruned: float = 0.0
+    curve: tuple[tuple[int, ...], ...] = ()
+    skipped: str = ""
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Outcome:
+        cell = Cell(**{**data.pop("cell"), "size": tuple(data["size"])})
+        data.pop("size")
+        curve = tuple(tuple(row) for row in data.pop("curve"))
+        return cls(cell, curve=curve, **data)
+
+    def as_data(self) -> dict[str, Any]:
+        return {**asdict(self), "size": self.cell.size}
+
+
+def run_cell(cell: Cell, corpus: str) -> Outcome:
+    """`corpus` is the folder that `write_planted_corpus` made for the cell's size."""
+    truth = _truth(corpus, cell.spread, cell.judge, cell.regime, cell.world)
+    accuracy = known_accuracy(cell.judge, cell.world)
+    if cell.arm == "oracle":
+        done = watch_oracle(truth, cell.images, LEVEL, accuracy, CHECKPOINTS, cell.world)
+        return _outcome(cell, done, truth, 0.0)
+    try:
+        hunt = make_hunt(cell.arm, corpus, cell.images, cell.world, accuracy, in_flight=cell.in_flight)
+    except (FailscapeError, ImportError, ValueError) as error:
+        return Outcome(cell, skipped=" ".join(str(error).split())[:160])
+    done = watch(hunt, truth, cell.images, cell.in_flight, CHECKPOINTS, shuffle=cell.world)
+    return _outcome(cell, done, truth, truth.pruned(hunt.findings()))
+
+
+def _outcome(cell: Cell, done: Watched, truth: Truth, pruned: float) -> Outcome:
+    curve = tuple((c.images, c.claims, c.failing, c.minimal_claims, c.minimal) for c in done.checkpoints)
+    return Outcome(cell, done.images, done.seconds, len(truth.minimal), pruned, curve)
+
+
+@lru_cache(maxsize=2)
+def _truth(corpus: str, spread: str, judge: str, regime: str, world: int) -> Truth:
+    lattice = Lattice(load_corpus(corpus), depth=2)
+    return Truth(PlantedWorld(lattice, regime, world, errors_of(judge), spread=spread), THRESHOLD)
+
+
+def run_cells(cells: list[Cell], processes: int, log: Path | None, again: set[str]) -> Iterator[Outcome]:
+    """Outcomes as they come. Those in the log are not run again, unless their arm is named in `again`."""
+    known = dict[str, Outcome]()
+    if log and log.exists():
+        outcomes = (Outcome.from_data(json.loads(line)) for line in log.read_text().splitlines())
+        known = {outcome.cell.key: outcome for outcome in outcomes if not outcome.skipped}
+    done = [c for c in cells if c.key in known and c.arm not in again]
+    yield from (known[cell.key] for cell in done)
+    left = [cell for cell in cells if cell not in set(done)]
+    with TemporaryDirectory() as folder, ProcessPoolExecutor(processes) as pool:
+        corpus = str(write_planted_corpus(Path(folder), *cells[0].size))
+        for outcome in pool.map(partial(run_cell, corpus=corpus), left):
+            if log:
+                with log.open("a") as lines:
+                    lines.write(json.dumps(outcome.as_data()) + "\n")
+            yield outcome
+
+
+def all_cells(
+    arms: list[str], spreads: list[str], judges: list[str], regimes: list[str], worlds: int, **rest: Any
+) -> list[Cell]:
+    """Dearest last to change: all arms of a world follow each other, so that its truth is worked out once."""
+    return [
+        Cell(spread, judge, regime, arm, world, **rest)
+        for spread, judge, regime, world, arm in product(spreads, judges, regimes, range(worlds), arms)
+    ]

@@ -1,0 +1,121 @@
+"""Outcomes of many worlds as one markdown table, every figure with its interval over worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.t2i.cells import Cell, Outcome
+
+ENOUGH_CLAIMS = 50
+"""False shares are checked at every checkpoint with at least so many claims."""
+
+Figure = Callable[[Outcome], float]
+
+
+def found(outcome: Outcome) -> int:
+    return outcome.curve[-1][4]
+
+
+def not_failing(row: Sequence[int]) -> float:
+    return 1 - row[2] / row[1] if row[1] else 0.0
+
+
+def not_minimal(row: Sequence[int]) -> float:
+    return 1 - row[4] / row[3] if row[3] else 0.0
+
+
+FIGURES: dict[str, tuple[Figure, str]] = {
+    "true minimal failures": (found, ",.0f"),
+    "images per true minimal failure": (lambda o: o.images / max(found(o), 1), ".1f"),
+    "precision (failing)": (lambda o: 1 - not_failing(o.curve[-1]), ".1%"),
+    "precision (minimal)": (lambda o: 1 - not_minimal(o.curve[-1]), ".1%"),
+    "recall": (lambda o: found(o) / max(o.truth, 1), ".1%"),
+    "area": (lambda o: float(np.mean([row[4] for row in o.curve])), ",.0f"),
+    "missed by pruning": (lambda o: o.pruned, ".1%"),
+    "CPU s per 1,000 images": (lambda o: 1000 * o.seconds / max(o.images, 1), ".2f"),
+}
+
+
+def with_interval(values: Sequence[float], form: str) -> str:
+    """The mean and half the width of its 95 % interval over worlds (Student's t)."""
+    mean = format(float(np.mean(values)), form)
+    if len(values) < 2:
+        return mean
+    half = stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))
+    return f"{mean} ± {format(float(half), form)}"
+
+
+def worst_share(outcomes: Sequence[Outcome], share: Callable[[Sequence[int]], float], column: int) -> str:
+    """The largest false share at a checkpoint: of the mean over worlds, and of any single world."""
+    rows = [[share(row) if row[column] >= ENOUGH_CLAIMS else np.nan for row in o.curve] for o in outcomes]
+    table = np.array(rows)
+    kept = ~np.isnan(table).all(axis=0)
+    if not kept.any():
+        return "–"
+    means = np.nanmean(table[:, kept], axis=0)
+    return f"{means.max():.1%} / {np.nanmax(table):.1%}"
+
+
+def times(outcomes: Sequence[Outcome], others: Sequence[Outcome]) -> str:
+    """How many times as many true minimal failures as another arm in the same worlds, geometric mean."""
+    base = {o.cell.world: max(found(o), 1) for o in others}
+    logs = [np.log(max(found(o), 1) / base[o.cell.world]) for o in outcomes if o.cell.world in base]
+    if not logs:
+        return "–"
+    middle = np.mean(logs)
+    if len(logs) < 2:
+        return f"{np.exp(middle):.2f}"
+    half = stats.t.ppf(0.975, len(logs) - 1) * np.std(logs, ddof=1) / np.sqrt(len(logs))
+    return f"{np.exp(middle):.2f} ({np.exp(middle - half):.2f}–{np.exp(middle + half):.2f})"
+
+
+def write_tables(outcomes: Sequence[Outcome], reference: str) -> str:
+    """One table per spread and judge; rows are regimes and arms."""
+    lines: list[str] = []
+
+    def place(outcome: Outcome) -> tuple[str, str]:
+        return outcome.cell.spread, outcome.cell.judge
+
+    for (spread, judge), group in groupby(sorted(outcomes, key=place), key=place):
+        lines += [f"\n**{spread} spread, {judge} judge**\n", *_table(list(group), reference)]
+    return "\n".join(lines)
+
+
+def _table(outcomes: list[Outcome], reference: str) -> list[str]:
+    titles = [
+        "model",
+        "arm",
+        *FIGURES,
+        f"× {reference}",
+        "worst not failing (mean / any world)",
+        "worst not minimal (mean / any world)",
+    ]
+    lines = ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
+    for regime in dict.fromkeys(o.cell.regime for o in outcomes):
+        here = [o for o in outcomes if o.cell.regime == regime]
+        base = [o for o in here if o.cell.arm == reference and not o.skipped]
+        for arm in dict.fromkeys(o.cell.arm for o in here):
+            rows = sorted((o for o in here if o.cell.arm == arm), key=_world)
+            lines.append("| " + " | ".join([regime, arm, *_row(rows, base, len(titles) - 2)]) + " |")
+    return lines
+
+
+def _row(rows: list[Outcome], base: list[Outcome], width: int) -> list[str]:
+    kept = [row for row in rows if not row.skipped]
+    if not kept:
+        return [f"not run: {rows[0].skipped}", *[""] * (width - 1)]
+    figures = [with_interval([figure(row) for row in kept], form) for figure, form in FIGURES.values()]
+    worst = [worst_share(kept, not_failing, 1), worst_share(kept, not_minimal, 3)]
+    return [*figures, times(kept, base), *worst]
+
+
+def _world(outcome: Outcome) -> int:
+    return outcome.cell.world
+
+
+def describe(cell: Cell) -> str:
+    return f"{cell.spread} {cell.judge} {cell.regime} {cell.arm} world {cell.world}"

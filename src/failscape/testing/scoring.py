@@ -1,0 +1,127 @@
+"""Scores a hunt against a planted world, over time: which of its claims are true, and what they cost.
+
+A claim is a finding. It is truly failing when its true rate is below the threshold, and truly minimal when
+no ancestor's is. A finding whose `details` say `minimal: false` claims only to be failing.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+
+from failscape.hunts.protocol import Hunt
+from failscape.spaces.lattice import Node
+from failscape.testing.planted_world import PlantedWorld
+from failscape.trials import Finding, Probe
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """What a hunt claimed after so many images, and how much of it is true."""
+
+    images: int
+    claims: int = 0
+    failing: int = 0
+    minimal_claims: int = 0
+    minimal: int = 0
+
+    @property
+    def not_failing(self) -> float:
+        """The share of claims that do not fail."""
+        return 1 - self.failing / self.claims if self.claims else 0.0
+
+    @property
+    def not_minimal(self) -> float:
+        return 1 - self.minimal / self.minimal_claims if self.minimal_claims else 0.0
+
+
+@dataclass(slots=True)
+class Watched:
+    """`seconds` is the CPU time of `ask` and `tell` alone: the world and the scoring are left out."""
+
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    images: int = 0
+    seconds: float = 0.0
+
+    @property
+    def last(self) -> Checkpoint:
+        return self.checkpoints[-1]
+
+    def worst(self, claims: int = 50) -> tuple[float, float]:
+        """The largest shares not failing and not minimal, at checkpoints with at least so many claims."""
+        return (
+            max((c.not_failing for c in self.checkpoints if c.claims >= claims), default=0.0),
+            max((c.not_minimal for c in self.checkpoints if c.minimal_claims >= claims), default=0.0),
+        )
+
+
+class Truth:
+    """What is true in a world at a threshold. Lists every node once, so the world must not be huge."""
+
+    def __init__(self, world: PlantedWorld, threshold: float = 0.8) -> None:
+        self.world = world
+        self.threshold = threshold
+
+    @cached_property
+    def minimal(self) -> dict[Node, float]:
+        return self.world.minimal_failures(self.threshold)
+
+    @cached_property
+    def subjects(self) -> frozenset[str]:
+        """Of the minimal failures."""
+        return frozenset(map(self.world.lattice.subject, self.minimal))
+
+    def score(self, images: int, findings: list[Finding]) -> Checkpoint:
+        smallest = [finding.subject for finding in findings if finding.details.get("minimal", True)]
+        return Checkpoint(
+            images,
+            len(findings),
+            sum(self.fails(finding.subject) for finding in findings),
+            len(smallest),
+            sum(subject in self.subjects for subject in smallest),
+        )
+
+    def fails(self, subject: str) -> bool:
+        return subject in self.subjects or self.world.plan(subject).rate < self.threshold
+
+    def pruned(self, findings: list[Finding]) -> float:
+        """The share of all minimal failures that lie below a (then false) claim: they will not be opened."""
+        parse = self.world.lattice.parse
+        claimed = {parse(finding.subject) for finding in findings if not self.fails(finding.subject)}
+        lost = sum(any(above in claimed for above in _ancestors(node)) for node in self.minimal)
+        return lost / len(self.minimal) if self.minimal else 0.0
+
+
+def watch(
+    hunt: Hunt, truth: Truth, images: int, in_flight: int = 64, checkpoints: int = 50, shuffle: int = 0
+) -> Watched:
+    """Spend `images` on a hunt, with answers out of order, scoring it at evenly spread `checkpoints`."""
+    order, watched, flying = random.Random(shuffle), Watched(), list[Probe]()
+    run, clock = truth.world.run, time.process_time
+    marks = [images * number // checkpoints for number in range(1, checkpoints + 1)]
+    for mark in marks:
+        while watched.images < mark:
+            started = clock()
+            room = min(in_flight - len(flying), images - watched.images - len(flying))
+            flying += hunt.ask(room) if room > 0 else []
+            watched.seconds += clock() - started
+            order.shuffle(flying)
+            size = min(max(1, in_flight // 4), len(flying), mark - watched.images)
+            answered, flying = flying[:size], flying[size:]
+            if not answered:
+                break
+            trials = [run(probe) for probe in answered]
+            started = clock()
+            for trial in trials:
+                hunt.tell(trial)
+            watched.seconds += clock() - started
+            watched.images += size
+        watched.checkpoints.append(truth.score(watched.images, hunt.findings()))
+    return watched
+
+
+def _ancestors(node: Node) -> list[Node]:
+    return [Node(node.entity, v) for size in range(len(node.values)) for v in combinations(node.values, size)]
