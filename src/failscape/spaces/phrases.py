@@ -20,8 +20,9 @@ class Phrasing(NamedTuple):
     statement: str
 
 
-_QUALITY = ("{value} {thing}", "{thing} that {is} {value}")
 _IS_VALUE = "{the thing} {is} {value}."
+# A sentence of its own reads well whatever else is said; "a cat that is red by a wall" does not.
+_QUALITY = ("{value} {thing}", _IS_VALUE)
 
 PHRASINGS: dict[str, Phrasing] = {
     "count": Phrasing(0, ("{value} {things}",), "There are exactly {value} {things} in the image."),
@@ -30,14 +31,16 @@ PHRASINGS: dict[str, Phrasing] = {
     "condition": Phrasing(27, _QUALITY, _IS_VALUE),
     "shape": Phrasing(30, _QUALITY, _IS_VALUE),
     "texture": Phrasing(33, _QUALITY, _IS_VALUE),
-    "colour": Phrasing(40, (*_QUALITY, "{thing}, {value} in colour"), _IS_VALUE),
+    "colour": Phrasing(40, (*_QUALITY, "The colour of {the thing} is {value}."), _IS_VALUE),
     "pattern": Phrasing(45, _QUALITY, _IS_VALUE),
     "material": Phrasing(
-        50, ("{thing} made of {value}", "{thing} made out of {value}"), "{the thing} {is} made of {value}."
+        50,
+        ("{thing} made of {value}", "{the thing} {is} made of {value}."),
+        "{the thing} {is} made of {value}.",
     ),
     # Below material: what stands after the noun is joined in the order of rank, highest first, and
     # "a cat made of glass running" reads better than "a cat running made of glass".
-    "action": Phrasing(48, ("{thing} {value}", "{thing} that {is} {value}"), _IS_VALUE),
+    "action": Phrasing(48, ("{thing} {value}", _IS_VALUE), _IS_VALUE),
 }
 
 _ALIASES = {

@@ -5,6 +5,7 @@ Each value has one or more wordings; the first is canonical. Everything is deter
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -13,8 +14,11 @@ from failscape.spaces.lattice import Node
 from failscape.spaces.phrases import capitalised, phrasing_of, plural_of, with_article
 from failscape.trials import Check
 
-HEADS = ("an image of {scene}", "a picture of {scene}")
+HEADS = ("an image of {scene}", "a picture of {scene}", "{scene}")
 """How a caption starts when no value brings its own ("a pencil sketch of {scene}")."""
+
+MOST_VARIANTS = 12
+"""Enough to see whether a failure belongs to the concept or to one way of saying it."""
 
 MOST_CHOICES = 5
 """Distractors per check. Six options keep a guessing judge at 17 %, and few judges mix them up."""
@@ -37,7 +41,26 @@ class Wording:
         self._ranks = [phrasing.rank for phrasing in phrasings]
 
     def caption(self, node: Node, variant: int = 0) -> str:
-        """The prompt for a node; `variant` 0 is canonical, others rotate through the wordings."""
+        """The prompt for a node; `variant` 0 is canonical. Beyond `variants(node)` they repeat."""
+        if variant:
+            captions = self.captions(node)
+            return captions[variant % len(captions)]
+        return self._rotated(node, 0)
+
+    def captions(self, node: Node) -> tuple[str, ...]:
+        """All variants of a node's caption, the canonical one first.
+
+        Start and values take their next wording at the same time, so that few variants show them all.
+        """
+        lengths = [len(HEADS), *(len(self.wordings[value]) for value in node.values)]
+        rounds = min(math.lcm(*lengths), MOST_VARIANTS)
+        return tuple(dict.fromkeys(self._rotated(node, variant) for variant in range(rounds)))
+
+    def variants(self, node: Node) -> int:
+        """How many captions a node has that differ."""
+        return len(self.captions(node))
+
+    def _rotated(self, node: Node, variant: int) -> str:
         picks = [(value, variant % len(self.wordings[value])) for value in node.values]
         return self.compose(node.entity, picks, variant % len(HEADS))
 

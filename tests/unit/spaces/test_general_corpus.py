@@ -242,7 +242,7 @@ def _texts() -> Iterator[str]:
     rng = np.random.default_rng(7)
     nodes = [node for layer in range(3) for node in LATTICE.sample(layer, 1500, rng)]
     for node in nodes:
-        yield from (WORDING.caption(node, variant) for variant in range(2))
+        yield from WORDING.captions(node)
         yield from (check.statement for check in WORDING.checks(node))
 
 
@@ -263,7 +263,8 @@ def test_captions_are_understood_again() -> None:
     understanding = Understanding(WORDING)
     for layer in range(3):
         for node in LATTICE.sample(layer, 40, np.random.default_rng(3)):
-            assert understanding.node(WORDING.caption(node)) == node
+            for caption in WORDING.captions(node):
+                assert understanding.node(caption) == node
 
 
 def _sub_classes(corpus: Corpus) -> set[tuple[str, str]]:

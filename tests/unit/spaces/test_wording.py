@@ -81,6 +81,48 @@ def test_canonical_captions(subject: str, caption: str) -> None:
     assert Wording(corpus).caption(Lattice(corpus).parse(subject)) == caption
 
 
+@pytest.mark.parametrize(
+    ("subject", "captions"),
+    [
+        ("cat", ["An image of a cat.", "A picture of a cat.", "A cat."]),
+        (
+            "cat; Base: Count=two; Base: Colour=red",
+            [
+                "An image of two red cats.",
+                "A picture of two cats. The cats are red.",
+                "Two cats. The colour of the cats is red.",
+            ],
+        ),
+        (
+            "cup; Image: Style=oil painting",
+            [
+                "An oil painting of a cup.",
+                "A picture of a cup, painted in oils.",
+                "An image of a cup, painted in oils.",
+                "A cup, painted in oils.",
+            ],
+        ),
+    ],
+)
+def test_variants_say_the_same_in_other_words(subject: str, captions: list[str]) -> None:
+    corpus = load_corpus("starter")
+    wording, node = Wording(corpus), Lattice(corpus).parse(subject)
+    assert list(wording.captions(node)) == captions
+    assert wording.variants(node) == len(captions)
+    assert [wording.caption(node, number) for number in range(2 * len(captions))] == captions * 2
+
+
+@pytest.mark.parametrize("name", ["starter", "toybox", "general"])
+def test_variants_differ_and_are_few(name: str) -> None:
+    corpus = load_corpus(name)
+    wording, lattice = Wording(corpus), Lattice(corpus, depth=2)
+    for layer in range(3):
+        for node in lattice.sample(layer, 200, np.random.default_rng(9)):
+            captions = wording.captions(node)
+            assert captions[0] == wording.caption(node)
+            assert 3 <= len(captions) == len(set(captions)) <= 12
+
+
 def test_checks_start_with_the_entity_and_offer_distractors() -> None:
     corpus = load_corpus("starter")
     wording, lattice = Wording(corpus), Lattice(corpus, depth=3)
@@ -113,8 +155,8 @@ def test_captions_and_statements_are_understood_again() -> None:
         understanding, rng = Understanding(wording), np.random.default_rng(4)
         for layer in range(4):
             for node in lattice.sample(layer, 60, rng):
-                for variant in range(3):
-                    assert understanding.node(wording.caption(node, variant)) == node
+                for caption in wording.captions(node):
+                    assert understanding.node(caption) == node
                 for check in wording.checks(node):
                     found = understanding.check(check.statement)
                     assert found is not None

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from failscape.spaces import Lattice, Wording, load_corpus
 from failscape.toybox import world
 
 
@@ -107,16 +108,23 @@ def test_shipped_corpus_agrees_with_the_world() -> None:
     assert shipped == world.corpus_files()
 
 
-def test_corpus_wording_is_understood() -> None:
-    files = world.corpus_files()
-    for family in world.FAMILIES:
-        for name, values in files[f"attributes_{family}.json"].items():
-            for value in values:
-                wordings = value["wording"] if isinstance(value, dict) else [f"{value} {{thing}}"]
-                word = value["value"] if isinstance(value, dict) else value
-                for wording in wordings:
-                    parsed = world.parse_caption(wording.format(thing="apple"))
-                    assert parsed == {"entity": "apple", name: word}
+def test_every_caption_of_the_corpus_is_understood_by_the_world() -> None:
+    """toy-painter knows only the world's words, so every variant must keep to them."""
+    corpus = load_corpus("toybox")
+    wording, lattice = Wording(corpus), Lattice(corpus, depth=3)
+    words, varied = {*world.vocabulary()}, 0
+    nodes = [*lattice.nodes(1), *lattice.sample(3, 1000, np.random.default_rng(0))]
+    for node in nodes:
+        expected = {corpus.values[value].sub_category: corpus.values[value].name for value in node.values}
+        captions = wording.captions(node)
+        varied += len(captions)
+        for caption in captions:
+            assert set(world.tokens(caption)) <= words, caption
+            assert world.parse_caption(caption) == {
+                "entity": corpus.entities[node.entity].name,
+                **expected,
+            }, caption
+    assert varied >= 3 * len(nodes)
 
 
 def test_conflicts_use_known_values() -> None:

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any, Final
 
+from failscape.spaces.phrases import phrasing_of
 from failscape.toybox.world.vocab import CONFLICTS, FAMILIES, KINDS, MENTIONABLE
-from failscape.toybox.world.wording import PHRASES
+from failscape.toybox.world.wording import ADJECTIVES, PHRASES
 
 CORPUS: Final = Path(__file__).parent / "corpus"
 
@@ -27,10 +28,15 @@ def corpus_files() -> dict[str, Any]:
 
 
 def _values(name: str) -> list[Any]:
-    if name not in PHRASES:
-        return list(MENTIONABLE[name])
-    joint = ", " if name in ("style", "position") else " "
-    return [
-        {"value": value, "wording": [f"{{thing}}{joint}{phrase}" for phrase in PHRASES[name][value]]}
-        for value in MENTIONABLE[name]
-    ]
+    return [{"value": value, **_words(name, value)} for value in MENTIONABLE[name]]
+
+
+def _words(name: str, value: str) -> dict[str, Any]:
+    """Only wordings that the world itself uses: its models know no other words."""
+    if name in PHRASES:
+        joint = ", " if name in ("style", "position") else " "
+        return {"wording": [f"{{thing}}{joint}{phrase}" for phrase in PHRASES[name][value]]}
+    general = phrasing_of("Base", name, value)
+    thing = "{things}" if "{things}" in general.wordings[0] else "{thing}"
+    wordings = [f"{word} {thing}" for word in ADJECTIVES[name][value]]
+    return {"wording": wordings, "statement": general.statement}
