@@ -20,6 +20,7 @@ from failscape.config import HUNTS, HuntConfig
 from failscape.errors import AtlasError, FailscapeError
 from failscape.hunts.protocol import Hunt
 from failscape.report.marks import Line, Mark, Tally, lines_of, marks_of, tally
+from failscape.stats.intervals import clopper_pearson
 from failscape.stats.judges import JudgeAccuracy
 from failscape.trials import Finding, Progress, Verdict
 
@@ -36,7 +37,8 @@ class LoadedHunt:
     """A hunt as its trials leave it. `curve` is (trials told, findings then), from the first to the last.
 
     `undecided` subjects used up their trials without a verdict. `warning` says what speaks against all of it.
-    `survey` is what the hunt says about the whole space, as plain data, where it has a `survey()`.
+    `survey` is what the hunt says about the whole space, as plain data, where it has a `survey()`; `judge`
+    is how its judge errs, where that was measured.
     """
 
     row: HuntRow
@@ -47,6 +49,7 @@ class LoadedHunt:
     undecided: int = 0
     warning: str = ""
     survey: dict[str, Any] | None = None
+    judge: JudgeAccuracy | None = None
 
     @property
     def trials(self) -> int:
@@ -71,7 +74,7 @@ class Shot:
 class Row:
     """Shots of one subject, in the same order of seeds as the finding's own; `None` where it has none.
 
-    `failures` of `trials` valid ones failed.
+    `failures` of `trials` valid ones failed; `interval` is that of the rate.
     """
 
     subject: str
@@ -79,6 +82,7 @@ class Row:
     failures: int
     trials: int
     shots: tuple[Shot | None, ...]
+    interval: tuple[float, float] = (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,8 @@ def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build | None = No
     row = choose_hunt(atlas, hunt_id)
     warning = changed_corpus(row.config, row.identities)
     try:
-        hunt = build(row) if build else rebuild_hunt(row, hunt_accuracy(atlas, row))
+        judge = hunt_accuracy(atlas, row)
+        hunt = build(row) if build else rebuild_hunt(row, judge)
         curve = _tell_all(atlas, row.id, hunt)
     except FailscapeError as error:
         if not warning:
@@ -147,7 +152,7 @@ def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build | None = No
     undecided = len(hunt.undecided()) if isinstance(hunt, _Undecided) else 0
     survey = hunt.survey().as_data() if isinstance(hunt, _Surveying) else None
     counts = atlas.counts(row.id)
-    return LoadedHunt(row, findings, hunt.progress(), curve, counts, undecided, warning, survey)
+    return LoadedHunt(row, findings, hunt.progress(), curve, counts, undecided, warning, survey, judge)
 
 
 def _tell_all(atlas: Atlas, hunt_id: int, hunt: Hunt) -> list[tuple[int, int]]:
@@ -215,7 +220,7 @@ class EvidenceReader:
         ranked = sorted(mine, key=lambda shot: -sum(shot.seed in shots for shots in theirs))
         chosen = tuple(ranked[: self._most_shots])
         title = finding.caption or finding.title
-        own = Row(finding.subject, title, finding.failures, finding.trials, chosen)
+        own = Row(finding.subject, title, finding.failures, finding.trials, chosen, finding.interval)
         rows = [_row_of(parent, shots, chosen) for parent, shots in zip(parents, theirs, strict=True)]
         return Evidence(finding, own, tuple(rows), tuple(tally(shot.marks for shot in mine)))
 
@@ -254,7 +259,9 @@ def _row_of(parent: dict[str, Any], shots: dict[int, Shot], beside: tuple[Shot, 
     trials = parent.get("trials", verdicts.count(Verdict.FAIL) + verdicts.count(Verdict.PASS))
     subject = str(parent.get("subject", ""))
     title = str(parent.get("caption") or _prompt_of(shots) or subject)
-    return Row(subject, title, int(failures), int(trials), tuple(shots.get(shot.seed) for shot in beside))
+    beside_it = tuple(shots.get(shot.seed) for shot in beside)
+    low, high = parent.get("interval") or clopper_pearson(failures, trials)
+    return Row(subject, title, int(failures), int(trials), beside_it, (float(low), float(high)))
 
 
 def _prompt_of(shots: dict[int, Shot]) -> str:

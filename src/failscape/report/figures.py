@@ -7,27 +7,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
 from failscape.trials import Verdict
 
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A named share with its interval. `words` say what it rests on; `good` when more of it is better."""
+
+    name: str
+    rate: float
+    interval: Interval
+    words: str = ""
+    good: bool = False
+
+
 WIDTH, HEIGHT = 560, 220
 LEFT, RIGHT, TOP, BOTTOM = 44, 14, 12, 30
 
 
-def interval_bar(rate: float, interval: tuple[float, float], limit: float | None = None) -> Markup:
-    """A rate with its interval on a scale from 0 to 1. `limit` is where failing begins."""
+def interval_bar(rate: float, interval: Interval, limit: float | None = None, good: bool = False) -> Markup:
+    """A rate with its interval on a scale from 0 to 1. `limit` is where failing begins.
+
+    `good` is for shares of which more is better.
+    """
     low, high, at = (100 * _share(number) for number in (*interval, rate))
     tick = (
         ""
         if limit is None
         else f'<line class="limit" x1="{100 * limit:.1f}" x2="{100 * limit:.1f}" y1="0" y2="12"/>'
     )
-    words = f"{percent(rate)} failed, interval {percent(interval[0])} to {percent(interval[1])}"
+    words = f"{percent(rate)}, interval {percent(interval[0])} to {percent(interval[1])}"
     return Markup(
-        '<svg class="interval" viewBox="-1 0 102 12" preserveAspectRatio="none" role="img"'
-        f' aria-label="{words}"><title>{words}</title>'
+        f'<svg class="interval{" good" if good else ""}" viewBox="-1 0 102 12" preserveAspectRatio="none"'
+        f' role="img" aria-label="{words}"><title>{words}</title>'
         f'<line class="track" x1="0" x2="100" y1="6" y2="6"/>{tick}'
         f'<rect class="span" x="{low:.1f}" y="3.5" width="{max(0.6, high - low):.1f}" height="5" rx="1"/>'
         f'<rect class="at" x="{at - 0.8:.1f}" y="1" width="1.6" height="10" rx=".5"/></svg>'
@@ -93,6 +111,12 @@ def percent(share: float) -> str:
     if not math.isfinite(share):
         return "–"
     return f"{share:.1%}" if 0 < share < 0.095 else f"{share:.0%}"
+
+
+def spread(interval: Interval) -> str:
+    """An interval for people: `63–100%`, or `1.2–9%` where the low end is small."""
+    low, high = percent(interval[0] if interval[0] >= 0.0005 else 0.0), percent(interval[1])
+    return f"{low.removesuffix('%')}–{high}"
 
 
 def number(value: float) -> str:

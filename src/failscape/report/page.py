@@ -23,9 +23,21 @@ from failscape.atlas.images import write_whole
 from failscape.models.roles import Usage
 from failscape.report import figures
 from failscape.report.evidence import Build, Evidence, EvidenceReader, LoadedHunt, load_hunt
+from failscape.report.heat import NARROW, WIDE, HeatMap, heat_legend, heat_map
 from failscape.report.maps import FailureMap, Placer, failure_map
+from failscape.report.mass import heat_of_counts
+from failscape.report.pairs import Pair, pairs_of
 from failscape.report.pictures import PicturePlacer
-from failscape.report.sections import Context, Section, notes_of, placer_of, sections_of, stylesheets
+from failscape.report.sections import (
+    Context,
+    Section,
+    Tile,
+    notes_of,
+    placer_of,
+    sections_of,
+    stylesheets,
+    tiles_of,
+)
 from failscape.trials import Finding, Verdict
 
 GALLERY = 40
@@ -65,7 +77,9 @@ class View:
     loaded: LoadedHunt
     entries: list[Entry]
     gallery: list[tuple[Entry, Evidence]]
+    pairs: list[Pair]
     map: FailureMap
+    tiles: list[Tile]
     sections: list[Section]
     limit: float | None
     spent: Spent
@@ -99,7 +113,8 @@ class View:
         missed: Counter[str] = Counter()
         for finding in self.loaded.findings:
             blame = finding.details.get("blame")
-            missed.update(blame if isinstance(blame, dict) else {})
+            counted = blame.items() if isinstance(blame, dict) else ()
+            missed.update({str(kind): number for kind, number in counted if isinstance(number, int)})
         return missed.most_common(7)
 
     def at(self, place: str) -> list[Section]:
@@ -107,9 +122,16 @@ class View:
         return [section for section in self.sections if section.place == place]
 
     @property
-    def has_map(self) -> bool:
-        """Whether the common map is shown: there is one, and the kind of hunt has none of its own."""
-        return bool(self.map.cells) and all(section.id != "map" for section in self.sections)
+    def heat(self) -> HeatMap | None:
+        """The common map, unless the kind of hunt has one of its own."""
+        own = any(section.id == "map" for section in self.sections)
+        return None if own else heat_of_counts(self.map)
+
+    @property
+    def level(self) -> float | None:
+        """The share of false findings that certified ones keep to, where the settings name one."""
+        level = _searched(self.row).get("fdr")
+        return float(level) if isinstance(level, int | float) else None
 
     def notes(self, finding: Finding) -> list[str]:
         return notes_of(self.row.kind, finding)
@@ -150,15 +172,19 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
     pictured = sorted((entry for entry in entries if entry.turn), key=lambda entry: entry.turn)
     reader = EvidenceReader(atlas, row.id, SHOTS)
     limit = failing_limit(row)
+    context = Context(atlas, loaded, reader, place, limit)
+    shown = [(entry, reader.read(entry.finding)) for entry in pictured]
     events = [event for event in atlas.events() if event.hunt in (None, row.id)]
     return View(
         atlas=str(atlas.folder),
         target=target_name(row),
         loaded=loaded,
         entries=entries,
-        gallery=[(entry, reader.read(entry.finding)) for entry in pictured],
+        gallery=shown,
+        pairs=pairs_of((entry.number, evidence) for entry, evidence in shown),
         map=failure_map(atlas.subject_counts(row.id), place),
-        sections=sections_of(row.kind, Context(atlas, loaded, reader, place, limit)),
+        tiles=tiles_of(row.kind, context),
+        sections=sections_of(row.kind, context),
         limit=limit,
         spent=atlas.spent(row.id),
         costs=atlas.costs(row.id),
@@ -175,7 +201,7 @@ def render(view: View, pictures: PicturePlacer) -> str:
     environment = templates()
     styles = stylesheets(environment.list_templates(), view.row.kind)
     page = environment.get_template("page.html")
-    return page.render(view=view, picture=pictures.find, figures=figures, pictures=pictures, styles=styles)
+    return page.render(view=view, picture=pictures.find, pictures=pictures, styles=styles)
 
 
 def templates() -> Environment:
@@ -188,7 +214,10 @@ def templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        percent=figures.percent, evalue=figures.number, clip=clip, span=span, when=when
+        percent=figures.percent, spread=figures.spread, evalue=figures.number, clip=clip, span=span, when=when
+    )
+    environment.globals.update(
+        heat_map=heat_map, heat_legend=heat_legend, heat_shapes=(WIDE, NARROW), figures=figures
     )
     return environment
 
@@ -239,9 +268,13 @@ def _entries(findings: Sequence[Finding], place: Placer, gallery: int) -> list[E
 
 def failing_limit(row: HuntRow) -> float | None:
     """The share of failures above which a subject counts as failing, where the settings name one."""
-    search = row.config.get("search")
-    threshold = search.get("threshold") if isinstance(search, dict) else None
+    threshold = _searched(row).get("threshold")
     return 1 - float(threshold) if isinstance(threshold, int | float) else None
+
+
+def _searched(row: HuntRow) -> dict[str, Any]:
+    search = row.config.get("search")
+    return search if isinstance(search, dict) else {}
 
 
 def _shown_settings(row: HuntRow) -> str:

@@ -11,7 +11,6 @@ from failscape import __version__
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.faults import explained
 from failscape.atlas.images import write_whole
-from failscape.report import figures
 from failscape.report.page import target_name, templates
 from failscape.report.scarcity import Scarcity, Span
 from failscape.report.scatter import scatter
@@ -42,7 +41,6 @@ def render_attribution(scarcity: Scarcity, target: str, atlas: str) -> str:
             # Text in a drawing shrinks with it, so small screens get a drawing of their own.
             wide=scatter(subjects, bins, 1080, 460, "wide"),
             narrow=scatter(subjects, bins, 360, 400, "narrow"),
-            figures=figures,
             rho_bar=rho_bar,
             rows=ROWS,
             version=__version__,

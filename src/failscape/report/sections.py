@@ -1,10 +1,11 @@
-"""What a kind of hunt adds to the report: sections, notes on findings, places on the map.
+"""What a kind of hunt adds to the report: sections, large numbers, notes on findings, places on the map.
 
 To add a kind of hunt, write `report/<kind>.py` and `templates/<kind>.html`; nothing else has to change.
 The module may define any of these functions, all of them optional:
 
     def sections(context: Context) -> Iterable[Section]      # parts of the page
     def notes(finding: Finding) -> Iterable[str]             # sentences on the card of a finding
+    def tiles(context: Context) -> Iterable[Tile]            # large numbers at the head of the page
     def placer(config: dict[str, Any]) -> Placer             # column, rows and thing of a subject (`maps.py`)
 
 A section says where it stands (`LEAD`: before the findings, `TRUST`: after them, `END`: after health and
@@ -14,8 +15,9 @@ cost), which template shows it and which pictures it needs. Its template is incl
     {% import "parts.html" as parts with context %}
     {% call parts.panel(section) %} … {{ section.data.something }} … {% endcall %}
 
-`parts.panel` writes heading, introduction and "How to read this"; `parts.shot_row`, `parts.frame` and
-`parts.strip` show pictures. A template with several sections asks for `section.id`. Styles go to
+`parts.panel` writes heading, introduction and "How to read this"; `parts.shot_row` and `parts.frame` show
+pictures, `parts.heat` a map, `parts.share` a share with its interval, `parts.panels` small panels side by
+side (`trust.Panel`). A template with several sections asks for `section.id`. Styles go to
 `templates/<kind>.css`, which is read when it exists. Leave a section out when there is nothing to say: an
 empty panel is clutter. Bound what is shown, whatever the hunt found. Text is escaped by itself.
 """
@@ -26,7 +28,7 @@ import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from failscape.config import HUNTS
 from failscape.errors import FailscapeError
@@ -78,8 +80,21 @@ class Section:
     images: tuple[str, ...] = ()
 
 
+class Tile(NamedTuple):
+    """A large number at the head of the page, what it is called, and a few words below it."""
+
+    name: str
+    number: str
+    beneath: str = ""
+
+
 def sections_of(kind: str, context: Context) -> list[Section]:
     build = _function(kind, "sections")
+    return list(build(context)) if build else []
+
+
+def tiles_of(kind: str, context: Context) -> list[Tile]:
+    build = _function(kind, "tiles")
     return list(build(context)) if build else []
 
 

@@ -1,14 +1,125 @@
-"""What the report says about t2i hunts in particular. See `sections.py` for how it joins the page."""
+"""What the report says about t2i hunts in particular: the map of failure, rules, and how far to trust it.
+
+See `sections.py` for how it joins the page.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from failscape.report.figures import percent, spread
+from failscape.report.heat import HeatMap
 from failscape.report.maps import Placer, place_node
+from failscape.report.mass import MassList, heat_of_masses, mass_lists, overall
+from failscape.report.rules import PICTURED, RuleCard, pictures_of, rule_cards
+from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
+from failscape.report.trust import Panel, panels
 from failscape.spaces.corpus import load_corpus
+from failscape.trials import Finding
+
+TEMPLATE = "t2i.html"
+JUDGE_ALLOWED_FOR = ("certified", "probable")
+"""Strategies that reckon with the judge's errors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`cards` are shown, the first ones with pictures; `total` rules there are."""
+
+    pictured: list[RuleCard]
+    listed: list[RuleCard]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class MassMap:
+    heat: HeatMap
+    lists: list[MassList]
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    panels: list[Panel]
+    notes: list[str]
 
 
 def placer(config: dict[str, Any]) -> Placer:
     """Columns are classes of entities, rows are kinds of attributes."""
     corpus = load_corpus(str(config.get("space", {}).get("corpus", "toybox")))
     return place_node({entity.name: entity.upper_class for entity in corpus.entities})
+
+
+def sections(context: Context) -> Iterator[Section]:
+    yield from _map(context.survey.get("masses") or ())
+    yield from _rules(context)
+    yield from _trust(context)
+
+
+def tiles(context: Context) -> Iterator[Tile]:
+    found = overall(context.survey.get("masses") or ())
+    if found is not None:
+        mass, nodes = found
+        yield Tile("Of random pictures fail", percent(mass.rate), spread(mass.interval))
+        yield Tile("Nodes in the space", f"{nodes:,}")
+
+
+def notes(finding: Finding) -> Iterator[str]:
+    """Sentences of the hunt about one finding: the interaction, and which check is to blame."""
+    for name in ("interaction", "blame"):
+        said = finding.details.get(name)
+        sentence = said.get("sentence") if isinstance(said, dict) else said
+        if isinstance(sentence, str) and sentence:
+            yield sentence
+
+
+def _map(masses: Any) -> Iterator[Section]:
+    heat = heat_of_masses(masses)
+    if heat is None:
+        return
+    yield Section(
+        "map",
+        "Where it fails",
+        TEMPLATE,
+        MassMap(heat, mass_lists(masses)),
+        LEAD,
+        "Map",
+        "How often a random picture fails, by class of thing and kind of attribute. It is estimated from "
+        "nodes drawn at random before the search began, so it does not depend on where the search went.",
+        "Take any node of the space at random: the number is the chance that one picture of it fails, "
+        "the small range its 95% interval. A node with several attributes counts in the row of each. "
+        "“alone” is the thing without attributes. Darker is worse; a wide range means few pictures.",
+    )
+
+
+def _rules(context: Context) -> Iterator[Section]:
+    rules = context.survey.get("rules") or ()
+    if not rules:
+        return
+    cards = rule_cards(rules, context.reader)
+    pictured = [card for card in cards if card.examples]
+    yield Section(
+        "rules",
+        "What the failures have in common",
+        TEMPLATE,
+        Rules(pictured, [card for card in cards if not card.examples], len(rules)),
+        LEAD,
+        "Rules",
+        "A few rules stand for many findings. Each is shown with nodes that are certified failures, and "
+        "with the exceptions that pass.",
+        "A rule says who fails with what. “Certified” counts its nodes that are certified failures. Its "
+        "precision is the share of failing nodes among those that were set aside before the search and "
+        "had no part in making the rule; the range is a 95% interval. Every picture is the first one of "
+        f"its node with that verdict. The first {PICTURED} rules have pictures.",
+        pictures_of(pictured),
+    )
+
+
+def _trust(context: Context) -> Iterator[Section]:
+    search = context.loaded.row.config.get("search") or {}
+    allowed_for = search.get("strategy") in JUDGE_ALLOWED_FOR
+    found = panels(context.survey, context.loaded.judge, context.limit, allowed_for)
+    said = [str(note) for note in context.survey.get("notes") or ()]
+    if found or said:
+        yield Section("trust", "How far to trust it", TEMPLATE, Trust(found, said), TRUST, "Trust")

@@ -52,6 +52,7 @@
     if (card) { card.hidden = false; card.scrollIntoView(); }
   };
   addEventListener("hashchange", reveal);
+  addEventListener("beforeprint", () => all("details.reading").forEach((part) => { part.open = true; }));
   refresh();
   reveal();
 })();

@@ -1,0 +1,126 @@
+"""Draws a map of failure as SVG: rows × columns, darker where more fails, each cell with its interval.
+
+One hue that only changes in strength, and every number in writing, so that no one depends on colours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+from failscape.report.figures import Interval, percent, spread
+
+GAP = 3
+FAINTEST = 0.2
+"""The top of the scale is never below this, so that small differences near 0 stay pale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """One cell: `rate` of failure, its interval where there is one, and what it rests on in words."""
+
+    rate: float
+    interval: Interval | None
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """`patches[row, column]`. With `totals`, the first row and column are totals and stand a little aside."""
+
+    rows: list[str]
+    columns: list[str]
+    patches: dict[tuple[str, str], Patch]
+    totals: bool = False
+
+    @property
+    def top(self) -> float:
+        return max(FAINTEST, *(patch.rate for patch in self.patches.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes in units of the drawing. Text keeps its size, so each width of screen has a shape of its own."""
+
+    name: str
+    width: int
+    label: int
+    head: int
+    high: int
+    widest: int
+    both_lines: bool
+    slanted: bool
+
+
+WIDE = Shape("wide", 1080, 168, 30, 44, 124, both_lines=True, slanted=False)
+NARROW = Shape("narrow", 360, 112, 70, 28, 52, both_lines=False, slanted=True)
+
+
+def heat_map(heat: HeatMap, shape: Shape) -> Markup:
+    step = min(shape.widest, (shape.width - shape.label) / max(1, len(heat.columns)))
+    aside = 8 if heat.totals else 0
+    places = [shape.label + at * step + (aside if at else 0) for at in range(len(heat.columns))]
+    height = shape.head + len(heat.rows) * shape.high + aside
+    parts = [_head(name, x + step / 2, shape, step) for name, x in zip(heat.columns, places, strict=True)]
+    for number, row in enumerate(heat.rows):
+        y = shape.head + number * shape.high + (aside if number else 0)
+        parts.append(_label(row, y, shape))
+        for column, x in zip(heat.columns, places, strict=True):
+            patch = heat.patches.get((row, column))
+            parts.append(_cell(row, column, patch, heat.top, (x, y, step), shape))
+    words = f"Share of failures, {len(heat.rows)} rows by {len(heat.columns)} columns"
+    return Markup(
+        f'<svg class="heat {shape.name}" viewBox="0 0 {shape.width} {height}" role="img"'
+        f' aria-label="{words}">{"".join(parts)}</svg>'
+    )
+
+
+def heat_legend(heat: HeatMap) -> Markup:
+    """From nothing to the darkest cell."""
+    steps = "".join(f'<i style="--shade:{at / 5:.1f}"></i>' for at in range(6))
+    return Markup(f'<div class="heat-scale num">0%{steps}{percent(heat.top)} of pictures fail</div>')
+
+
+def _head(name: str, x: float, shape: Shape, step: float) -> str:
+    most = round(shape.head / 5.2) if shape.slanted else max(4, round(step / 6.6))
+    turned = f' transform="rotate(-42 {x:.1f} {shape.head - 8})"' if shape.slanted else ""
+    anchor = "start" if shape.slanted else "middle"
+    return (
+        f'<text class="name" x="{x:.1f}" y="{shape.head - 8}" text-anchor="{anchor}"{turned}>'
+        f"<title>{escape(name)}</title>{escape(_cut(name, most))}</text>"
+    )
+
+
+def _label(name: str, y: float, shape: Shape) -> str:
+    text = escape(_cut(name, round(shape.label / 6.4)))
+    middle = y + shape.high / 2 + 3
+    return f'<text class="name" x="0" y="{middle:.1f}"><title>{escape(name)}</title>{text}</text>'
+
+
+def _cell(
+    row: str, column: str, patch: Patch | None, top: float, box: tuple[float, float, float], shape: Shape
+) -> str:
+    x, y, step = box
+    middle = f'x="{x + (step - GAP) / 2:.1f}" text-anchor="middle"'
+    if patch is None:
+        return f'<text class="none" {middle} y="{y + shape.high / 2 + 3:.1f}">·</text>'
+    shade = patch.rate / top
+    two = shape.both_lines and patch.interval is not None
+    lines = f'<text {middle} y="{y + shape.high / 2 + (-2 if two else 3):.1f}">{percent(patch.rate)}</text>'
+    if two and patch.interval is not None:
+        lines += (
+            f'<text class="small" {middle} y="{y + shape.high / 2 + 13:.1f}">{spread(patch.interval)}</text>'
+        )
+    words = f"{row} × {column}: {percent(patch.rate)}"
+    words += f", interval {spread(patch.interval)}" if patch.interval else ""
+    words += f"; {patch.words}" if patch.words else ""
+    return (
+        f'<g class="{"dark" if shade > 0.62 else "pale"}" style="--shade:{shade:.3f}">'
+        f'<title>{escape(words)}</title><rect x="{x:.1f}" y="{y:.1f}" width="{step - GAP:.1f}"'
+        f' height="{shape.high - GAP}" rx="5"/>{lines}</g>'
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
