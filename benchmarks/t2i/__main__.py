@@ -2,7 +2,8 @@
 
     python -m benchmarks.t2i                            all of it: hours
     python -m benchmarks.t2i --quick                    a few minutes, to see whether a change helps
-    python -m benchmarks.t2i --arms certified probable --log results.jsonl
+    python -m benchmarks.t2i --part worlds --arms certified probable --log results.jsonl
+    python -m benchmarks.t2i --part painter --cache pictures.db
 
 Finished cells are kept in the log, and a second call with the same settings goes on from there.
 What the columns mean is in docs/benchmarks.md.
@@ -16,27 +17,38 @@ import time
 from pathlib import Path
 
 from benchmarks.t2i.arms import ARMS, JUDGES
-from benchmarks.t2i.cells import Outcome, all_cells, run_cells
+from benchmarks.t2i.cells import PAINTER, Cell, Outcome, all_cells, run_cells
+from benchmarks.t2i.cost import write_table
 from benchmarks.t2i.table import describe, found, write_tables
 from failscape.testing.planted import REGIMES, SPREADS
 
-QUICK = {"worlds": 2, "images": 10_000, "size": (60, 30, 10_000)}
+QUICK = {
+    "worlds": 2,
+    "images": 10_000,
+    "painter_images": 1_000,
+    "cost_images": 20_000,
+    "size": (60, 30, 10_000),
+}
 
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--part", nargs="+", default=list(PARTS), choices=list(PARTS))
     parser.add_argument("--arms", nargs="+", default=list(ARMS), choices=list(ARMS))
     parser.add_argument("--spread", nargs="+", default=list(SPREADS), choices=list(SPREADS))
     parser.add_argument("--judge", nargs="+", default=list(JUDGES), choices=list(JUDGES))
     parser.add_argument("--regime", nargs="+", default=list(REGIMES), choices=list(REGIMES))
     parser.add_argument("--worlds", type=int, default=8)
     parser.add_argument("--images", type=int, default=40_000)
+    parser.add_argument("--painter-images", type=int, default=5_000)
+    parser.add_argument("--cost-images", type=int, default=1_000_000)
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--size", type=int, nargs=3, default=(150, 48, 65_000), help="entities values nodes")
     parser.add_argument("--reference", default="failureatlas", help="arm that others are compared with")
     parser.add_argument("--log", type=Path, help="file of finished cells, to go on from")
+    parser.add_argument("--cache", type=Path, help="file of what toy-painter drew, to draw nothing twice")
     parser.add_argument("--again", nargs="+", default=[], help="arms to run again although they are logged")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="a small space, 2 worlds, 10,000 images")
@@ -46,8 +58,7 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def main() -> None:
-    options = parse()
+def planted(options: argparse.Namespace) -> None:
     cells = all_cells(
         options.arms,
         options.spread,
@@ -58,14 +69,38 @@ def main() -> None:
         in_flight=options.in_flight,
         size=tuple(options.size),
     )
+    run(cells, options)
+
+
+def painter(options: argparse.Namespace) -> None:
+    arms = [arm for arm in options.arms if arm != "oracle"]
+    rest = {"images": options.painter_images, "in_flight": options.in_flight, "size": tuple(options.size)}
+    run(all_cells(arms, ["real pictures"], ["toy-eyes"], [PAINTER], options.worlds, **rest), options)
+
+
+def cost(options: argparse.Namespace) -> None:
+    arms = [arm for arm in options.arms if arm != "oracle"]
+    print("\n**Our own cost**\n\n" + write_table(arms, options.cost_images, in_flight=500))
+
+
+def run(cells: list[Cell], options: argparse.Namespace) -> None:
     outcomes: list[Outcome] = []
     started = time.monotonic()
-    for outcome in run_cells(cells, options.processes, options.log, set(options.again)):
+    for outcome in run_cells(cells, options.processes, options.log, set(options.again), options.cache):
         outcomes.append(outcome)
         what = outcome.skipped or f"{found(outcome)} true minimal failures"
         clock = f"{time.monotonic() - started:5.0f} s"
         print(f"{clock}  {len(outcomes)}/{len(cells)}  {describe(outcome.cell)}: {what}", file=sys.stderr)
-    print(write_tables(outcomes, options.reference))
+    print(write_tables(outcomes, options.reference), flush=True)
+
+
+PARTS = {"worlds": planted, "painter": painter, "cost": cost}
+
+
+def main() -> None:
+    options = parse()
+    for part in options.part:
+        PARTS[part](options)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ NOISE = {"entity": (0.96, 0.96), "*": (0.84, 0.84)}
 """A judge's agreement with people on entities and on attributes, as FailureAtlas reports it."""
 
 JUDGES = ("perfect", "noisy", "reviewed")
+"""`noisy`: the hunt knows the accuracies. `toy-eyes`, on real pictures, counts as perfect."""
 REVIEWED = 100
 """The reviewed judge: noisy, and its accuracies known only from so many true and as many false checks of
 entities, and of attributes: 400 in all."""
@@ -59,7 +60,7 @@ def errors_of(judge: str) -> dict[str, tuple[float, float]] | None:
 
 def known_accuracy(judge: str, seed: int) -> JudgeAccuracy | None:
     """What the hunt is told of the judge's errors."""
-    if judge == "perfect":
+    if judge in ("perfect", "toy-eyes"):
         return None
     if judge == "noisy":
         return JudgeAccuracy.from_rates(NOISE)

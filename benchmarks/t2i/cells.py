@@ -1,4 +1,4 @@
-"""One cell of the benchmark: one arm in one planted world. Cells are independent and run in processes."""
+"""One cell of the benchmark: one arm in one world, planted or toy-painter's. Cells run in processes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 
 from benchmarks.t2i.arms import errors_of, known_accuracy, make_hunt
 from benchmarks.t2i.oracle import watch_oracle
+from benchmarks.t2i.painter import Painted
 from failscape.errors import FailscapeError
 from failscape.spaces import Lattice, load_corpus
 from failscape.testing.planted import PlantedWorld
@@ -21,6 +22,8 @@ from failscape.testing.planted_corpus import write_planted_corpus
 from failscape.testing.scoring import Truth, Watched, watch
 
 THRESHOLD, LEVEL, CHECKPOINTS = 0.8, 0.05, 50
+PAINTER = "toy-painter"
+"""The regime of cells on real pictures; their `world` is the seed of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,33 +66,42 @@ class Outcome:
         return {**asdict(self), "size": self.cell.size}
 
 
-def run_cell(cell: Cell, corpus: str) -> Outcome:
-    """`corpus` is the folder that `write_planted_corpus` made for the cell's size."""
-    truth = _truth(corpus, cell.spread, cell.judge, cell.regime, cell.world)
+def run_cell(cell: Cell, corpus: str, seen: Path | None = None) -> Outcome:
+    """`corpus` is the folder of the planted corpus; `seen` keeps what toy-painter drew."""
+    painted = cell.regime == PAINTER
+    truth = Painted(seen, THRESHOLD) if painted else _truth(corpus, cell)
     accuracy = known_accuracy(cell.judge, cell.world)
-    if cell.arm == "oracle":
+    if isinstance(truth, Truth) and cell.arm == "oracle":
         done = watch_oracle(truth, cell.images, LEVEL, accuracy, CHECKPOINTS, cell.world)
         return _outcome(cell, done, truth, 0.0)
     try:
-        hunt = make_hunt(cell.arm, corpus, cell.images, cell.world, accuracy, in_flight=cell.in_flight)
+        where = "toybox" if painted else corpus
+        hunt = make_hunt(cell.arm, where, cell.images, cell.world, accuracy, in_flight=cell.in_flight)
     except (FailscapeError, ImportError, ValueError) as error:
         return Outcome(cell, skipped=" ".join(str(error).split())[:160])
     done = watch(hunt, truth, cell.images, cell.in_flight, CHECKPOINTS, shuffle=cell.world)
     return _outcome(cell, done, truth, truth.pruned(hunt.findings()))
 
 
-def _outcome(cell: Cell, done: Watched, truth: Truth, pruned: float) -> Outcome:
+def _outcome(cell: Cell, done: Watched, truth: Truth | Painted, pruned: float) -> Outcome:
     curve = tuple((c.images, c.claims, c.failing, c.minimal_claims, c.minimal) for c in done.checkpoints)
-    return Outcome(cell, done.images, done.seconds, len(truth.minimal), pruned, curve)
+    total = len(truth.minimal) if isinstance(truth, Truth) else round(truth.total)
+    return Outcome(cell, done.images, done.seconds, total, pruned, curve)
+
+
+def _truth(corpus: str, cell: Cell) -> Truth:
+    return _planted(corpus, cell.spread, cell.judge, cell.regime, cell.world)
 
 
 @lru_cache(maxsize=2)
-def _truth(corpus: str, spread: str, judge: str, regime: str, world: int) -> Truth:
+def _planted(corpus: str, spread: str, judge: str, regime: str, world: int) -> Truth:
     lattice = Lattice(load_corpus(corpus), depth=2)
     return Truth(PlantedWorld(lattice, regime, world, errors_of(judge), spread=spread), THRESHOLD)
 
 
-def run_cells(cells: list[Cell], processes: int, log: Path | None, again: set[str]) -> Iterator[Outcome]:
+def run_cells(
+    cells: list[Cell], processes: int, log: Path | None, again: set[str], seen: Path | None = None
+) -> Iterator[Outcome]:
     """Outcomes as they come. Those in the log are not run again, unless their arm is named in `again`."""
     known = dict[str, Outcome]()
     if log and log.exists():
@@ -100,7 +112,7 @@ def run_cells(cells: list[Cell], processes: int, log: Path | None, again: set[st
     left = [cell for cell in cells if cell not in set(done)]
     with TemporaryDirectory() as folder, ProcessPoolExecutor(processes) as pool:
         corpus = str(write_planted_corpus(Path(folder), *cells[0].size))
-        for outcome in pool.map(partial(run_cell, corpus=corpus), left):
+        for outcome in pool.map(partial(run_cell, corpus=corpus, seen=seen), left):
             if log:
                 with log.open("a") as lines:
                     lines.write(json.dumps(outcome.as_data()) + "\n")
@@ -110,7 +122,7 @@ def run_cells(cells: list[Cell], processes: int, log: Path | None, again: set[st
 def all_cells(
     arms: list[str], spreads: list[str], judges: list[str], regimes: list[str], worlds: int, **rest: Any
 ) -> list[Cell]:
-    """Dearest last to change: all arms of a world follow each other, so that its truth is worked out once."""
+    """All arms of a world follow each other, so that its truth is worked out once."""
     return [
         Cell(spread, judge, regime, arm, world, **rest)
         for spread, judge, regime, world, arm in product(spreads, judges, regimes, range(worlds), arms)

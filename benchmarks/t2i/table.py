@@ -81,7 +81,7 @@ def write_tables(outcomes: Sequence[Outcome], reference: str) -> str:
         return outcome.cell.spread, outcome.cell.judge
 
     for (spread, judge), group in groupby(sorted(outcomes, key=place), key=place):
-        lines += [f"\n**{spread} spread, {judge} judge**\n", *_table(list(group), reference)]
+        lines += [f"\n**{spread}, judge {judge}**\n", *_table(list(group), reference)]
     return "\n".join(lines)
 
 

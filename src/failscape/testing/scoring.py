@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
+from typing import Protocol
 
 from failscape.hunts.protocol import Hunt
 from failscape.spaces.lattice import Node
 from failscape.testing.planted_world import PlantedWorld
-from failscape.trials import Finding, Probe
+from failscape.trials import Finding, Probe, Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,14 @@ class Watched:
         )
 
 
+class Judged(Protocol):
+    """A model whose truth is known: it answers probes, and says which claims are true."""
+
+    def run(self, probes: Sequence[Probe]) -> list[Trial]: ...
+
+    def score(self, images: int, findings: list[Finding]) -> Checkpoint: ...
+
+
 class Truth:
     """What is true in a world at a threshold. Lists every node once, so the world must not be huge."""
 
@@ -74,15 +84,11 @@ class Truth:
         """Of the minimal failures."""
         return frozenset(map(self.world.lattice.subject, self.minimal))
 
+    def run(self, probes: Sequence[Probe]) -> list[Trial]:
+        return [self.world.run(probe) for probe in probes]
+
     def score(self, images: int, findings: list[Finding]) -> Checkpoint:
-        smallest = [finding.subject for finding in findings if finding.details.get("minimal", True)]
-        return Checkpoint(
-            images,
-            len(findings),
-            sum(self.fails(finding.subject) for finding in findings),
-            len(smallest),
-            sum(subject in self.subjects for subject in smallest),
-        )
+        return score_claims(images, findings, self.fails, self.subjects.__contains__)
 
     def fails(self, subject: str) -> bool:
         return subject in self.subjects or self.world.plan(subject).rate < self.threshold
@@ -95,12 +101,25 @@ class Truth:
         return lost / len(self.minimal) if self.minimal else 0.0
 
 
+def score_claims(
+    images: int, findings: list[Finding], fails: Callable[[str], bool], is_minimal: Callable[[str], bool]
+) -> Checkpoint:
+    smallest = [finding.subject for finding in findings if finding.details.get("minimal", True)]
+    return Checkpoint(
+        images,
+        len(findings),
+        sum(fails(finding.subject) for finding in findings),
+        len(smallest),
+        sum(map(is_minimal, smallest)),
+    )
+
+
 def watch(
-    hunt: Hunt, truth: Truth, images: int, in_flight: int = 64, checkpoints: int = 50, shuffle: int = 0
+    hunt: Hunt, truth: Judged, images: int, in_flight: int = 64, checkpoints: int = 50, shuffle: int = 0
 ) -> Watched:
     """Spend `images` on a hunt, with answers out of order, scoring it at evenly spread `checkpoints`."""
     order, watched, flying = random.Random(shuffle), Watched(), list[Probe]()
-    run, clock = truth.world.run, time.process_time
+    clock = time.process_time
     marks = [images * number // checkpoints for number in range(1, checkpoints + 1)]
     for mark in marks:
         while watched.images < mark:
@@ -113,7 +132,7 @@ def watch(
             answered, flying = flying[:size], flying[size:]
             if not answered:
                 break
-            trials = [run(probe) for probe in answered]
+            trials = truth.run(answered)
             started = clock()
             for trial in trials:
                 hunt.tell(trial)
