@@ -15,6 +15,9 @@ from failscape.errors import ConfigError
 FREE_SECTIONS = frozenset({"budget", "runtime", "judge_accuracy"})
 """Top-level keys that may change on resume. How a judge errs changes what is made of its answers only."""
 
+FREE_SETTINGS = (("search", "predictor"),)
+"""Settings deeper down that may change: a predictor says what comes first, not what is made of it."""
+
 FREE_MODEL_KEYS = frozenset(
     {"endpoints", "api_key_env", "timeout", "patience", "concurrency", "batch", "price"}
 )
@@ -49,7 +52,7 @@ def complete_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def may_change(path: tuple[str, ...], old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """Whether the setting at `path` leaves what is measured as it is."""
-    if path[0] in FREE_SECTIONS:
+    if path[0] in FREE_SECTIONS or path[:2] in FREE_SETTINGS:
         return True
     is_model = any(isinstance(one.get(path[0]), Mapping) and "provider" in one[path[0]] for one in (old, new))
     return is_model and len(path) > 1 and path[1] in FREE_MODEL_KEYS

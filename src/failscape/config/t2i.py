@@ -20,6 +20,22 @@ class SpaceConfig(Settings):
     depth: int = Field(2, ge=0, le=6, description="most attribute values on one node")
 
 
+class PredictorConfig(Settings):
+    """Which nodes of a layer come first: those predicted to succeed least often, as FailureAtlas does."""
+
+    kind: Literal["none", "transformer", "ridge"] = Field(
+        "none", description="transformer: FailureAtlas's (extra `transformers`); ridge: without torch"
+    )
+    embeddings: str = Field(
+        "names", description="a file of `failscape corpus embed`, or names (no model); for transformer"
+    )
+    warm_up: int = Field(1_000, ge=1, description="nodes settled in plain order before the first training")
+    retrain_every: int = Field(10_000, ge=1, description="settled nodes between trainings")
+    epochs: int = Field(20, ge=1, le=1_000)
+    learning_rate: float = Field(1e-3, gt=0, le=1)
+    checkpoints: str = Field("", description="a folder for trained networks; none are kept without it")
+
+
 class SearchConfig(Settings):
     """The FailureAtlas rule: a fixed number of images per node, a threshold, all parents must pass."""
 
@@ -31,6 +47,7 @@ class SearchConfig(Settings):
     images_per_node: int = Field(25, ge=1)
     traversal: Literal["layer", "entity"] = "layer"
     batch_nodes: int = Field(32, ge=1, description="nodes opened at a time")
+    predictor: PredictorConfig = PredictorConfig()
 
 
 class T2IConfig(HuntConfig):

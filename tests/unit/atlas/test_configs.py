@@ -46,6 +46,7 @@ FREE = [
     {"judge__timeout": 5.0},
     {"judge__price": 0.01},
     {"target__concurrency": 3},
+    {"search__predictor__kind": "ridge"},
 ]
 FIXED = [
     ({"search__threshold": 0.9}, "search.threshold: 0.8 -> 0.9"),

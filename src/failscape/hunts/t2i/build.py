@@ -5,6 +5,7 @@ from __future__ import annotations
 from failscape.config import T2IConfig
 from failscape.hunts.protocol import Content, Hunt
 from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.predictors import build_ordering, forewarn_predictor
 from failscape.hunts.t2i.stopping import RULES
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.lattice import Lattice
@@ -28,6 +29,7 @@ def build_hunt(
         batch_nodes=search.batch_nodes,
         seed=config.seed,
         shard=shard,
+        order=build_ordering(search.predictor, lattice, config.seed),
     )
 
 
@@ -37,10 +39,11 @@ def contents(config: T2IConfig) -> dict[str, Content]:
 
 
 def forewarn(config: T2IConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
+    warnings = forewarn_predictor(config)
     images, needed = config.budget.images, config.search.images_per_node
     if images is not None and images < needed:
-        return [f"a budget of {images} images cannot finish even one node, which takes {needed}"]
-    return []
+        warnings.append(f"a budget of {images} images cannot finish even one node, which takes {needed}")
+    return warnings
 
 
 def build_lattice(config: T2IConfig) -> Lattice:

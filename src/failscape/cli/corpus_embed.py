@@ -1,0 +1,54 @@
+"""`failscape corpus embed`: vectors for the words of a corpus, made once, for the predictor of a search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from failscape.errors import ConfigError
+from failscape.spaces.corpus import Corpus, load_corpus
+from failscape.spaces.embeddings import FORMATS, Embeddings, digest_of_words, save_embeddings, texts_of
+
+
+@click.command("embed")
+@click.argument("corpus")
+@click.option(
+    "--model", default="t5-base", show_default=True, help="A folder, or a name on the Hugging Face hub."
+)
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="The file to write: .safetensors or .npz.",
+)
+@click.option(
+    "--batch", type=click.IntRange(min=1), default=64, show_default=True, help="Words embedded at a time."
+)
+@click.option("--device", default="cpu", show_default=True, help="Where the model runs, such as cuda.")
+def command(corpus: str, model: str, out: Path, batch: int, device: str) -> None:
+    """Embed all entities and values of CORPUS (a shipped name or a folder) with a text encoder.
+
+    Needed again only when entities or values change. Use it with `search.predictor.embeddings`.
+    """
+    if out.suffix not in FORMATS:
+        raise ConfigError(f"--out must end in {' or '.join(FORMATS)}, but is {out}", "name the file so")
+    loaded = load_corpus(corpus)
+    embeddings = embed(loaded, model, batch, device)
+    save_embeddings(out, embeddings)
+    click.echo(
+        f"{out}: {len(loaded.entities):,} entities and {len(loaded.values):,} values, "
+        f"{embeddings.size:,} numbers each, by {model}"
+    )
+
+
+def embed(corpus: Corpus, model: str, batch: int, device: str) -> Embeddings:
+    from failscape.models.text_encoder import TextEncoder
+
+    entities, values = texts_of(corpus)
+    encoder = TextEncoder(model, device)
+    with click.progressbar(length=len(entities) + len(values), label="embedding") as bar:
+        vectors = encoder.encode(entities + values, batch, lambda done: bar.update(done - bar.pos))
+    cut = len(entities)
+    return Embeddings(vectors[:cut], vectors[cut:], model, digest_of_words(corpus))
