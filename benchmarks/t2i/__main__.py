@@ -46,7 +46,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--cost-images", type=int, default=1_000_000)
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--size", type=int, nargs=3, default=(150, 48, 65_000), help="entities values nodes")
-    parser.add_argument("--reference", default="failureatlas", help="arm that others are compared with")
+    parser.add_argument("--reference", default="failureatlas+ridge", help="arm that others are compared with")
     parser.add_argument("--log", type=Path, help="file of finished cells, to go on from")
     parser.add_argument("--cache", type=Path, help="file of what toy-painter drew, to draw nothing twice")
     parser.add_argument("--again", nargs="+", default=[], help="arms to run again although they are logged")
@@ -91,6 +91,8 @@ def run(cells: list[Cell], options: argparse.Namespace) -> None:
         what = outcome.skipped or f"{found(outcome)} true minimal failures"
         clock = f"{time.monotonic() - started:5.0f} s"
         print(f"{clock}  {len(outcomes)}/{len(cells)}  {describe(outcome.cell)}: {what}", file=sys.stderr)
+    place = {cell.key: number for number, cell in enumerate(cells)}
+    outcomes.sort(key=lambda outcome: place[outcome.cell.key])
     print(write_tables(outcomes, options.reference), flush=True)
 
 

@@ -11,17 +11,24 @@ from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.build import build_hunt
 from failscape.stats.judges import JudgeAccuracy
 
-FAILUREATLAS = {"strategy": "failureatlas"}
+TRAINING = {"warm_up": 200, "retrain_every": 200}
+"""FailureAtlas's own 1,000 and 10,000 would leave its predictor hardly used at these budgets."""
+RIDGE = {"predictor": {"kind": "ridge", **TRAINING}}
+TRANSFORMER = {"predictor": {"kind": "transformer", **TRAINING}}
+
 ARMS: dict[str, dict[str, Any]] = {
     "random": {"strategy": "random"},
-    "failureatlas": FAILUREATLAS,
-    "curtailed": {"strategy": "curtailed"},
-    "sprt": {"strategy": "sprt"},
+    "failureatlas": {"strategy": "failureatlas"},
+    "failureatlas+transformer": {"strategy": "failureatlas", **TRANSFORMER},
+    "failureatlas+ridge": {"strategy": "failureatlas", **RIDGE},
+    "curtailed+ridge": {"strategy": "curtailed", **RIDGE},
+    "sprt+ridge": {"strategy": "sprt", **RIDGE},
     "certified": {"strategy": "certified"},
     "probable": {"strategy": "probable"},
     "oracle": {},
 }
-"""The oracle is no strategy: see `oracle.py`."""
+"""`transformer` is FailureAtlas's predictor and needs torch; `ridge` stands in for it without. The oracle is
+no strategy: see `oracle.py`."""
 
 NOISE = {"entity": (0.96, 0.96), "*": (0.84, 0.84)}
 """A judge's agreement with people on entities and on attributes, as FailureAtlas reports it."""

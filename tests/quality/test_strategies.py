@@ -1,0 +1,158 @@
+"""Statistical tests of every t2i strategy on planted worlds: few false claims, and enough true ones.
+
+A claim's tolerance is binomial (one false alarm in 10,000 looks), not a tuned number. Yields are compared
+with the FailureAtlas rule at equal images; the factors asked for are far below those in docs/benchmarks.md.
+"""
+
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import get_args
+
+import pytest
+from scipy import stats
+
+from failscape.config import T2IConfig
+from failscape.config.t2i import SearchConfig
+from failscape.hunts.protocol import Hunt
+from failscape.hunts.t2i.build import build_hunt, build_lattice
+from failscape.stats.judges import JudgeAccuracy
+from failscape.testing.planted import PlantedWorld
+from failscape.testing.planted_corpus import write_planted_corpus
+from failscape.testing.scoring import Checkpoint, Truth, Watched, watch
+from failscape.trials import Finding, Probe, Trial, Verdict
+
+IMAGES, WORLDS, ALARM = 5_000, 2, 1e-4
+NOISE = {"entity": (0.96, 0.96), "*": (0.84, 0.84)}
+
+FALSE_SHARE = {"certified": 0.05, "probable": 0.15}
+"""At most this share of claims may be false: guaranteed by `certified`, only seldom broken by `probable`."""
+
+YIELD = {
+    "curtailed": {"weak": 1.5, "medium": 1.1},
+    "sprt": {"weak": 1.5, "medium": 1.2},
+    "certified": {"weak": 1.2, "medium": 1.2, "strong": 3.0},
+    "probable": {"weak": 1.2, "medium": 1.2, "strong": 3.0},
+}
+"""Times the true minimal failures of the FailureAtlas rule."""
+
+AVAILABLE = get_args(SearchConfig.model_fields["strategy"].annotation)
+CAREFUL = [name for name in FALSE_SHARE if name in AVAILABLE]
+
+
+@cache
+def corpus() -> str:
+    return str(write_planted_corpus(Path(mkdtemp()), 50, 24, 5_000))
+
+
+def make_config(strategy: str, seed: int) -> T2IConfig:
+    model = {"provider": "python", "path": "failscape.testing.planted:PlantedGenerator"}
+    return T2IConfig.model_validate(
+        {
+            "hunt": "t2i",
+            "target": model,
+            "judge": model,
+            "space": {"corpus": corpus(), "depth": 2},
+            "search": {"strategy": strategy},
+            "budget": {"images": IMAGES},
+            "seed": seed,
+        }
+    )
+
+
+@cache
+def run(strategy: str, regime: str, seed: int, noisy: bool = False, spread: str = "wide") -> Watched:
+    config = make_config(strategy, seed)
+    world = PlantedWorld(build_lattice(config), regime, seed, NOISE if noisy else None, spread=spread)
+    hunt: Hunt = build_hunt(config, (0, 1), JudgeAccuracy.from_rates(NOISE) if noisy else None)
+    return watch(hunt, Truth(world), IMAGES, checkpoints=10, shuffle=seed)
+
+
+def pooled(runs: list[Watched]) -> list[Checkpoint]:
+    """The same checkpoint of all worlds, added up."""
+    return [
+        Checkpoint(
+            points[0].images,
+            sum(point.claims for point in points),
+            sum(point.failing for point in points),
+            sum(point.minimal_claims for point in points),
+            sum(point.minimal for point in points),
+        )
+        for points in zip(*(run.checkpoints for run in runs), strict=True)
+    ]
+
+
+def assert_few_false(runs: list[Watched], share: float) -> None:
+    """At every checkpoint, for claims to fail and for claims to be minimal."""
+    for point in pooled(runs):
+        for claims, true in ((point.claims, point.failing), (point.minimal_claims, point.minimal)):
+            assert claims - true <= stats.binom.isf(ALARM, claims, share), f"too many false claims: {point}"
+
+
+@pytest.mark.parametrize("regime", ["weak", "medium", "strong"])
+@pytest.mark.parametrize("strategy", CAREFUL)
+def test_few_claims_are_false(strategy: str, regime: str) -> None:
+    assert_few_false([run(strategy, regime, seed) for seed in range(WORLDS)], FALSE_SHARE[strategy])
+
+
+@pytest.mark.parametrize("strategy", CAREFUL)
+def test_few_claims_are_false_when_many_nodes_lie_at_the_threshold(strategy: str) -> None:
+    runs = [run(strategy, "medium", seed, spread="narrow") for seed in range(WORLDS)]
+    assert_few_false(runs, FALSE_SHARE[strategy])
+
+
+@pytest.mark.parametrize("strategy", CAREFUL)
+def test_few_claims_are_false_with_a_judge_that_errs(strategy: str) -> None:
+    runs = [run(strategy, "medium", seed, noisy=True) for seed in range(WORLDS)]
+    assert_few_false(runs, FALSE_SHARE[strategy])
+    assert sum(each.last.minimal for each in runs) > 0
+
+
+def test_these_tests_notice_false_claims() -> None:
+    """The bare threshold breaks what is asked of the others, so what they assert can fail."""
+    with pytest.raises(AssertionError, match="too many false claims"):
+        assert_few_false([run("failureatlas", "medium", seed, noisy=True) for seed in range(WORLDS)], 0.15)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "regime", "factor"),
+    [(name, *each) for name, regimes in YIELD.items() if name in AVAILABLE for each in regimes.items()],
+)
+def test_more_is_found_than_by_the_failureatlas_rule(strategy: str, regime: str, factor: float) -> None:
+    found, usual = (
+        sum(run(name, regime, seed).last.minimal for seed in range(WORLDS))
+        for name in (strategy, "failureatlas")
+    )
+    assert found >= factor * usual
+
+
+class AtTheThreshold:
+    """Every node passes exactly as often as it must: nothing is failing, and nothing is easier to mistake."""
+
+    def __init__(self, world: PlantedWorld, threshold: float) -> None:
+        self.world = world
+        self.threshold = threshold
+
+    def run(self, probes: list[Probe]) -> list[Trial]:
+        return [self._run(probe) for probe in probes]
+
+    def _run(self, probe: Probe) -> Trial:
+        plan = self.world.plan(probe.subject)
+        holds = self.world.outcome(self.threshold, plan.weights, self.world.grain(probe.subject, probe.seed))
+        verdict = Verdict.PASS if all(holds) else Verdict.FAIL
+        return Trial(probe.key, probe.subject, verdict, "", ["", holds], probe.seed)
+
+    def score(self, images: int, findings: list[Finding]) -> Checkpoint:
+        return Checkpoint(images, len(findings))
+
+
+@pytest.mark.skipif("certified" not in AVAILABLE, reason="the strategy is not built in")
+def test_nothing_is_certified_where_nothing_fails() -> None:
+    """With no failing node any claim is false: a run may claim something in 5 % of all worlds."""
+    worlds, erring = 20, 0
+    for seed in range(worlds):
+        config = make_config("certified", seed)
+        flat = AtTheThreshold(PlantedWorld(build_lattice(config), "medium", seed), 0.8)
+        watched = watch(build_hunt(config), flat, 600, checkpoints=10, shuffle=seed)
+        erring += any(point.claims for point in watched.checkpoints)
+    assert erring <= stats.binom.isf(ALARM, worlds, 0.05)
