@@ -114,9 +114,13 @@ def percent(share: float) -> str:
 
 
 def spread(interval: Interval) -> str:
-    """An interval for people: `63–100%`, or `1.2–9%` where the low end is small."""
-    low, high = percent(interval[0] if interval[0] >= 0.0005 else 0.0), percent(interval[1])
-    return f"{low.removesuffix('%')}–{high}"
+    """An interval for people: `63–100%`, or `1.2–4.9%` where it is short enough for decimals to matter."""
+    low, high = interval
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return "–"
+    if high - low >= 0.1:
+        return f"{100 * low:.0f}–{high:.0%}"
+    return f"{percent(low if low >= 0.0005 else 0.0).removesuffix('%')}–{percent(high)}"
 
 
 def number(value: float) -> str:

@@ -41,7 +41,10 @@ class HeatMap:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes in units of the drawing. Text keeps its size, so each width of screen has a shape of its own."""
+    """Sizes in units of the drawing. Text keeps its size, so each width of screen has a shape of its own.
+
+    A `tight` one slants the heads of its columns and leaves out intervals and signs of per cent.
+    """
 
     name: str
     width: int
@@ -49,17 +52,18 @@ class Shape:
     head: int
     high: int
     widest: int
-    both_lines: bool
-    slanted: bool
+    margin: int = 0
+    tight: bool = False
 
 
-WIDE = Shape("wide", 1080, 168, 30, 44, 124, both_lines=True, slanted=False)
-NARROW = Shape("narrow", 360, 112, 70, 28, 52, both_lines=False, slanted=True)
+WIDE = Shape("wide", 1080, 168, 30, 44, 124)
+NARROW = Shape("narrow", 360, 116, 66, 28, 48, margin=22, tight=True)
 
 
 def heat_map(heat: HeatMap, shape: Shape) -> Markup:
-    step = min(shape.widest, (shape.width - shape.label) / max(1, len(heat.columns)))
     aside = 8 if heat.totals else 0
+    room = shape.width - shape.label - shape.margin - aside
+    step = min(shape.widest, room / max(1, len(heat.columns)))
     places = [shape.label + at * step + (aside if at else 0) for at in range(len(heat.columns))]
     height = shape.head + len(heat.rows) * shape.high + aside
     parts = [_head(name, x + step / 2, shape, step) for name, x in zip(heat.columns, places, strict=True)]
@@ -83,9 +87,9 @@ def heat_legend(heat: HeatMap) -> Markup:
 
 
 def _head(name: str, x: float, shape: Shape, step: float) -> str:
-    most = round(shape.head / 5.2) if shape.slanted else max(4, round(step / 6.6))
-    turned = f' transform="rotate(-42 {x:.1f} {shape.head - 8})"' if shape.slanted else ""
-    anchor = "start" if shape.slanted else "middle"
+    most = round(shape.head / 5.6) if shape.tight else max(4, round(step / 6.8))
+    turned = f' transform="rotate(-48 {x:.1f} {shape.head - 8})"' if shape.tight else ""
+    anchor = "start" if shape.tight else "middle"
     return (
         f'<text class="name" x="{x:.1f}" y="{shape.head - 8}" text-anchor="{anchor}"{turned}>'
         f"<title>{escape(name)}</title>{escape(_cut(name, most))}</text>"
@@ -93,7 +97,7 @@ def _head(name: str, x: float, shape: Shape, step: float) -> str:
 
 
 def _label(name: str, y: float, shape: Shape) -> str:
-    text = escape(_cut(name, round(shape.label / 6.4)))
+    text = escape(_cut(name, round(shape.label / 6.9)))
     middle = y + shape.high / 2 + 3
     return f'<text class="name" x="0" y="{middle:.1f}"><title>{escape(name)}</title>{text}</text>'
 
@@ -106,8 +110,9 @@ def _cell(
     if patch is None:
         return f'<text class="none" {middle} y="{y + shape.high / 2 + 3:.1f}">·</text>'
     shade = patch.rate / top
-    two = shape.both_lines and patch.interval is not None
-    lines = f'<text {middle} y="{y + shape.high / 2 + (-2 if two else 3):.1f}">{percent(patch.rate)}</text>'
+    two = not shape.tight and patch.interval is not None
+    rate = percent(patch.rate) if not shape.tight else f"{100 * patch.rate:.0f}"
+    lines = f'<text {middle} y="{y + shape.high / 2 + (-2 if two else 3):.1f}">{rate}</text>'
     if two and patch.interval is not None:
         lines += (
             f'<text class="small" {middle} y="{y + shape.high / 2 + 13:.1f}">{spread(patch.interval)}</text>'

@@ -1,6 +1,7 @@
 """Atlases for report tests: a small planted run, and recorders for hunts of any kind."""
 
 import hashlib
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,41 @@ def recorded(subject, number, steps, facts, raw="yes"):
 def empty_atlas(tmp_path: Path):
     with Atlas.open(tmp_path / "atlas", create=True) as atlas:
         yield atlas
+
+
+VOID = {"meta", "link", "input", "img", "br", "rect", "line", "polyline", "polygon"}
+
+
+class Page(HTMLParser):
+    """Checks that tags nest, and keeps attributes and text."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.words = [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+    def sources(self, *names):
+        return [value for _, given in self.tags for name, value in given.items() if name in names]
+
+
+def read(written):
+    return Page(written.path.read_text())

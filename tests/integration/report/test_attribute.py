@@ -15,8 +15,7 @@ from failscape.report.scarcity import relate
 from failscape.toybox import painter
 from failscape.trials import Check, Decide
 
-from .conftest import HOSTILE, ListedHunt, finding, recorded
-from .test_report import Page
+from .conftest import HOSTILE, ListedHunt, Page, finding, recorded
 
 
 def run(*arguments):

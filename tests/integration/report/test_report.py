@@ -1,7 +1,6 @@
 """The report as a whole: built from atlases on disk, read back as a browser would."""
 
 import re
-from html.parser import HTMLParser
 
 import pytest
 
@@ -12,45 +11,7 @@ from failscape.report import load_hunt, write_report
 from failscape.report.page import TABLE_ROWS
 from failscape.trials import Answer, Check, Classify, Decide, Generate, Show, Verify
 
-from .conftest import HOSTILE, ListedHunt, finding, picture, recorded
-
-VOID = {"meta", "link", "input", "img", "br", "rect", "line", "polyline", "polygon"}
-
-
-class Page(HTMLParser):
-    """Checks that tags nest, and keeps attributes and text."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.tags, self.words = [], [], []
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append((tag, dict(attributes)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    @property
-    def text(self):
-        return " ".join(" ".join(self.words).split())
-
-    def sources(self, *names):
-        return [value for _, given in self.tags for name, value in given.items() if name in names]
-
-
-def read(written):
-    return Page(written.path.read_text())
-
+from .conftest import HOSTILE, ListedHunt, finding, picture, read, recorded
 
 CHECKS = (Check("entity", "cat", "a cat"), Check("Base: Colour", "red", "red"))
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.report.figures import curve, interval_bar, number, percent, ticks, verdict_bar
+from failscape.report.figures import curve, interval_bar, number, percent, spread, ticks, verdict_bar
 from failscape.trials import Verdict
 
 share = st.floats(0, 1)
@@ -68,3 +68,18 @@ def test_percent(value, text):
 )
 def test_number(value, text):
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        ((0.63, 1.0), "63–100%"),
+        ((0.09, 0.99), "9–99%"),
+        ((0.0, 0.37), "0–37%"),
+        ((0.012, 0.049), "1.2–4.9%"),
+        ((0.0001, 0.016), "0–1.6%"),
+        ((math.nan, 1.0), "–"),
+    ],
+)
+def test_intervals_are_short_to_read(interval, text):
+    assert spread(interval) == text

@@ -1,0 +1,82 @@
+"""Rules are shown with pictures of nodes that they cover, and of those that they do not."""
+
+from dataclasses import asdict
+
+from failscape.hunts.t2i.survey import Rule, Share
+from failscape.report.evidence import Shot
+from failscape.report.rules import EXAMPLES, EXCEPTIONS, LISTED, PICTURED, pictures_of, rule_cards
+from failscape.trials import Verdict
+
+RED = "Base: Colour=red"
+
+
+def shot(key, verdict=Verdict.FAIL, images=True):
+    return Shot(key, 1, verdict, "", (f"picture of {key}",) if images else (), (), (), ())
+
+
+class Reader:
+    """Knows the trials of some subjects."""
+
+    def __init__(self, **shots):
+        self.known = {name.replace("_", " "): found for name, found in shots.items()}
+        self.asked = []
+
+    def shots(self, subject):
+        self.asked.append(subject)
+        return self.known.get(subject.split(";")[0], (shot(subject),))
+
+
+def rule(**more):
+    given = {"scope": "class", "who": "animals", "values": (RED,), "covers": 20, "certified": 9}
+    return asdict(Rule(**{**given, **more}))
+
+
+def test_names_leave_out_what_the_rule_says_anyway():
+    examples = (f"cat; {RED}", f"dog; {RED}; Image: Style=sketch")
+    (card,) = rule_cards([rule(examples=examples)], Reader())
+    assert (card.who, card.values) == ("animals", ["red"])
+    assert [one.name for one in card.examples] == ["cat", "dog, sketch"]
+
+
+def test_a_rule_about_everything_and_one_about_a_thing():
+    everything, thing = rule_cards(
+        [rule(scope="", who=""), rule(scope="entity", who="cat", values=(), examples=(f"cat; {RED}",))],
+        Reader(),
+    )
+    assert (everything.who, everything.scope) == ("everything", "")
+    assert [one.name for one in thing.examples] == ["red"]
+
+
+def test_pictures_have_the_verdict_of_their_node():
+    reader = Reader(
+        cat=(shot("lucky", Verdict.PASS), shot("typical")), dog=(shot("unlucky"), shot("fine", Verdict.PASS))
+    )
+    (card,) = rule_cards([rule(examples=("cat",), exceptions=("dog",))], reader)
+    assert card.examples[0].shot.key == "typical"
+    assert card.passing[0].shot.key == "fine"
+    assert pictures_of([card]) == ("picture of typical", "picture of fine")
+
+
+def test_nodes_without_pictures_are_named():
+    reader = Reader(cat=(), dog=(shot("dog", images=False),), owl=())
+    (card,) = rule_cards([rule(examples=("cat",), exceptions=("dog", "owl"))], reader)
+    assert card.examples == card.passing == []
+    assert card.others == ["dog", "owl"]
+
+
+def test_what_is_shown_is_bounded():
+    many = [
+        rule(examples=tuple(f"cat {n}" for n in range(99)), exceptions=tuple(f"dog {n}" for n in range(99)))
+        for _ in range(200)
+    ]
+    reader = Reader()
+    cards = rule_cards(many, reader)
+    assert len(cards) == LISTED
+    assert len(pictures_of(cards)) == PICTURED * (EXAMPLES + EXCEPTIONS)
+    assert len(reader.asked) == PICTURED * (EXAMPLES + EXCEPTIONS)
+    assert cards[0].exceptions == 99
+
+
+def test_held_out_precision_is_kept_with_its_interval():
+    (card,) = rule_cards([rule(held_out=Share(11, 12, (0.62, 1.0)))], Reader())
+    assert card.held_out == (11, 12, (0.62, 1.0))
