@@ -30,6 +30,9 @@ ARMS: dict[str, dict[str, Any]] = {
 """`transformer` is FailureAtlas's predictor and needs torch; `ridge` stands in for it without. The oracle is
 no strategy: see `oracle.py`."""
 
+KNOWS_THE_JUDGE = ("certified", "probable", "oracle")
+"""The others make nothing of a judge's accuracy, so a reviewed judge is to them what a noisy one is."""
+
 NOISE = {"entity": (0.96, 0.96), "*": (0.84, 0.84)}
 """A judge's agreement with people on entities and on attributes, as FailureAtlas reports it."""
 

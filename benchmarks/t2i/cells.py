@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.t2i.arms import errors_of, known_accuracy, make_hunt
+from benchmarks.t2i.arms import KNOWS_THE_JUDGE, errors_of, known_accuracy, make_hunt
 from benchmarks.t2i.oracle import watch_oracle
 from benchmarks.t2i.painter import Painted
 from failscape.errors import FailscapeError
@@ -126,4 +126,5 @@ def all_cells(
     return [
         Cell(spread, judge, regime, arm, world, **rest)
         for spread, judge, regime, world, arm in product(spreads, judges, regimes, range(worlds), arms)
+        if judge != "reviewed" or arm in KNOWS_THE_JUDGE
     ]
