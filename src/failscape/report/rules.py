@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from failscape.report.evidence import EvidenceReader, Shot
-from failscape.report.figures import Interval
+from failscape.report.figures import Estimate
 from failscape.trials import Verdict
 
 PICTURED = 6
@@ -27,24 +27,24 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class RuleCard:
-    """A rule as it is shown. `held_out` is (hits, of, interval) on nodes that the search never chose."""
+    """A rule as it is shown: `who` fails with `values` and any `more` further ones.
+
+    `held_out` is the share of failing nodes among those that the search did not choose.
+    """
 
     number: int
     who: str
     scope: str
     values: list[str]
+    more: int
     covers: int
     certified: int
     exceptions: int
-    held_out: tuple[int, int, Interval] | None
+    held_out: Estimate | None
     examples: list[Sample]
     passing: list[Sample]
     others: list[str]
     """Names of exceptions that have no picture here."""
-
-    @property
-    def words(self) -> str:
-        return " ".join([self.who, self.scope, *self.values]).lower()
 
 
 def rule_cards(rules: Sequence[dict[str, Any]], reader: EvidenceReader) -> list[RuleCard]:
@@ -59,7 +59,6 @@ def pictures_of(cards: Sequence[RuleCard]) -> tuple[str, ...]:
 
 def _card(rule: dict[str, Any], number: int, reader: EvidenceReader, pictured: bool) -> RuleCard:
     who, values = str(rule["who"]), [str(value) for value in rule["values"]]
-    held = rule.get("held_out")
     exceptions = [str(one) for one in rule.get("exceptions", ())]
     shared = {value.rpartition("=")[2] for value in values} | ({who} if rule["scope"] == "entity" else set())
     passing = _samples(exceptions, shared, reader, Verdict.PASS, EXCEPTIONS) if pictured else []
@@ -70,14 +69,23 @@ def _card(rule: dict[str, Any], number: int, reader: EvidenceReader, pictured: b
         who=who or "everything",
         scope=str(rule["scope"]) if who else "",
         values=[value.rpartition("=")[2] for value in values],
+        more=max(0, int(rule.get("layer", 0)) - len(values)),
         covers=int(rule["covers"]),
         certified=int(rule["certified"]),
         exceptions=len(exceptions),
-        held_out=(int(held["hits"]), int(held["of"]), tuple(held["interval"])) if held else None,
+        held_out=_held_out(rule.get("held_out")),
         examples=_samples(examples, shared, reader, Verdict.FAIL, EXAMPLES) if pictured else [],
         passing=passing,
         others=[_name(one, shared) for one in exceptions if one not in shown],
     )
+
+
+def _held_out(share: dict[str, Any] | None) -> Estimate | None:
+    if not share or not share["of"]:
+        return None
+    low, high = share["interval"]
+    words = f"{share['hits']:.3g} of {share['of']:,} nodes"
+    return Estimate("held out", share["hits"] / share["of"], (float(low), float(high)), words)
 
 
 def _samples(

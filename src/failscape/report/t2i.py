@@ -106,12 +106,13 @@ def _rules(context: Context) -> Iterator[Section]:
         Rules(pictured, [card for card in cards if not card.examples], len(rules)),
         LEAD,
         "Rules",
-        "A few rules stand for many findings. Each is shown with nodes that are certified failures, and "
-        "with the exceptions that pass.",
-        "A rule says who fails with what. “Certified” counts its nodes that are certified failures. Its "
-        "precision is the share of failing nodes among those that were set aside before the search and "
-        "had no part in making the rule; the range is a 95% interval. Every picture is the first one of "
-        f"its node with that verdict. The first {PICTURED} rules have pictures.",
+        "A few rules stand for many failures. Each is shown with nodes that were found to fail, and beside "
+        "them the exceptions that pass.",
+        "A rule says who fails with what. The share of held-out nodes that fail is its precision: those "
+        "nodes were drawn at random before the search began, so they had no part in making the rule. The "
+        "range is a 95% interval; each node has a few pictures only, so their number is an estimate. "
+        f"Every picture is the first of its node with the verdict that the node has. The first {PICTURED} "
+        "rules have pictures.",
         pictures_of(pictured),
     )
 

@@ -61,7 +61,7 @@ def _replication(found: dict[str, Any] | None, limit: float | None) -> Iterator[
     yield Panel(
         "replication",
         "Does it happen again?",
-        f"{hits} of {of} findings, chosen at random and drawn anew with fresh seeds, fail again. Mean "
+        f"{hits:g} of {of} findings, chosen at random and drawn anew with fresh seeds, fail again. Mean "
         f"failure rate when found {percent(found['found_rate'])}, with fresh seeds "
         f"{percent(found['fresh_rate'])}.",
         "Each dot is a finding, a larger one several. Across: the rate at which it failed when it was "
@@ -197,8 +197,8 @@ def _states(counts: dict[str, int]) -> Iterator[Panel]:
         )
 
 
-def _share(found: dict[str, Any]) -> tuple[int, int, Interval]:
-    return int(found["hits"]), int(found["of"]), _pair(found["interval"])
+def _share(found: dict[str, Any]) -> tuple[float, int, Interval]:
+    return float(found["hits"]), int(found["of"]), _pair(found["interval"])
 
 
 def _pair(interval: Any) -> Interval:

@@ -2,6 +2,8 @@
 
 from dataclasses import asdict
 
+import pytest
+
 from failscape.hunts.t2i.survey import Rule, Share
 from failscape.report.evidence import Shot
 from failscape.report.rules import EXAMPLES, EXCEPTIONS, LISTED, PICTURED, pictures_of, rule_cards
@@ -78,5 +80,14 @@ def test_what_is_shown_is_bounded():
 
 
 def test_held_out_precision_is_kept_with_its_interval():
-    (card,) = rule_cards([rule(held_out=Share(11, 12, (0.62, 1.0)))], Reader())
-    assert card.held_out == (11, 12, (0.62, 1.0))
+    (card,) = rule_cards([rule(held_out=Share(11.4, 12, (0.62, 1.0)))], Reader())
+    assert card.held_out.rate == pytest.approx(0.95)
+    assert card.held_out.interval == (0.62, 1.0)
+    assert card.held_out.words == "11.4 of 12 nodes"
+    (untested,) = rule_cards([rule(held_out=Share(0, 0, (0.0, 1.0)))], Reader())
+    assert untested.held_out is None
+
+
+def test_a_rule_may_ask_for_further_values():
+    deeper, shallow = rule_cards([rule(layer=3), rule(layer=1)], Reader())
+    assert (deeper.more, shallow.more) == (2, 0)
