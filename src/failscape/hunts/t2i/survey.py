@@ -13,9 +13,12 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`hits` of `of`, with a 95 % interval of the share."""
+    """`hits` of `of`, with a 95 % interval of the share.
 
-    hits: int
+    `hits` need not be whole: how many of 20 nodes fail is an estimate when each has a few images only.
+    """
+
+    hits: float
     of: int
     interval: Interval
 
@@ -28,8 +31,10 @@ class Share:
 class Rule:
     """`who` (an entity, sub-class or class, or "" for all; `scope` says which) fails with all of `values`.
 
-    `covers` nodes of the space are meant, `certified` of them are certified failures (`examples` names some),
-    `exceptions` were found to pass. `held_out` is its precision on nodes that the search never chose.
+    It speaks of nodes with exactly `layer` values: those of `values`, and any others up to that number.
+    `covers` nodes of the space are meant; `certified` of them were found to fail (`examples` names some);
+    `exceptions` were found to pass. `held_out` is its precision: the
+    share of panel nodes that fail, of those it speaks of, which the search did not choose.
     """
 
     scope: str
@@ -40,6 +45,8 @@ class Rule:
     examples: tuple[str, ...] = ()
     exceptions: tuple[str, ...] = ()
     held_out: Share | None = None
+    layer: int = 1
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
