@@ -1,0 +1,124 @@
+"""Reads what judges decided, check by check: of one hunt, or of two hunts that judged the same images."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from failscape.atlas.records import images_of
+from failscape.atlas.store import Atlas
+from failscape.trials import Check, Decide, Facts, Generate, Probe, Show, Step, steps_from_json
+
+_MANY = 512
+
+
+class Decision(NamedTuple):
+    """`answer` to check number `place` of a trial, about the picture with digest `image`."""
+
+    trial: str
+    subject: str
+    place: int
+    check: Check
+    answer: bool
+    image: str
+
+
+class Pair(NamedTuple):
+    """What two judges said to the same check about the same picture."""
+
+    subject: str
+    check: Check
+    first: bool
+    second: bool
+
+
+def decisions(atlas: Atlas, hunt_id: int) -> Iterator[Decision]:
+    """Every decided check of a hunt, in the order recorded; undecided ones are left out."""
+    query = "SELECT key, subject, facts, plan FROM trials NOT INDEXED WHERE hunt = ? ORDER BY id"
+    with atlas.reading() as db:
+        plans = _Plans(db)
+        cursor = db.execute(query, (hunt_id,))
+        while rows := cursor.fetchmany(_MANY):
+            for key, subject, text, plan in rows:
+                for place, check, answer, image in decided(plans.get(plan), json.loads(text)):
+                    if answer is not None:
+                        yield Decision(key, subject, place, check, answer, image)
+
+
+def pairs(atlas: Atlas, first: int, second: int) -> Iterator[Pair]:
+    """Checks that both hunts decided about the same picture in trials of the same key."""
+    query = (
+        "SELECT a.subject, a.facts, b.facts, a.plan FROM trials a NOT INDEXED"
+        " JOIN trials b ON b.hunt = ? AND b.key = a.key AND b.plan = a.plan WHERE a.hunt = ? ORDER BY a.id"
+    )
+    with atlas.reading() as db:
+        plans = _Plans(db)
+        cursor = db.execute(query, (second, first))
+        while rows := cursor.fetchmany(_MANY):
+            for subject, one, two, plan in rows:
+                steps = plans.get(plan)
+                both = zip(decided(steps, json.loads(one)), decided(steps, json.loads(two)), strict=False)
+                for (_, check, here, image), (_, _, there, other) in both:
+                    if here is not None and there is not None and image == other:
+                        yield Pair(subject, check, here, there)
+
+
+def probes_of(atlas: Atlas, hunt_id: int, but_for: int = 0) -> Iterator[tuple[Probe, bool]]:
+    """What a hunt asked, in the order recorded, and whether its picture is kept.
+
+    Keys that hunt `but_for` has are left out. Read page by page, so that writing can go on beside it.
+    """
+    query = (
+        "SELECT id, key, subject, seed, facts, plan FROM trials t NOT INDEXED WHERE hunt = ? AND id > ?"
+        " AND NOT EXISTS (SELECT 1 FROM trials n WHERE n.hunt = ? AND n.key = t.key) ORDER BY id LIMIT ?"
+    )
+    last = 0
+    while True:
+        with atlas.reading() as db:
+            plans = _Plans(db)
+            rows = db.execute(query, (hunt_id, last, but_for, _MANY)).fetchall()
+        for number, key, subject, seed, text, plan in rows:
+            steps, last = plans.get(plan), number
+            images = images_of(steps, json.loads(text))
+            yield Probe(key, subject, steps, seed), bool(images) and has_image(atlas, images[-1])
+        if len(rows) < _MANY:
+            return
+
+
+def has_image(atlas: Atlas, digest: str) -> bool:
+    """Whether the atlas keeps the picture."""
+    with atlas.reading() as db:
+        return db.execute("SELECT 1 FROM images WHERE digest = ?", (digest,)).fetchone() is not None
+
+
+def decided(steps: tuple[Step, ...], facts: list[Facts]) -> Iterator[tuple[int, Check, bool | None, str]]:
+    """(place, check, answer, image) of each check that was put to the judge."""
+    image, place = "", 0
+    for step, fact in zip(steps, facts, strict=False):
+        if isinstance(step, Generate) and isinstance(fact, str):
+            image = fact
+        elif isinstance(step, Show) and fact:
+            image = str(fact[-1])
+        elif isinstance(step, Decide) and fact is not None:
+            for check, answer in zip(step.checks, fact, strict=False):
+                yield place, check, answer, image
+                place += 1
+
+
+class _Plans:
+    """Steps by number. Many trials share few plans, and reading one anew each time is slow."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._known: dict[int, tuple[Step, ...]] = {}
+
+    def get(self, number: int) -> tuple[Step, ...]:
+        steps = self._known.get(number)
+        if steps is None:
+            if len(self._known) >= 8192:
+                self._known.clear()
+            row = self._db.execute("SELECT steps FROM plans WHERE id = ?", (number,)).fetchone()
+            steps = self._known[number] = steps_from_json(row[0])
+        return steps

@@ -1,0 +1,105 @@
+"""Keeps reviews: which checks were sampled, what each stands for, and what people said about them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from failscape.atlas.store import Atlas
+from failscape.errors import AtlasError
+
+
+class Item(NamedTuple):
+    """A sampled check. `stands_for` is how many decided checks of its stratum there are per sampled one."""
+
+    item: str
+    trial: str
+    place: int
+    kind: str
+    answer: bool
+    near: bool
+    stands_for: float
+
+
+class Review(NamedTuple):
+    uid: str
+    hunt: int
+    judge: str
+
+
+class Label(NamedTuple):
+    """`label` is yes, no or unsure."""
+
+    item: str
+    reviewer: str
+    label: str
+
+
+def atlas_uid(atlas: Atlas) -> str:
+    with atlas.reading() as db:
+        return str(db.execute("SELECT uid FROM atlas").fetchone()[0])
+
+
+def add_review(atlas: Atlas, review: Review, seed: int, items: Sequence[Item]) -> None:
+    """Adding the same review again changes nothing."""
+    with atlas.transaction() as (db, rows):
+        added = db.execute(
+            "INSERT OR IGNORE INTO reviews (uid, hunt, judge, seed, at) VALUES (?, ?, ?, ?, ?)",
+            (*review, seed, time.time()),
+        ).rowcount
+        if added:
+            db.executemany(
+                "INSERT INTO review_items VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [(review.uid, *item) for item in items],
+            )
+            rows.add_event("review", {"review": review.uid, "items": len(items)}, review.hunt)
+
+
+def find_review(atlas: Atlas, uid: str) -> Review:
+    with atlas.reading() as db:
+        row = db.execute("SELECT uid, hunt, judge FROM reviews WHERE uid = ?", (uid,)).fetchone()
+        known = [one[0] for one in db.execute("SELECT uid FROM reviews ORDER BY id")]
+    if row is None:
+        has = f"its reviews are {', '.join(known)}" if known else "it has no reviews"
+        raise AtlasError(
+            f"review {uid!r} does not belong to {atlas.folder}: {has}",
+            "give the atlas that `failscape review export` was run on",
+        )
+    return Review(*row)
+
+
+def add_labels(atlas: Atlas, uid: str, labels: Sequence[Label]) -> None:
+    """What a reviewer says anew replaces what the same one said before."""
+    with atlas.transaction() as (db, rows):
+        now = time.time()
+        db.executemany(
+            "INSERT OR REPLACE INTO review_labels VALUES (?, ?, ?, ?, ?)",
+            [(uid, label.item, label.reviewer, label.label, now) for label in labels],
+        )
+        people = sorted({label.reviewer for label in labels})
+        rows.add_event("labels", {"review": uid, "labels": len(labels), "reviewers": people}, None)
+
+
+def reviews_of(atlas: Atlas, judge: str) -> list[Review]:
+    with atlas.reading() as db:
+        rows = db.execute("SELECT uid, hunt, judge FROM reviews WHERE judge = ? ORDER BY id", (judge,))
+        return [Review(*row) for row in rows.fetchall()]
+
+
+def items_of(atlas: Atlas, uid: str) -> Iterator[Item]:
+    with atlas.reading() as db:
+        rows = db.execute(
+            "SELECT item, trial, place, kind, answer, near, stands_for FROM review_items WHERE review = ?",
+            (uid,),
+        ).fetchall()
+    for item, trial, place, kind, answer, near, stands_for in rows:
+        yield Item(item, trial, place, kind, bool(answer), bool(near), stands_for)
+
+
+def labels_of(atlas: Atlas, uid: str) -> list[Label]:
+    with atlas.reading() as db:
+        rows = db.execute(
+            "SELECT item, reviewer, label FROM review_labels WHERE review = ? ORDER BY item, reviewer", (uid,)
+        )
+        return [Label(*row) for row in rows.fetchall()]

@@ -1,0 +1,103 @@
+"""`failscape review export|import`: let people check the judge, and reckon with what they find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from failscape.atlas import Atlas
+from failscape.atlas.accuracies import keep_reviewed
+from failscape.atlas.reviews import add_labels, add_review
+from failscape.report.figures import percent
+from failscape.report.review_folder import TABLE, write_review
+from failscape.report.review_labels import Reviewed, measure, read_table
+from failscape.report.review_sample import draw_sample
+from failscape.stats.judge_errors import Measured
+from failscape.stats.judges import ALL_OTHERS
+
+COUNT = 300
+
+
+@click.group("review")
+def command() -> None:
+    """Let people check the judge on a blind sample, and reckon with its errors."""
+
+
+@command.command("export")
+@click.argument("atlas", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="New folder for the review.")
+@click.option("--count", type=click.IntRange(min=1), default=COUNT, show_default=True, help="Most checks.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Another seed draws another sample.")
+@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; that of the latest trial unless told.")
+def export(atlas: Path, out: Path, count: int, seed: int, hunt_id: int | None) -> None:
+    """Draw a sample of what the judge of ATLAS decided, for people to decide again without seeing it."""
+    with Atlas.open(atlas) as opened:
+        sample = draw_sample(opened, opened.hunt(hunt_id), count, seed)
+        page = write_review(opened, sample, out)
+        add_review(opened, sample.review, seed, sample.items)
+    click.echo(f"{len(sample.items):,} checks to review: open {page} in a browser, or fill in {out / TABLE}.")
+    if sample.skipped:
+        click.echo(
+            f"warning: {sample.skipped:,} decided checks are left out, for their pictures were not kept;"
+            " the accuracy will speak for the others only",
+            err=True,
+        )
+    click.echo(f"Then: failscape review import {atlas} FILE.csv")
+
+
+@command.command("import")
+@click.argument("atlas", type=click.Path(path_type=Path))
+@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option("--reviewer", default="", help="Who labelled, where the file does not say [name of the file].")
+@click.option("--out", type=click.Path(path_type=Path), help="Also write the accuracy to this JSON file.")
+def import_(atlas: Path, files: tuple[Path, ...], reviewer: str, out: Path | None) -> None:
+    """Bring labels back into ATLAS: the judge's accuracy is measured anew and used from now on."""
+    with Atlas.open(atlas) as opened:
+        tables = [read_table(path, opened, reviewer) for path in files]  # all are checked before any is kept
+        for review, labels in tables:
+            add_labels(opened, review.uid, labels)
+        for judge in dict.fromkeys(review.judge for review, _ in tables):
+            reviewed = measure(opened, judge)
+            keep_reviewed(opened, reviewed.accuracy)
+            print_reviewed(reviewed, Console())
+    if out is not None:
+        out.write_text(reviewed.accuracy.to_json() + "\n", encoding="utf-8")
+    click.echo("`run`, `findings` and `report` on this atlas reckon with it from now on.")
+
+
+def print_reviewed(reviewed: Reviewed, console: Console) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("kind of check")
+    for name in ("labelled true", "false", "sensitivity", "specificity"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for kind, accuracy in sorted(
+        reviewed.accuracy.kinds.items(), key=lambda one: (one[0] == ALL_OTHERS, one[0])
+    ):
+        every = kind == ALL_OTHERS
+        counts = reviewed.counts.values() if every else [reviewed.counts[kind]]
+        table.add_row(
+            "all together" if every else kind,
+            f"{sum(yes for yes, _ in counts):,}",
+            f"{sum(no for _, no in counts):,}",
+            _shown(accuracy.sensitivity),
+            _shown(accuracy.specificity),
+        )
+    console.print(table)
+    console.print(f"\n{reviewed.accuracy.source}; {reviewed.unsure:,} unsure or disputed.", highlight=False)
+    if reviewed.people is not None:
+        people = reviewed.people
+        console.print(
+            f"Reviewers agree on {percent(people.share)} of {people.answers:,} shared labels,"
+            f" kappa {people.kappa:.2f}.",
+            highlight=False,
+        )
+
+
+def _shown(measured: Measured) -> str:
+    if not measured.of:
+        return "not known"
+    low, high = measured.at_least(0.025), measured.at_most(0.025)
+    return f"{percent(measured.rate)} ({percent(low)} – {percent(high)})"

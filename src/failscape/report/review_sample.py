@@ -1,0 +1,132 @@
+"""Draws the sample of a review: checks that a judge decided, stratified, blind, the same for the same seed.
+
+Strata are kind of check x the judge's answer x near to or far from the threshold. Each gets the same share
+of the sample, as far as it has so many; what it stands for is kept with each item.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from failscape.atlas import Atlas, HuntRow
+from failscape.atlas.decisions import Decision, decisions, has_image
+from failscape.atlas.reviews import Item, Review, atlas_uid
+from failscape.errors import AtlasError
+from failscape.trials import Verdict
+
+NEAR = 0.15
+"""A node is near the threshold when its judged pass rate is at most so far from it."""
+
+Key = tuple[str, bool, bool]
+
+
+class Question(NamedTuple):
+    """What a reviewer sees of an item: a picture and a statement, and not what the judge said."""
+
+    item: str
+    image: str
+    statement: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`skipped` decided checks are about pictures that were not kept: nobody can review them."""
+
+    review: Review
+    items: list[Item]
+    questions: list[Question]
+    skipped: int
+
+
+@dataclass(slots=True)
+class _Stratum:
+    """A random sample of fixed size from a stream (reservoir sampling)."""
+
+    size: int = 0
+    kept: list[Decision] = field(default_factory=list)
+
+    def offer(self, decision: Decision, most: int, chance: random.Random) -> None:
+        self.size += 1
+        if len(self.kept) < most:
+            self.kept.append(decision)
+        elif (place := chance.randrange(self.size)) < most:
+            self.kept[place] = decision
+
+
+def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> Sample:
+    """At most `count` checks. Raises when the hunt has none that could be reviewed."""
+    judge = row.identities.get("judge")
+    if judge is None:
+        raise AtlasError(f"hunt {row.id} has no judge: there is nothing to review", "give another --hunt")
+    chance = random.Random(f"{seed}/{count}")
+    strata, skipped = _stratify(atlas, row, count, chance)
+    if not strata:
+        raise AtlasError(
+            f"no picture of hunt {row.id} with a judge's answer was kept",
+            "run with `runtime: {keep_images: all}`",
+        )
+    taken = _share_out({key: stratum.size for key, stratum in strata.items()}, count)
+    uid = _digest(atlas_uid(atlas), row.id, seed, count, sum(one.size for one in strata.values()))
+    items: list[tuple[Item, Question]] = []
+    for key in sorted(strata):
+        stratum, wanted = strata[key], taken[key]
+        for decision in chance.sample(stratum.kept, wanted):
+            items.append(_item(uid, key, decision, stratum.size / wanted))
+    chance.shuffle(items)  # the order must not tell the stratum
+    review = Review(uid, row.id, judge.digest)
+    return Sample(review, [item for item, _ in items], [question for _, question in items], skipped)
+
+
+def _stratify(
+    atlas: Atlas, row: HuntRow, most: int, chance: random.Random
+) -> tuple[dict[Key, _Stratum], int]:
+    near = _near_subjects(atlas, row)
+    strata: dict[Key, _Stratum] = {}
+    skipped, image, kept = 0, "", False
+    for decision in decisions(atlas, row.id):
+        if decision.image != image:
+            image, kept = decision.image, has_image(atlas, decision.image)
+        if not kept:
+            skipped += 1
+            continue
+        key = decision.check.kind, decision.answer, decision.subject in near
+        strata.setdefault(key, _Stratum()).offer(decision, most, chance)
+    return strata, skipped
+
+
+def _near_subjects(atlas: Atlas, row: HuntRow) -> set[str]:
+    search = row.config.get("search")
+    threshold = float(search.get("threshold", 0.8)) if isinstance(search, dict) else 0.8
+    found = set()
+    for subject, counts in atlas.subject_counts(row.id):
+        valid = counts[Verdict.PASS] + counts[Verdict.FAIL]
+        if valid and abs(counts[Verdict.PASS] / valid - threshold) <= NEAR:
+            found.add(subject)
+    return found
+
+
+def _share_out(sizes: dict[Key, int], count: int) -> dict[Key, int]:
+    """Equal shares; what small strata cannot use goes to the others. Nobody who can get one gets none."""
+    taken = dict.fromkeys(sizes, 0)
+    left = max(count, len(sizes))
+    while left > 0 and (hungry := [key for key in sorted(sizes) if taken[key] < sizes[key]]):
+        each = max(1, left // len(hungry))
+        for key in hungry[: left // each]:
+            more = min(each, sizes[key] - taken[key])
+            taken[key] += more
+            left -= more
+    return taken
+
+
+def _item(uid: str, key: Key, decision: Decision, stands_for: float) -> tuple[Item, Question]:
+    kind, answer, near = key
+    name = _digest(uid, decision.trial, decision.place)
+    item = Item(name, decision.trial, decision.place, kind, answer, near, stands_for)
+    return item, Question(name, decision.image, decision.check.statement)
+
+
+def _digest(*parts: Any) -> str:
+    return hashlib.blake2b("/".join(map(str, parts)).encode(), digest_size=6).hexdigest()
