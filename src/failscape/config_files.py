@@ -7,14 +7,16 @@ import types
 import typing
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from failscape.config import HUNTS, HuntConfig
+from failscape.config import HUNTS, HuntConfig, ModelConfig, Settings
 from failscape.errors import ConfigError
 from failscape.names import nearest_names
+
+S = TypeVar("S", bound=Settings)
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> HuntConfig:
@@ -26,6 +28,17 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> HuntConfig:
     return parse_config(data, source)
 
 
+def load_model(path: Path, role: str) -> ModelConfig:
+    """How a role is reached: the section `role` of a config file, or a file that holds nothing else."""
+    data = _read_yaml(path)
+    section = data.get(role, data)
+    if not isinstance(section, dict) or "provider" not in section:
+        raise ConfigError(
+            f"{path} has no section `{role}` with a provider", f"write `{role}: {{provider: …, model: …}}`"
+        )
+    return _validated(ModelConfig, section, str(path))
+
+
 def parse_config(data: dict[str, Any], source: str) -> HuntConfig:
     hunt = data.get("hunt")
     if not isinstance(hunt, str) or hunt not in HUNTS:
@@ -34,7 +47,10 @@ def parse_config(data: dict[str, Any], source: str) -> HuntConfig:
             f"{source}: `hunt` must be one of {known}, but got {hunt!r}{_nearest(str(hunt), HUNTS)}",
             "write `hunt: t2i` at the top of the file",
         )
-    settings = HUNTS[hunt]
+    return _validated(HUNTS[hunt], data, source)
+
+
+def _validated(settings: type[S], data: dict[str, Any], source: str) -> S:
     try:
         return settings.model_validate(data)
     except ValidationError as error:

@@ -21,8 +21,11 @@ def open_hunt(
     identities: Mapping[str, Identity],
     shard: tuple[int, int] = (0, 1),
     fork: bool = False,
+    parent: int | None = None,
 ) -> int:
     """The newest hunt that `config` fits; a new one in an empty atlas.
+
+    A new one comes from `parent`, by default the newest.
 
     A config that fits none is refused with the differences, unless `fork`: then a new hunt starts in the
     same atlas, and replies to identical calls come from there. A fork that fits a hunt resumes it.
@@ -42,7 +45,7 @@ def open_hunt(
             "go back to those settings, give another --atlas, or start a second hunt in this one with --fork",
         )
     keep_corpus(atlas.folder, settings, now.identities)
-    parent = hunts[-1].id if hunts else None
+    parent = parent or (hunts[-1].id if hunts else None)
     return atlas.start_hunt(str(settings["hunt"]), settings, now.identities, shard, parent)
 
 

@@ -26,6 +26,8 @@ COMMANDS = {
     "export": "Write trials or nodes to a file.",
     "import": "Bring FailureAtlas results into an atlas.",
     "merge": "Join the atlases of shards.",
+    "review": "Let people check the judge, and reckon with its errors.",
+    "rejudge": "Show stored images to another judge.",
     "serve": "Serve a shipped model over HTTP.",
 }
 """Command → its line in `--help`, so that help needs no imports."""

@@ -65,12 +65,13 @@ async def run_session(
         if resumed:
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")
         async with team:
-            return await _run(config, atlas, hunt_id, hunt, team, reporter, resumed)
+            return await run_hunt(config, atlas, hunt_id, hunt, team, reporter, resumed)
 
 
-async def _run(
+async def run_hunt(
     config: HuntConfig, atlas: Atlas, hunt_id: int, hunt: Hunt, team: Team, reporter: Reporter, resumed: int
 ) -> Summary:
+    """Run a hunt that has been told all its recorded trials, with models that have been started."""
     prices = {role: model.price for role, model in config.models().items() if model.price}
     budget = Budget(config.budget, atlas.spent(hunt_id), prices)
     watch = _Watch(hunt, budget, reporter, resumed)

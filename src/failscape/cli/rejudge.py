@@ -1,0 +1,94 @@
+"""`failscape rejudge ATLAS --judge FILE`: show stored images to another judge and compare the two."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from math import isfinite
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from failscape.atlas import Atlas
+from failscape.cli.jsonable import finite
+from failscape.config_files import load_model
+from failscape.report.figures import percent
+from failscape.report.rejudged import Comparison, compare_judges
+from failscape.runtime.progress import choose_reporter
+from failscape.runtime.rejudge import Rejudged, rejudge
+from failscape.stats.agreement import Agreement
+
+SHOWN = 10
+
+
+@click.command("rejudge")
+@click.argument("atlas", type=click.Path(path_type=Path))
+@click.option(
+    "--judge",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="A config with the section `judge`, or a file with nothing else.",
+)
+@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; that of the latest trial unless told.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def command(atlas: Path, judge: Path, hunt_id: int | None, as_json: bool) -> None:
+    """Judge the kept images of ATLAS again, without drawing any, and say how far the judges agree."""
+    model = load_model(judge, "judge")
+    reporter = choose_reporter(as_json)
+    try:
+        done = asyncio.run(rejudge(atlas, model, reporter, hunt_id))
+    finally:
+        reporter.close()
+    with Atlas.open(atlas, readonly=True) as opened:
+        compared = compare_judges(opened, done.first, done.second)
+    if as_json:
+        data = {"event": "rejudged", "first": done.first, "second": done.second, "missing": done.missing}
+        click.echo(json.dumps(finite({**data, **compared.as_data()}), ensure_ascii=False))
+    else:
+        _print(done, compared, Console(), atlas)
+    if done.summary.stop.kind == "interrupted":
+        sys.exit(130)
+
+
+def _print(done: Rejudged, compared: Comparison, console: Console, atlas: Path) -> None:
+    summary = done.summary
+    console.print(
+        f"Hunt {done.second} has the images of hunt {done.first} with the new judge:"
+        f" {summary.trials:,} judged now, {summary.resumed:,} before. {summary.stop.reason.capitalize()}.",
+        highlight=False,
+    )
+    if done.missing:
+        console.print(f"{done.missing:,} trials are left out: their pictures were not kept.", highlight=False)
+    console.print(_table(compared))
+    both, lost, new = len(compared.both), len(compared.only_first), len(compared.only_second)
+    console.print(f"\nFindings: {both:,} stay, {lost:,} are gone, {new:,} are new.", highlight=False)
+    for sign, subjects in (("-", compared.only_first), ("+", compared.only_second)):
+        for subject in subjects[:SHOWN]:
+            console.print(Text(f"  {sign} {subject}"))
+        if len(subjects) > SHOWN:
+            console.print(f"  {sign} and {len(subjects) - SHOWN:,} more", highlight=False)
+    console.print(f"  failscape report {atlas} --hunt {done.second}", highlight=False, soft_wrap=True)
+
+
+def _table(compared: Comparison) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("kind of check")
+    for name in ("checks", "agree", "kappa", "only old / new"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for kind, found in compared.kinds.items():
+        low, high = found.interval
+        agree = f"{percent(found.share)} ({percent(low)} – {percent(high)})"
+        only = f"{found.only_first:,} / {found.only_second:,}"
+        table.add_row(Text(kind), f"{found.answers:,}", agree, _kappa(found), only)
+    return table
+
+
+def _kappa(found: Agreement) -> str:
+    if not isfinite(found.kappa):
+        return "–"
+    low, high = found.kappa_interval
+    return f"{found.kappa:.2f} ({low:.2f} – {high:.2f})"
