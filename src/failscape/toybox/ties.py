@@ -76,6 +76,21 @@ def sample_broken(rng: np.random.Generator, tie: Tie, keep: bool = False) -> wor
     return _scene(rng, tie.entity, chosen)
 
 
+def typical_value(rng: np.random.Generator, entity: str, attribute: str) -> str:
+    """Return what one attribute of `entity` is like in training, ties included."""
+    tie = BY_ENTITY.get(entity)
+    if tie is not None and tie.attribute == attribute:
+        return tie.value if rng.random() < tie.share else _other(rng, tie)
+    if attribute == "place":
+        return _weighted(rng, world.PLACES, _TIED_PLACES)
+    if rng.random() >= VARY[attribute]:
+        return world.DEFAULTS[attribute]
+    if attribute == "colour":
+        return _weighted(rng, world.COLOURS, _TIED_COLOURS)
+    options = [value for value in world.MENTIONABLE[attribute] if value != world.DEFAULTS[attribute]]
+    return options[int(rng.integers(len(options)))]
+
+
 def _weighted(rng: np.random.Generator, values: tuple[str, ...], rare: frozenset[str]) -> str:
     weights = np.array([_RARER if value in rare else 1.0 for value in values])
     return values[int(rng.choice(len(values), p=weights / weights.sum()))]

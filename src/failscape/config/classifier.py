@@ -1,0 +1,81 @@
+"""The settings of `hunt: classifier`: the models, the classes, what may be described, and the search."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from failscape.config.base import HuntConfig, ModelConfig, Settings
+
+TEMPLATE = "a realistic photograph of a {class} ({superclass})."
+
+
+class DescriptionsConfig(Settings):
+    """Where candidate descriptions come from besides captions and the language model."""
+
+    corpus: str = Field("starter", description="a shipped corpus or a folder; empty: none")
+    families: tuple[Literal["Base", "Background", "Image"], ...] = ("Base", "Background", "Image")
+
+
+class RaceConfig(Settings):
+    """How descriptions are tested. All error control is over `candidates` × classes, fixed in advance."""
+
+    margin: float = Field(
+        0.05, ge=0, lt=1, description="a bug exceeds its class's baseline by more than this"
+    )
+    fdr: float = Field(0.05, gt=0, lt=1, description="expected share of false findings, at most")
+    baseline: int = Field(50, ge=8, description="images per class to begin with")
+    baseline_more: int = Field(200, ge=8, description="images of a class that seems to have a bug")
+    candidates: int = Field(60, ge=1, description="most descriptions per class")
+    proposed: int = Field(16, ge=0, description="of these, kept free for captions, the llm and shortening")
+    most_images: int = Field(150, ge=8, description="most images that one description gets in the race")
+    confirm: int = Field(60, ge=8, description="fresh images for the rate of a finding")
+    toggles: int = Field(30, ge=0, description="fresh images for each counterfactual, paired by seed")
+    alternatives: int = Field(2, ge=0, description="other values tried in the place of each clause")
+    captions: int = Field(24, ge=0, description="failures per class that are captioned, and as many passes")
+    proposals: int = Field(12, ge=1, description="descriptions asked from the llm, per class")
+    round: int = Field(128, ge=8, le=4096, description="probes planned together")
+
+    @model_validator(mode="after")
+    def _room_for_the_corpus(self) -> RaceConfig:
+        if self.proposed > self.candidates:
+            raise ValueError("`proposed` must not be larger than `candidates`")
+        return self
+
+
+class ClassifierConfig(HuntConfig):
+    """`hunt: classifier`: find descriptions of pictures that a classifier gets wrong more than usual."""
+
+    hunt: Literal["classifier"]
+    generator: ModelConfig | None = Field(None, description="draws the pictures; or give `photos`")
+    photos: str = Field("", description="a folder of real photos with labels")
+    judge: ModelConfig | None = Field(None, description="decides whether the class is visible at all")
+    judge_accuracy: str = Field("auto", description="auto, none, or a JSON file: how the judge errs")
+    captioner: ModelConfig | None = Field(None, description="describes failures")
+    embedder: ModelConfig | None = Field(None, description="vectors of images, to cluster failures")
+    llm: ModelConfig | None = Field(None, description="proposes descriptions: plain chat")
+    classes: Literal["all"] | tuple[str, ...] = Field("all", description="all, or the names of classes")
+    labels: str = Field("", description="imagenet, or a file: names, synonyms and superclasses of classes")
+    template: str = Field(TEMPLATE, description="the prompt of the baseline")
+    top_k: int = Field(1, ge=1, description="right when the class is among the first k labels")
+    aim: str | dict[str, str] = Field("", description="targeted mode: the one wrong label that counts")
+    space: DescriptionsConfig = DescriptionsConfig()
+    search: RaceConfig = RaceConfig()
+
+    @model_validator(mode="after")
+    def _a_source_of_pictures(self) -> ClassifierConfig:
+        if self.generator is None and not self.photos:
+            raise ValueError("a classifier hunt needs a `generator`, or a folder of `photos`")
+        return self
+
+    def models(self) -> dict[str, ModelConfig]:
+        roles = {
+            "generator": self.generator,
+            "judge": self.judge,
+            "classifier": self.target,
+            "captioner": self.captioner,
+            "embedder": self.embedder,
+            "answerer": self.llm,
+        }
+        return {role: model for role, model in roles.items() if model is not None}

@@ -1,0 +1,1 @@
+"""The classifier hunt: descriptions of pictures that make an image classifier fail more than usual."""

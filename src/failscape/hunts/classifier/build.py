@@ -1,0 +1,144 @@
+"""From the settings of a classifier hunt to the hunt: which classes, in which words, with which helpers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from failscape.config import ClassifierConfig
+from failscape.errors import ConfigError
+from failscape.hunts.classifier.hunt import ClassifierHunt
+from failscape.hunts.classifier.labels import Target
+from failscape.hunts.classifier.prompts import Template
+from failscape.hunts.classifier.rules import Rules
+from failscape.hunts.protocol import Content, Hunt
+from failscape.names import suggest
+from failscape.spaces.corpus import Corpus, load_corpus
+from failscape.spaces.labels import Label, LabelSet, load_labels
+from failscape.stats.judges import JudgeAccuracy
+
+TOYBOX = "toybox"
+DISTRACTORS = 5
+
+
+def build_hunt(
+    config: ClassifierConfig, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None
+) -> Hunt:
+    targets = targets_of(config)
+    part, parts = shard
+    corpus = corpus_of(config)
+    return ClassifierHunt(
+        targets[part::parts],
+        Template(config.template),
+        corpus,
+        rules_of(config, accuracy),
+        judged=config.judge is not None,
+        captions=config.captioner is not None and config.runtime.keep_images == "all",
+        vectors=config.captioner is not None and config.embedder is not None,
+        asks=config.llm is not None,
+    )
+
+
+def rules_of(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) -> Rules:
+    """The presence check's measured errors enter as bounds: how often it sees what is there, or is not."""
+    search = config.search.model_dump()
+    sensitivity, slip = 1.0, 0.0
+    if accuracy is not None and config.judge is not None:
+        doubt = (1 - accuracy.level) / 2
+        sensitivity = accuracy.lowest(["entity"], doubt).hit[0]
+        slip = accuracy.highest(["entity"], doubt).slip[0]
+    return Rules(**search, top_k=config.top_k, sensitivity=sensitivity, slip=slip, seed=config.seed)
+
+
+def corpus_of(config: ClassifierConfig) -> Corpus | None:
+    return load_corpus(config.space.corpus) if config.space.corpus else None
+
+
+def contents(config: ClassifierConfig) -> dict[str, Content]:
+    found: dict[str, Content] = {}
+    corpus = corpus_of(config)
+    if corpus is not None:
+        found["space"] = Content("corpus", config.space.corpus, corpus.digest)
+    known = known_labels(config)
+    if known is not None:
+        found["labels"] = Content("labels", known.source, known.digest)
+    return found
+
+
+def forewarn(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
+    warnings = []
+    number, search = len(targets_of(config)), config.search
+    images, least = config.budget.images, number * search.baseline
+    if images is not None and images < least:
+        warnings.append(
+            f"{images} images do not even give {number} classes their baselines, which take {least}"
+        )
+    if config.judge is None:
+        warnings.append(
+            "without a `judge` nobody checks that the class is visible: an empty picture would count as a bug"
+        )
+    if config.captioner is not None and config.runtime.keep_images != "all":
+        warnings.append("`captioner` is not used: it needs `runtime.keep_images: all`")
+    return warnings
+
+
+def targets_of(config: ClassifierConfig) -> list[Target]:
+    """The classes to hunt, with the labels that count as right."""
+    known = known_labels(config)
+    if config.classes == "all":
+        if known is None:
+            raise ConfigError(
+                "`classes: all` needs to know the classes", "name them in `classes`, or give a `labels` file"
+            )
+        labels = list(known.labels)
+    else:
+        labels = [_find(name, known) for name in config.classes]
+    _refuse_strangers(labels, config)
+    return [_target(label, labels, config) for label in labels]
+
+
+def known_labels(config: ClassifierConfig) -> LabelSet | None:
+    """From `labels`, else from the classifier's own list, else the toybox's; `None` when nobody says."""
+    if config.labels:
+        return load_labels(config.labels)
+    if config.target.labels:
+        return load_labels(config.target.labels)
+    return _toybox_labels() if config.target.provider == TOYBOX else None
+
+
+@lru_cache
+def _toybox_labels() -> LabelSet:
+    entities = load_corpus(TOYBOX).entities
+    return LabelSet(TOYBOX, tuple(Label(entity.name, _singular(entity.sub_class)) for entity in entities))
+
+
+def _singular(text: str) -> str:
+    return text[:-1] if text.endswith("s") and not text.endswith("ss") else text
+
+
+def _find(name: str, known: LabelSet | None) -> Label:
+    return Label(name) if known is None else known.find(name)
+
+
+def _refuse_strangers(labels: Sequence[Label], config: ClassifierConfig) -> None:
+    """A class under whose names the model's own list has nothing can never be called right."""
+    file = config.target.labels
+    if not (config.labels and file and Path(file).expanduser().is_file()):
+        return
+    carried = {name for label in load_labels(file).labels for name in label.accept}
+    for label in labels:
+        if not carried.intersection(label.accept):
+            raise ConfigError(
+                f"the classifier has no class {label.name!r}: {file} lists none of its names",
+                suggest(label.name, carried),
+            )
+
+
+def _target(label: Label, labels: Sequence[Label], config: ClassifierConfig) -> Target:
+    aim = config.aim if isinstance(config.aim, str) else config.aim.get(label.name, "")
+    near = [other.name for other in labels if other.superclass == label.superclass and other is not label]
+    far = [other.name for other in labels if other.superclass != label.superclass]
+    place = labels.index(label)
+    others = (*near[:DISTRACTORS], *far[place % max(1, len(far)) :])[:DISTRACTORS]
+    return Target(label.name, label.accept, label.superclass, aim, tuple(others))

@@ -1,0 +1,174 @@
+"""From a proven description to a finding: rate on fresh images, causes by toggling, wrong labels, words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from failscape.hunts.classifier.english import cause_words, many, points, sentence
+from failscape.hunts.classifier.prompts import Clause, Description
+from failscape.hunts.classifier.tallies import Arm, Block, Counts
+from failscape.stats.excess import absent_share, paired_difference
+from failscape.stats.intervals import clopper_pearson
+from failscape.trials import Finding
+
+if TYPE_CHECKING:
+    from failscape.hunts.classifier.field import Field
+
+LABELS = 15
+"""Wrong labels that are kept for the plot."""
+
+FEWEST_PAIRS = 10
+
+MOSTLY = 0.6
+"""A wrong label with this share of the failures is what the sentence is about."""
+
+
+def describe_bug(field: Field, arm: Arm) -> Finding:
+    state, target = field.classes[arm.description.label], field.targets[arm.description.label]
+    block = field.blocks.get(arm.subject)
+    confirmed = block is not None and block.complete and block.counts.valid > 0
+    counts = block.counts if block is not None and confirmed else arm.counts
+    interval = rate_interval(field, counts)
+    toggles = toggles_of(field, arm.description)
+    causes = [toggle for toggle in toggles if toggle["what"] == "without" and toggle["interval"][0] > 0]
+    spurious = [toggle["clause"] for toggle in causes if toggle["around"]]
+    text = _sentence(field, arm, counts, _cause(causes))
+    return Finding(
+        subject=arm.subject,
+        title=text,
+        caption=field.prompt(arm.description),
+        status="certified",
+        rate=counts.rate,
+        interval=interval,
+        e_value=float(np.exp(min(arm.log_e, 700.0))),
+        trials=counts.valid,
+        failures=counts.fails,
+        invalid=arm.counts.invalid + (block.counts.invalid if block else 0),
+        parents=(_parent(field, arm.description.label),),
+        details={
+            "class": target.name,
+            "short": many(target.name, arm.clauses),
+            "clauses": [_clause(clause) for clause in arm.clauses],
+            "source": arm.source,
+            "confirmed": confirmed,
+            "race": {"fails": arm.counts.fails, "valid": arm.counts.valid, "invalid": arm.counts.invalid},
+            "baseline": counts_data(field, state.base),
+            "wrong": dict(counts.wrong.most_common(LABELS)),
+            "baseline_wrong": dict(state.base.wrong.most_common(LABELS)),
+            "toggles": toggles,
+            "spurious": spurious,
+        },
+    )
+
+
+def _sentence(field: Field, arm: Arm, counts: Counts, cause: str) -> str:
+    """About the one wrong label that most failures share, else about any wrong label."""
+    target, base = field.targets[arm.description.label], field.classes[arm.description.label].base
+    often, hits = counts.wrong.most_common(1)[0] if counts.wrong else ("", 0)
+    called = often if hits >= MOSTLY * counts.fails else ""
+    if not called:
+        rates, interval = (counts.rate, base.rate), rate_interval(field, counts)
+    else:
+        rates = (hits / max(1, counts.valid), base.wrong[called] / max(1, base.valid))
+        about = Counts(hits, counts.valid - hits, counts.invalid, counts.absent)
+        interval = rate_interval(field, about)
+    return sentence(target.name, arm.clauses, called, rates, interval, often, cause)
+
+
+def rate_interval(field: Field, counts: Counts) -> tuple[float, float]:
+    """Exact for the images; its lower end also allows for accepted images that do not show the object."""
+    low, high = (float(end) for end in clopper_pearson(counts.fails, counts.valid))
+    slip = field.rules.slip
+    if slip:
+        seen = counts.valid + counts.absent
+        gone = float(absent_share(counts.valid, seen, field.rules.sensitivity, slip))
+        low = max(0.0, (low - gone) / (1 - gone)) if gone < 1 else 0.0
+        high = min(1.0, high / (1 - gone)) if gone < 1 else 1.0
+    return low, high
+
+
+def counts_data(field: Field, counts: Counts) -> dict[str, Any]:
+    return {
+        "fails": counts.fails,
+        "valid": counts.valid,
+        "invalid": counts.invalid,
+        "absent": counts.absent,
+        "rate": counts.rate,
+        "interval": list(rate_interval(field, counts)),
+    }
+
+
+def toggles_of(field: Field, description: Description) -> list[dict[str, Any]]:
+    """What each clause does, on the same seeds with it, without it, and with another in its place."""
+    full = field.blocks.get(field.subject(description))
+    found: list[dict[str, Any]] = []
+    if full is None:
+        return found
+    for place, clause in enumerate(description.clauses):
+        for number, other in enumerate(field.toggles(description, place)):
+            block = field.blocks.get(field.subject(other))
+            row = _compare(full, block) if block is not None else None
+            if row is None:
+                continue
+            kept = {one.label for one in description.clauses}
+            instead = next((one for one in other.clauses if one.label not in kept), None)
+            found.append(
+                {
+                    "clause": clause.label,
+                    "words": cause_words(clause),
+                    "around": clause.around,
+                    "what": "without" if number == 0 else "instead",
+                    "instead": instead.value if instead else "",
+                    "caption": field.prompt(other),
+                    "subject": field.subject(other),
+                    **row,
+                }
+            )
+    return found
+
+
+def _compare(full: Block, other: Block) -> dict[str, Any] | None:
+    """How much more often images fail with the clause than in `other`, pair by pair."""
+    pairs = [
+        (failed, other.outcomes.get(number))
+        for number, failed in full.outcomes.items()
+        if failed is not None and other.outcomes.get(number) is not None
+    ]
+    if len(pairs) < FEWEST_PAIRS:
+        return None
+    only_full = sum(bool(a and not b) for a, b in pairs)
+    only_other = sum(bool(b and not a) for a, b in pairs)
+    effect, interval = paired_difference(only_full, only_other, len(pairs))
+    return {
+        "effect": effect,
+        "interval": list(interval),
+        "pairs": len(pairs),
+        "rate": sum(bool(b) for _, b in pairs) / len(pairs),
+        "full_rate": sum(bool(a) for a, _ in pairs) / len(pairs),
+    }
+
+
+def _cause(causes: list[dict[str, Any]]) -> str:
+    if not causes:
+        return ""
+    strongest = max(causes, key=lambda toggle: toggle["effect"])
+    if len(causes) > 1:
+        words = " and ".join(toggle["words"] for toggle in causes)
+        return f"{words} together are the cause ({points(-strongest['effect'])} without one of them)"
+    return f"{strongest['words']} is the cause ({points(-strongest['effect'])} without it)"
+
+
+def _parent(field: Field, label: int) -> dict[str, Any]:
+    base = field.classes[label].base
+    return {
+        "subject": field.targets[label].name,
+        "caption": field.prompt(Description(label)),
+        "failures": base.fails,
+        "trials": base.valid,
+    }
+
+
+def _clause(clause: Clause) -> dict[str, Any]:
+    return {"label": clause.label, "kind": clause.kind, "value": clause.value, "around": clause.around}

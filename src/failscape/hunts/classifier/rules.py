@@ -1,0 +1,34 @@
+"""The settings of a classifier hunt as its parts use them. Plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """`margin`: by how much a bug must exceed the baseline. `fdr`: expected share of false claims, at most.
+
+    `baseline` images a class gets at first, `baseline_more` once a description looks like a bug. `candidates`
+    per class are fixed in advance: e-BH counts all of them. A description gets at most `most_images` in the
+    race; a finding gets `confirm` fresh ones, each of its toggles `toggles`, with `alternatives` per clause.
+    """
+
+    margin: float = 0.05
+    fdr: float = 0.05
+    top_k: int = 1
+    baseline: int = 50
+    baseline_more: int = 200
+    candidates: int = 60
+    proposed: int = 16
+    most_images: int = 150
+    confirm: int = 60
+    toggles: int = 30
+    alternatives: int = 2
+    captions: int = 24
+    proposals: int = 12
+    round: int = 128
+    least_presence: float = 0.1
+    sensitivity: float = 1.0
+    slip: float = 0.0
+    seed: int = 0

@@ -1,0 +1,207 @@
+"""A planted classifier: pictures with known attributes, a classifier with known bugs, and everything between.
+
+It plays generator, presence judge, classifier, captioner and embedder for pure simulation (`simulate`).
+Everything follows from its seed, the prompt's subject and the image's seed. No I/O, no pictures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import random
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from failscape.hunts.classifier.labels import Target
+from failscape.hunts.classifier.prompts import SAID
+from failscape.spaces.corpus import Corpus, load_corpus
+from failscape.spaces.mentions import ENTITY, Mentions
+from failscape.trials import (
+    Answer,
+    Caption,
+    Classify,
+    Decide,
+    Embed,
+    Facts,
+    Generate,
+    Probe,
+    Show,
+    Step,
+    Trial,
+    Verdict,
+    reach_verdict,
+)
+
+
+class Bug(NamedTuple):
+    """Images of class `name` that show all of `values` (labels) fail at `rate`, mostly as `wrong`."""
+
+    name: str
+    values: tuple[str, ...]
+    rate: float
+    wrong: str
+
+
+class PlantedClassifier:
+    """`bugs` per class are planted on single values, `pairs` of them on two values at once.
+
+    `plain` is how often an attribute that is not asked for is missing from a picture. `absent` is how often
+    the object is, `slip` how often the presence judge does not notice. `undrawable` classes never appear.
+    """
+
+    def __init__(
+        self,
+        classes: int = 12,
+        bugs: int = 2,
+        pairs: int = 0,
+        seed: int = 0,
+        corpus: str = "toybox",
+        rates: tuple[float, float] = (0.3, 0.9),
+        plain: float = 0.75,
+        absent: float = 0.03,
+        slip: float = 0.0,
+        forgets: float = 0.2,
+        undrawable: Sequence[str] = (),
+    ) -> None:
+        self.corpus: Corpus = load_corpus(corpus)
+        self.seed = seed
+        self.plain, self.absent, self.slip, self.forgets = plain, absent, slip, forgets
+        self.undrawable = frozenset(undrawable)
+        luck = random.Random(f"planted classifier {seed}")
+        names = [entity.name for entity in self.corpus.entities]
+        self.names = sorted(luck.sample(names, classes))
+        self.base = {name: luck.betavariate(1.2, 40) for name in self.names}
+        self.kinds = dict(self.corpus.sub_categories)
+        self.bugs = [bug for name in self.names for bug in self._plant(luck, name, bugs, pairs, rates)]
+        self._mentions = Mentions(self.corpus)
+
+    def _plant(
+        self, luck: random.Random, name: str, bugs: int, pairs: int, rates: tuple[float, float]
+    ) -> list[Bug]:
+        entity, others = self.corpus.find_entity(name), [other for other in self.names if other != name]
+        options = [at for at in range(len(self.corpus.values)) if self.corpus.allowed[entity, at]]
+        singles = luck.sample(options, bugs)
+        chosen: list[tuple[int, ...]] = [(value,) for value in singles]
+        free = [at for at in options if at not in singles]
+        while len(chosen) < bugs + pairs:
+            pair = tuple(sorted(luck.sample(free, 2)))
+            kinds = {self.corpus.values[at].kind for at in pair}
+            if len(kinds) == 2 and not self.corpus.conflicts[pair[0], pair[1]]:
+                chosen.append(pair)
+        labels = [tuple(self.corpus.values[at].label for at in values) for values in chosen]
+        return [Bug(name, values, luck.uniform(*rates), luck.choice(others)) for values in labels]
+
+    # Truth
+
+    def targets(self) -> list[Target]:
+        return [Target(name, (name,), "thing") for name in self.names]
+
+    def rate(self, name: str, values: Sequence[str] = ()) -> float:
+        """The true failure rate of pictures of a class that were asked to show `values`. Exact."""
+        mine = [bug for bug in self.bugs if bug.name == name]
+        kinds = {label.partition("=")[0] for bug in mine for label in bug.values}
+        fixed = {label.partition("=")[0]: label for label in values}
+        free = sorted(kinds - fixed.keys())
+        total = 0.0
+        for combination in itertools.product(*(self._options(kind) for kind in free)):
+            shown = {label for label, _ in combination} | set(fixed.values())
+            chance = 1.0
+            for _, share in combination:
+                chance *= share
+            total += chance * self._fails(name, shown)
+        return total
+
+    def effect(self, name: str, values: Sequence[str]) -> float:
+        return self.rate(name, values) - self.rate(name)
+
+    def _options(self, kind: str) -> list[tuple[str, float]]:
+        labels = [self.corpus.values[at].label for at in self.kinds[kind]]
+        share = (1 - self.plain) / len(labels)
+        return [("", self.plain), *((label, share) for label in labels)]
+
+    def _fails(self, name: str, shown: set[str]) -> float:
+        rates = [bug.rate for bug in self.bugs if bug.name == name and shown.issuperset(bug.values)]
+        return max([self.base[name], *rates])
+
+    # Outcomes
+
+    def run(self, probe: Probe) -> Trial:
+        facts: list[Facts] = []
+        for step in probe.steps:
+            facts.append(self._fact(step, probe, facts))
+            verdict, reason = reach_verdict(probe.steps, facts)
+            if verdict is Verdict.INVALID:
+                break
+        return Trial(probe.key, probe.subject, verdict, reason, facts, probe.seed)
+
+    def _fact(self, step: Step, probe: Probe, facts: list[Facts]) -> Facts:
+        match step:
+            case Generate(prompt):
+                return self.draw(probe.subject, prompt, probe.seed)
+            case Show(images):
+                return list(images)
+            case Decide(checks):
+                return [self._present(facts[0]) for _ in checks]
+            case Classify():
+                return self._classified(facts[0])
+            case Caption():
+                return self._caption(_image(facts))
+            case Embed():
+                return [self._vector(_image(facts))]
+            case Answer():
+                return "it is in the rain\nit is upside down"
+            case _:
+                raise AssertionError(f"a classifier hunt has no {type(step).__name__}")
+
+    def draw(self, subject: str, prompt: str, seed: int) -> str:
+        """A picture as text: all that the other models see."""
+        name, *clauses = subject.split("; ")
+        luck = random.Random(f"{self.seed}|{prompt}|{seed}")
+        asked = dict(clause.partition("=")[::2] for clause in clauses)
+        for kind, at in self._mentions.find(asked.pop(SAID, "")):
+            if kind != ENTITY:
+                asked.setdefault(kind, self.corpus.values[at].name)
+        shown = {f"{kind}={value}" for kind, value in asked.items()}
+        for kind in self.kinds:
+            if kind not in asked and luck.random() >= self.plain:
+                shown.add(self.corpus.values[luck.choice(self.kinds[kind])].label)
+        gone = name in self.undrawable or luck.random() < self.absent
+        return json.dumps([name, sorted(shown), gone, luck.getrandbits(32)])
+
+    def _present(self, image: str) -> bool:
+        _, _, gone, grain = json.loads(image)
+        return not gone or _luck(grain, "judge") < self.slip
+
+    def _classified(self, image: str) -> list[list[Any]]:
+        name, shown, gone, grain = json.loads(image)
+        mine = [bug for bug in self.bugs if bug.name == name and set(shown).issuperset(bug.values)]
+        if not gone and _luck(grain, "classifier") >= self._fails(name, set(shown)):
+            return [[name, 0.9], [self.names[0], 0.1]]
+        wrong = max(mine, key=lambda bug: bug.rate).wrong if mine and _luck(grain, "label") < 0.8 else ""
+        others = [other for other in self.names if other != name]
+        return [[wrong or others[int(_luck(grain, "other") * len(others))], 0.8], [name, 0.2]]
+
+    def _caption(self, image: str) -> list[str]:
+        name, shown, _, grain = json.loads(image)
+        told = [label for label in shown if _luck(grain, label) >= self.forgets]
+        return [f"there is a {name}.", *(f"the {name} is {label.partition('=')[2]}." for label in told)]
+
+    def _vector(self, image: str) -> list[float]:
+        _, shown, _, grain = json.loads(image)
+        return [float(label in shown) + 0.1 * _luck(grain, f"v{label}") for label in self._labels]
+
+    @cached_property
+    def _labels(self) -> list[str]:
+        return [value.label for value in self.corpus.values]
+
+
+def _image(facts: list[Facts]) -> str:
+    first = facts[0]
+    return str(first[0] if isinstance(first, list) else first)
+
+
+def _luck(grain: int, purpose: str) -> float:
+    digest = hashlib.blake2b(f"{grain}|{purpose}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2.0**64

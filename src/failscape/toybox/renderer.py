@@ -1,0 +1,51 @@
+"""The world's renderer as an image generator: a caption and a seed in, an exact picture out.
+
+What the caption does not mention is drawn as the toy classifiers' training data had it, ties included, so
+that an unspecific prompt gives typical pictures: most penguins stand in snow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.toybox import ties, world
+
+_ORDER: Final = ("place", "colour", "size", "count", "position", "time", "style")
+
+
+def scene_of(prompt: str, seed: int) -> world.Scene | None:
+    """The scene of a caption; `None` when it names nothing of this world.
+
+    Equal seeds share what captions leave open, so that pictures of two captions can be compared in pairs.
+    """
+    said = world.parse_caption(prompt)
+    said = {**said, **said["things"][0]} if "things" in said else said
+    if "entity" not in said:
+        return None
+    fixed = {name: value for name, value in said.items() if value in world.ALLOWED.get(name, ())}
+    values = _typical(said["entity"], fixed, seed)
+    # Each use has its own stream: what a caption mentions must not shift the luck of everything else.
+    nuisance = world.sample_nuisance(np.random.default_rng([seed, len(_ORDER)]))
+    return world.build_scene(world.Attributes(said["entity"], **values), nuisance)
+
+
+def draw(prompt: str, seed: int) -> NDArray[np.uint8] | None:
+    scene = scene_of(prompt, seed)
+    return None if scene is None else world.render(scene)
+
+
+def _typical(entity: str, fixed: Mapping[str, str], seed: int) -> dict[str, str]:
+    values = dict(fixed)
+    for number, name in enumerate(_ORDER):
+        if name in values:
+            continue
+        value = ties.typical_value(np.random.default_rng([seed, number]), entity, name)
+        said = {key: text for key, text in values.items() if text != world.DEFAULTS[key] or key == "place"}
+        if value != world.DEFAULTS[name] and world.conflicts_in({**said, name: value}):
+            value = world.DEFAULTS[name]
+        values[name] = value
+    return values

@@ -1,0 +1,97 @@
+"""Evidence that one rate exceeds another: monotone, valid by simulation, one-sample test at its edge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from failscape.stats.evalues import log_e_value
+from failscape.stats.excess import (
+    absent_share,
+    log_below,
+    log_excess,
+    log_excess_grid,
+    paired_difference,
+)
+
+counts = st.integers(0, 200)
+
+
+@given(counts, counts, st.floats(0.01, 0.99))
+def test_it_is_the_one_sample_evidence_inside(hits: int, misses: int, limit: float) -> None:
+    assert log_below(hits, misses, limit) == pytest.approx(float(log_e_value(hits, misses, limit)), abs=1e-6)
+
+
+def test_at_the_ends_nothing_is_infinite_or_missing() -> None:
+    assert log_below(3, 5, 0.0) == pytest.approx(-np.log(4))
+    assert np.isfinite(log_below(0, 5, 1.0))
+    assert log_below(0, 5, 1.0) > 50
+
+
+@given(counts, counts, st.floats(0.0, 0.98), st.floats(0.0, 0.02))
+def test_evidence_rises_with_the_limit(hits: int, misses: int, limit: float, more: float) -> None:
+    assert log_below(hits, misses, limit + more) >= log_below(hits, misses, limit) - 1e-6
+
+
+@given(counts, counts, counts, counts, st.floats(0, 0.5))
+def test_no_grid_point_gives_less_evidence_than_claimed(
+    base_fails: int, base_passes: int, fails: int, passes: int, margin: float
+) -> None:
+    """The bound over cells is at most the product at every single baseline, between grid points too."""
+    claimed = log_excess(log_excess_grid(base_fails, base_passes), [fails], [passes], margin)[0]
+    q = np.linspace(0.0005, 0.9995, 41)
+    product = log_below(base_fails, base_passes, q) + log_below(
+        passes, fails, 1 - np.minimum(1.0, q + margin)
+    )
+    assert (claimed <= product + 1e-6).all()
+
+
+def test_more_failures_more_margin_more_absent_objects() -> None:
+    base = log_excess_grid(2, 98)
+    few, many = log_excess(base, [5], [25], 0.05)[0], log_excess(base, [15], [15], 0.05)[0]
+    assert many > few
+    assert log_excess(base, [15], [15], 0.2)[0] < many
+    assert log_excess(base, [15], [15], 0.05, [0.1])[0] < many
+
+
+def test_without_a_baseline_nothing_is_proven() -> None:
+    assert log_excess(log_excess_grid(0, 0), [50], [0], 0.05)[0] <= 0
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.3])
+def test_under_the_null_large_evidence_is_rare_even_when_one_looks_after_every_image(rate: float) -> None:
+    """Ville: with p exactly at b + margin, e ever reaches 10 in at most a tenth of all runs."""
+    rng, margin, runs, reached = np.random.default_rng(3), 0.05, 400, 0
+    for _ in range(runs):
+        fails_base = rng.binomial(60, rate)
+        base = log_excess_grid(fails_base, 60 - fails_base)
+        fails = np.cumsum(rng.random(120) < rate + margin)
+        passes = np.arange(1, 121) - fails
+        evidence = log_excess(np.repeat(base, 120, axis=0), fails, passes, margin)
+        reached += bool(evidence.max() >= np.log(10))
+    assert reached <= 0.1 * runs + 3 * np.sqrt(0.09 * runs)
+
+
+def test_absent_share_is_small_for_a_good_judge_and_large_for_a_generator_that_leaves_things_out() -> None:
+    assert absent_share(98, 100, 0.99, 0.01) < 0.002
+    assert absent_share(30, 100, 0.99, 0.2) > 0.3
+    assert absent_share(98, 100, 0.99, 0.0) == 0
+
+
+def test_paired_difference_covers_the_truth() -> None:
+    rng, hits, runs = np.random.default_rng(5), 0, 500
+    for _ in range(runs):
+        first = rng.random(40) < 0.5
+        second = np.where(rng.random(40) < 0.7, first & (rng.random(40) < 0.3), rng.random(40) < 0.15)
+        truth = 0.5 - (0.7 * 0.5 * 0.3 + 0.3 * 0.15)
+        _, (low, high) = paired_difference(int((first & ~second).sum()), int((~first & second).sum()), 40)
+        hits += low <= truth <= high
+    assert hits / runs >= 0.92
+
+
+def test_paired_difference_of_nothing_says_nothing() -> None:
+    assert paired_difference(0, 0, 0) == (0.0, (-1.0, 1.0))
+    with pytest.raises(ValueError, match="only_first"):
+        paired_difference(3, 3, 5)
