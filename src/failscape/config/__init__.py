@@ -8,12 +8,14 @@ from failscape.config.base import (
     RuntimeConfig,
     Settings,
 )
+from failscape.config.classifier import ClassifierConfig
 from failscape.config.t2i import SearchConfig, SpaceConfig, T2IConfig
 
 __all__ = [
     "HUNTS",
     "SECRETS",
     "BudgetConfig",
+    "ClassifierConfig",
     "HuntConfig",
     "ModelConfig",
     "RuntimeConfig",
@@ -23,5 +25,5 @@ __all__ = [
     "T2IConfig",
 ]
 
-HUNTS: dict[str, type[HuntConfig]] = {"t2i": T2IConfig}
+HUNTS: dict[str, type[HuntConfig]] = {"t2i": T2IConfig, "classifier": ClassifierConfig}
 """`hunt:` in a config file → its settings."""
