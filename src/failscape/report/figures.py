@@ -90,6 +90,9 @@ def curve(points: Sequence[tuple[int, int]], across: str, up: str) -> Markup:
         x, _ = place(value, 0)
         anchor = "end" if x > WIDTH - 40 else "middle"
         grid.append(f'<text x="{x:.1f}" y="{HEIGHT - 10}" text-anchor="{anchor}">{value:,}</text>')
+    grid.append(f'<text class="axis" x="{LEFT + 6}" y="{TOP + 4}">{escape(up)}</text>')
+    end = f'x="{WIDTH - RIGHT}" y="{HEIGHT - BOTTOM - 8}" text-anchor="end"'
+    grid.append(f'<text class="axis" {end}>{escape(across)}</text>')
     words = escape(f"{up} against {across}: {points[-1][1] if points else 0:,} after {most_x:,}")
     return Markup(
         f'<svg class="curve" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{words}">{"".join(grid)}'

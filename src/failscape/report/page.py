@@ -136,6 +136,11 @@ class View:
     def notes(self, finding: Finding) -> list[str]:
         return notes_of(self.row.kind, finding)
 
+    @property
+    def unit(self) -> str:
+        """What the curve counts: pictures where each trial is one."""
+        return "images" if self.spent.images == self.loaded.trials else "trials"
+
     def share(self, name: str) -> float:
         """The share of a verdict among trials that tested something."""
         counts = self.loaded.counts
