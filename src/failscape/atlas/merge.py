@@ -80,6 +80,7 @@ def _merge_one(source: Atlas, target: Atlas, merged: Merged) -> None:
                     db.execute("UPDATE hunts SET shard = 0, shards = 1 WHERE id = ?", (number,))
                 merged.trials += added
             _copy_events(db, numbers)
+            _copy_reviews(db, numbers)
 
 
 @contextmanager
@@ -222,6 +223,25 @@ def _copy_events(db: sqlite3.Connection, numbers: dict[int, int]) -> None:
     )
     rows = [(at, kind, numbers.get(hunt), *rest) for at, kind, hunt, *rest in db.execute(query)]
     db.executemany("INSERT OR IGNORE INTO events (at, kind, hunt, detail, origin) VALUES (?,?,?,?,?)", rows)
+
+
+def _copy_reviews(db: sqlite3.Connection, numbers: dict[int, int]) -> None:
+    """Reviews are named by what they hold, so that one is brought in once; labels of both sides are kept."""
+    reviews = db.execute("SELECT hunt, uid, judge, seed, at FROM source.reviews ORDER BY id").fetchall()
+    db.executemany(
+        "INSERT OR IGNORE INTO reviews (hunt, uid, judge, seed, at) VALUES (?,?,?,?,?)",
+        [(numbers[hunt], *rest) for hunt, *rest in reviews],
+    )
+    db.execute("INSERT OR IGNORE INTO review_items SELECT * FROM source.review_items")
+    db.execute("INSERT OR IGNORE INTO review_labels SELECT * FROM source.review_labels")
+    found = db.execute(
+        "SELECT hunt, at, judge, content, coalesce(origin, (SELECT uid FROM source.atlas) || '/' || id)"
+        " FROM source.accuracies ORDER BY id"
+    ).fetchall()
+    db.executemany(
+        "INSERT OR IGNORE INTO accuracies (hunt, at, judge, content, origin) VALUES (?,?,?,?,?)",
+        [(numbers[hunt] if hunt else None, *rest) for hunt, *rest in found],
+    )
 
 
 def _copy_images(source: Atlas, target: Atlas, merged: Merged) -> None:
