@@ -1,11 +1,10 @@
-"""Figures of the FailureAtlas rule on planted worlds, and the speed of the parts under it.
+"""Speed of the lattice at FailureAtlas's size, and of the FailureAtlas rule on a planted world.
 
-Run: python benchmarks/failureatlas_rule.py [--worlds 3] [--images 100000]
+Run: python -m benchmarks.lattice
 """
 
 from __future__ import annotations
 
-import argparse
 import resource
 import time
 
@@ -13,29 +12,13 @@ import numpy as np
 
 from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
 from failscape.spaces import Corpus, Entity, Lattice, Value, Wording, load_corpus
-from failscape.testing.planted import REGIMES, PlantedWorld, simulate
+from failscape.testing.planted import PlantedWorld, simulate
 from failscape.trials import Trial
-
-NOISE = {"entity": (0.96, 0.96), "*": (0.84, 0.84)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--worlds", type=int, default=3)
-    parser.add_argument("--images", type=int, default=100_000)
-    options = parser.parse_args()
     measure_lattice()
     measure_speed()
-    print(
-        "\n| judge | regime | images per true minimal failure | not failing | not minimal | recall | images |"
-    )
-    print("|---|---|---|---|---|---|---|")
-    for judge, accuracy in (("perfect", None), ("96 % / 84 %", NOISE)):
-        for regime in REGIMES:
-            rows = [measure_rule(regime, seed, accuracy, options.images) for seed in range(options.worlds)]
-            cost, wrong, larger, recall, spent = np.mean(rows, axis=0)
-            shares = f"{wrong:.1%} | {larger:.1%} | {recall:.1%}"
-            print(f"| {judge} | {regime} | {cost:.0f} | {shares} | {spent:,.0f} |")
 
 
 def measure_lattice() -> None:
@@ -77,22 +60,6 @@ def measure_speed() -> None:
     for trial in stored:
         fresh.tell(trial)
     print(f"tell on replay: {(time.perf_counter() - started) / len(stored) * 1e6:.2f} µs")
-
-
-def measure_rule(
-    regime: str, seed: int, accuracy: dict[str, tuple[float, float]] | None, images: int
-) -> tuple[float, float, float, float, int]:
-    """Images per true minimal failure, share of claims not failing, not minimal, recall, images spent."""
-    corpus = load_corpus("starter")
-    lattice = Lattice(corpus)
-    world = PlantedWorld(lattice, regime, seed, accuracy)
-    hunt = FailureAtlasHunt(lattice, Wording(corpus))
-    spent = simulate(hunt, world, images).images
-    truth, claims = world.minimal_failures(), [lattice.parse(f.subject) for f in hunt.findings()]
-    right = sum(node in truth for node in claims)
-    wrong = sum(world.rate(node) >= 0.8 for node in claims)
-    count = max(len(claims), 1)
-    return spent / max(right, 1), wrong / count, 1 - right / count, right / len(truth), spent
 
 
 if __name__ == "__main__":
