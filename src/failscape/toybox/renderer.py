@@ -6,15 +6,53 @@ that an unspecific prompt gives typical pictures: most penguins stand in snow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.models.roles import Identity, Reply
+from failscape.pictures import Picture
 from failscape.toybox import ties, world
 
+NAME: Final = "renderer"
+VERSION: Final = "1"
 _ORDER: Final = ("place", "colour", "size", "count", "position", "time", "style")
+
+
+class Renderer:
+    """The model behind `generator: {provider: toybox, model: renderer}`."""
+
+    def __init__(self, batch: int = 32) -> None:
+        self.identity = Identity("generator", "toybox", NAME, {"version": VERSION})
+        self.batch = batch
+        self.parallel = 1
+        self._worker: ThreadPoolExecutor | None = None
+
+    async def start(self) -> None:
+        self._worker = ThreadPoolExecutor(1, "toybox-renderer")
+
+    async def close(self) -> None:
+        if self._worker is not None:
+            self._worker.shutdown(wait=False, cancel_futures=True)
+            self._worker = None
+
+    async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._worker, _draw_all, prompts, seeds)
+
+
+def _draw_all(prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+    drawn = [draw(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+    return [
+        Reply(None, "the prompt names nothing of this world")
+        if one is None
+        else Reply(Picture.from_array(one))
+        for one in drawn
+    ]
 
 
 def scene_of(prompt: str, seed: int) -> world.Scene | None:
