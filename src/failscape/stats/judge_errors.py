@@ -35,7 +35,7 @@ class Measured:
             raise ConfigError(
                 f"`0 <= hits <= of` must hold, but got {hits} of {of}", "mend the accuracy file"
             )
-        return cls(hits / of if of else 0.5, of)
+        return cls(hits / of if of else 0.5, float(of))
 
     @classmethod
     def from_data(cls, data: Any) -> Measured:

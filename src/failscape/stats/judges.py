@@ -19,6 +19,8 @@ from failscape.stats.judge_errors import Chances, KindAccuracy, Measured
 ALL_OTHERS = "*"
 LEVEL = 0.95
 TINY = 1e-9
+MARGIN = 1e-3
+"""A node that differs by less than this from what is tested against cannot be told apart in any run."""
 
 
 class Limits(NamedTuple):
@@ -175,9 +177,9 @@ class JudgeAccuracy:
         A failure must be certifiable whichever check it is that the target never gets right.
         """
         fail, passes = self._gaps(kinds, threshold)
-        if fail > 0 and passes > 0:
+        if fail > MARGIN and passes > MARGIN:
             return ""
-        place = 0 if fail <= 0 else 1
+        place = 0 if fail <= MARGIN else 1
         worst = max(dict.fromkeys(kinds), key=lambda kind: self._mended(kind)._gaps(kinds, threshold)[place])
         now, limits = self.chances(kinds), self.limits(kinds, threshold)
         if place == 0:
