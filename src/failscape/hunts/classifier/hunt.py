@@ -6,7 +6,6 @@ everything that may be tried; see docs/classifier.md for the argument.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +20,8 @@ from failscape.hunts.classifier.labels import Target
 from failscape.hunts.classifier.prompts import Description, Template, describe
 from failscape.hunts.classifier.race import Outlook
 from failscape.hunts.classifier.rounds import Outcome, Planned, RoundHunt
-from failscape.hunts.classifier.rules import Rules
+from failscape.hunts.classifier.rules import Rules, stream_seed
+from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
 from failscape.hunts.classifier.tallies import ClassState, Described, wrong_label
 from failscape.hunts.classifier.words import parse_list
 from failscape.spaces.corpus import Corpus
@@ -140,7 +140,9 @@ class ClassifierHunt(RoundHunt):
         ]
         if self._asks:
             question = question_for(self.field.targets[at], self.rules.proposals)
-            probe = Probe(f"{state.name}#l0", state.name, (Answer(question),), self._seed("ask", 0))
+            probe = Probe(
+                f"{state.name}#l0", state.name, (Answer(question),), stream_seed(self.rules.seed, "ask", 0)
+            )
             planned.append(Planned(probe, Use("answer", at, 0)))
         state.images.clear()
         return planned
@@ -183,13 +185,8 @@ class ClassifierHunt(RoundHunt):
             gate = (Decide((target.presence(),)),) if self._judged else ()
             last = Classify(target.accept, self.rules.top_k, target.aim)
             steps = self._steps[subject] = (Generate(self.field.prompt(description)), *gate, last)
-        probe = Probe(f"{subject}#{mark}", subject, steps, self._seed(stream, number))
+        probe = Probe(f"{subject}#{mark}", subject, steps, stream_seed(self.rules.seed, stream, number))
         return Planned(probe, Use(what, owner, number))
-
-    def _seed(self, stream: str, number: int) -> int:
-        """Streams share no seeds: an image that suggested something is never evidence for it."""
-        text = f"{self.rules.seed}|{stream}|{number}"
-        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big") & 0x7FFFFFFF
 
     # Learning
 
@@ -338,6 +335,9 @@ class ClassifierHunt(RoundHunt):
         """Proven descriptions that no shorter one explains, most certain first."""
         bugs = sorted(self.field.bugs(), key=lambda arm: (-arm.log_e, arm.subject))
         return [describe_bug(self.field, arm) for arm in bugs]
+
+    def survey(self) -> ClassifierSurvey:
+        return survey_of(self.field)
 
     def progress(self) -> Progress:
         tried = sum(arm.issued > 0 for arm in self.field.arms.values())

@@ -1,0 +1,119 @@
+"""What a classifier hunt says about all classes, beyond single findings. Plain data; `as_data` gives JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from failscape.hunts.classifier.findings import counts_data
+from failscape.hunts.classifier.prompts import SAID
+from failscape.spaces.phrases import capitalised, plural_of
+
+if TYPE_CHECKING:
+    from failscape.hunts.classifier.field import Field
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """One class: its baseline, how many descriptions were tried and proven, why it was left out if it was."""
+
+    name: str
+    superclass: str
+    baseline: dict[str, Any]
+    wrong: dict[str, int]
+    tried: int
+    bugs: int
+    skip: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Habit:
+    """Several values of one kind are bugs of one class: probably it was learned together with the others."""
+
+    name: str
+    kind: str
+    bugs: tuple[str, ...]
+    safe: tuple[str, ...]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassifierSurvey:
+    """`counts`: descriptions by state. `most_tried` is what e-BH counts over."""
+
+    classes: tuple[ClassRow, ...]
+    habits: tuple[Habit, ...]
+    counts: dict[str, int]
+    most_tried: int
+    margin: float
+    fdr: float
+    slip: float
+    notes: tuple[str, ...] = field(default=())
+
+    def as_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def survey_of(field: Field) -> ClassifierSurvey:
+    bugs = Counter(arm.description.label for arm in field.bugs())
+    tried = Counter(arm.description.label for arm in field.arms.values() if arm.counts.tries)
+    rows = [
+        ClassRow(
+            target.name,
+            target.superclass,
+            counts_data(field, state.base),
+            dict(state.base.wrong.most_common(15)),
+            tried[at],
+            bugs[at],
+            state.skip,
+        )
+        for at, (target, state) in enumerate(zip(field.targets, field.classes, strict=True))
+    ]
+    images = [arm.counts for arm in field.arms.values()]
+    counts = {
+        "tried": sum(tried.values()),
+        "proven": len(field.claimed),
+        "explained by a shorter one": len(field.covered),
+        "images in the race": sum(one.tries for one in images),
+        "images of baselines": sum(state.base.tries for state in field.classes),
+        "fresh images": sum(block.counts.tries for block in field.blocks.values()),
+        "invalid": sum(one.invalid for one in [*images, *(state.base for state in field.classes)]),
+    }
+    return ClassifierSurvey(
+        tuple(rows),
+        tuple(habits_of(field)),
+        counts,
+        field.most_tried,
+        field.rules.margin,
+        field.rules.fdr,
+        field.rules.slip,
+    )
+
+
+def habits_of(field: Field) -> list[Habit]:
+    """Kinds of which a class has two bugs or more, those with the most first."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for arm in field.bugs():
+        if len(arm.clauses) == 1 and arm.clauses[0].kind != SAID:
+            found.setdefault((arm.description.label, arm.clauses[0].kind), []).append(arm.clauses[0].value)
+    habits = []
+    for (label, kind), values in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+        if len(values) < 2:
+            continue
+        tried = [
+            arm
+            for arm in field.arms.values()
+            if arm.description.label == label and len(arm.clauses) == 1 and arm.clauses[0].kind == kind
+        ]
+        safe = [
+            arm.clauses[0].value for arm in tried if arm.clauses[0].value not in values and arm.counts.valid
+        ]
+        name, sub = field.targets[label].name, kind.partition(": ")[2].lower()
+        known = f"; it manages {', '.join(sorted(safe))}" if 0 < len(safe) <= 4 else ""
+        text = (
+            f"{capitalised(plural_of(name))} go wrong with {len(values)} of {len(values) + len(safe)} values "
+            f"of {sub} ({', '.join(sorted(values))}){known}."
+        )
+        habits.append(Habit(name, kind, tuple(sorted(values)), tuple(sorted(safe)), text))
+    return habits
