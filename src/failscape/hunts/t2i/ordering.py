@@ -7,7 +7,7 @@ a resumed hunt trains once, and a hunt that is only looked at never does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -73,24 +73,50 @@ class Ordering:
         if not self.version:
             yield from nodes
             return
-        waiting: list[Node] = []
+        waiting = _Ranked(self._predict)
         for node in nodes:
             if node in self._begun:
                 yield node
             else:
-                waiting.append(node)
-        if waiting:
-            yield from self._rank(waiting)
+                waiting.add(node)
+        yield from waiting
 
-    def _rank(self, nodes: list[Node]) -> Iterator[Node]:
+    def _predict(self, nodes: list[Node]) -> NDArray[np.float64]:
         self._train()
-        starts = range(0, len(nodes), CHUNK)
-        rates = np.concatenate([self._predictor.predict(nodes[start : start + CHUNK]) for start in starts])
-        for place in np.argsort(np.round(rates, DECIMALS), kind="stable").tolist():
-            yield nodes[place]
+        return self._predictor.predict(nodes)
 
     def _train(self) -> None:
         size = self.version
         if size != self._trained_on:
             self._predictor.fit(self._nodes[:size], self._rates[:size])
             self._trained_on = size
+
+
+class _Ranked:
+    """Nodes by their predictions. A layer may have millions: they are kept as rows of numbers."""
+
+    def __init__(self, predict: Callable[[list[Node]], NDArray[np.float64]]) -> None:
+        self._predict = predict
+        self._chunk: list[Node] = []
+        self._rows: list[NDArray[np.int32]] = []
+        self._rates: list[NDArray[np.float64]] = []
+
+    def add(self, node: Node) -> None:
+        self._chunk.append(node)
+        if len(self._chunk) == CHUNK:
+            self._close_chunk()
+
+    def __iter__(self) -> Iterator[Node]:
+        if self._chunk:
+            self._close_chunk()
+        if not self._rows:
+            return
+        rows, rates = np.concatenate(self._rows), np.concatenate(self._rates)
+        for place in np.argsort(np.round(rates, DECIMALS), kind="stable"):
+            entity, *values = rows[place].tolist()
+            yield Node(entity, tuple(values))
+
+    def _close_chunk(self) -> None:
+        self._rows.append(np.array([(node.entity, *node.values) for node in self._chunk], dtype=np.int32))
+        self._rates.append(np.asarray(self._predict(self._chunk)))
+        self._chunk = []
