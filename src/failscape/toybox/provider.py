@@ -32,6 +32,8 @@ from failscape.toybox.eyes_accuracy import eyes_accuracy
 from failscape.toybox.heads import HEADS, NONE
 from failscape.toybox.painter import ToyPainter
 from failscape.toybox.questions import SKILLS, normal_answer
+from failscape.toybox.renderer import NAME as RENDERER
+from failscape.toybox.renderer import Renderer
 from failscape.toybox.sessions import MODELS
 from failscape.toybox.vlm import ToyVlm
 from failscape.trials import Check
@@ -232,7 +234,7 @@ def create(role: str, config: ModelConfig) -> Model:
     if config.params:
         raise ConfigError(f"toybox models take no params, but got {config.params}", "remove `params`")
     choices: dict[str, Callable[[], Model]] = {
-        "generator": lambda: Painter(role, "painter.onnx", ToyPainter, config),
+        "generator": lambda: _generator(config),
         "judge": lambda: EyesJudge(role, "eyes.onnx", Eyes, config),
         "captioner": lambda: EyesCaptioner(role, "eyes.onnx", Eyes, config),
         "embedder": lambda: EyesEmbedder(role, "eyes.onnx", Eyes, config),
@@ -242,6 +244,13 @@ def create(role: str, config: ModelConfig) -> Model:
         "verifier": lambda: ExactVerifier(config),
     }
     return charge(choices[role](), ROLES[role][1], config.price)
+
+
+def _generator(config: ModelConfig) -> Model:
+    """toy-painter, a network, unless the renderer itself is asked for."""
+    if config.model == RENDERER:
+        return Renderer(config.batch or BATCH)
+    return Painter("generator", "painter.onnx", ToyPainter, config)
 
 
 def _classifier(config: ModelConfig) -> Model:
