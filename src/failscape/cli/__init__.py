@@ -23,6 +23,8 @@ COMMANDS = {
     "doctor": "Test a config by experiment before spending money on it.",
     "list": "List providers, corpora and hunts.",
     "schema": "Print the JSON Schema of config files.",
+    "transfer": "Show the pictures of findings to other classifiers.",
+    "dataset": "Write findings as an adversarial dataset.",
     "export": "Write trials or nodes to a file.",
     "import": "Bring FailureAtlas results into an atlas.",
     "merge": "Join the atlases of shards.",

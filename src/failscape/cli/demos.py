@@ -31,4 +31,19 @@ DEMOS: dict[str, Demo] = {
             "seed": 7,
         },
     ),
+    "classifier": Demo(
+        "Hunting a small convolutional network: which pictures of things that it knows does it get wrong?",
+        {
+            "hunt": "classifier",
+            "target": {"provider": "toybox", "model": "cnn"},
+            "generator": {"provider": "toybox", "model": "renderer"},
+            "judge": {"provider": "toybox", "model": "toy-eyes"},
+            "captioner": {"provider": "toybox", "model": "toy-eyes"},
+            "embedder": {"provider": "toybox", "model": "toy-eyes"},
+            "classes": ("penguin", "camel", "owl", "crab", "cow", "apple", "car", "cactus"),
+            "space": {"corpus": "toybox"},
+            "budget": {"images": 9000},
+            "seed": 7,
+        },
+    ),
 }

@@ -1,0 +1,160 @@
+"""Writes findings as an adversarial dataset: an image folder with `metadata.jsonl`, a card, Parquet if asked.
+
+The layout is the one that Hugging Face's `imagefolder` loader reads. Each kind of hunt has its own rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from failscape.atlas import Atlas, HuntRow, StoredTrial
+from failscape.atlas.faults import explained
+from failscape.atlas.images import link_or_copy, write_whole
+from failscape.errors import ConfigError, MissingExtra
+from failscape.trials import Classify, Finding, Generate, Verdict
+
+METADATA = "metadata.jsonl"
+CARD = "README.md"
+PARQUET = "data.parquet"
+Item = dict[str, Any]
+"""One row: `images` are digests, everything else goes to the metadata as it is."""
+
+Rows = Callable[[Atlas, HuntRow, Sequence[Finding], bool], Iterator[Item]]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenDataset:
+    """`missing` rows were left out: their pictures were not kept."""
+
+    folder: Path
+    rows: int
+    findings: int
+    missing: int
+
+
+def classifier_rows(atlas: Atlas, row: HuntRow, findings: Sequence[Finding], passes: bool) -> Iterator[Item]:
+    """Failed images of every finding, each once; with `passes` also those that the classifier got right."""
+    seen: set[str] = set()
+    for finding in findings:
+        for stored in atlas.trials(row.id, subject=finding.subject):
+            wanted = stored.trial.verdict is Verdict.FAIL or (passes and stored.trial.verdict is Verdict.PASS)
+            if wanted and stored.images and stored.images[-1] not in seen:
+                seen.add(stored.images[-1])
+                yield _classified(finding, stored)
+
+
+def _classified(finding: Finding, stored: StoredTrial) -> Item:
+    trial = stored.trial
+    step = next(step for step in stored.steps if isinstance(step, Classify))
+    ranking = trial.facts[-1]
+    prompt = next((step.prompt for step in stored.steps if isinstance(step, Generate)), "")
+    return {
+        "images": [stored.images[-1]],
+        "folder": str(finding.details.get("class", "")),
+        "label": str(finding.details.get("class", step.accept[0])),
+        "predicted": str(ranking[0][0]),
+        "score": float(ranking[0][1]),
+        "failed": trial.verdict is Verdict.FAIL,
+        "prompt": prompt,
+        "seed": trial.seed,
+        "bug": finding.subject,
+        "finding": finding.title,
+        "fresh": trial.key.rpartition("#")[2].startswith("f"),
+    }
+
+
+ROWS: dict[str, Rows] = {"classifier": classifier_rows}
+"""Hunt kind → what makes its rows."""
+
+
+def write_dataset(
+    atlas: Atlas,
+    row: HuntRow,
+    findings: Sequence[Finding],
+    out: Path,
+    licence: str,
+    passes: bool = False,
+    parquet: bool = False,
+) -> WrittenDataset:
+    """Fill the folder `out`, which must not hold a dataset yet. `metadata.jsonl` is written last."""
+    if row.kind not in ROWS:
+        raise ConfigError(f"{row.kind} hunts have no dataset", f"it is for hunts of kind {', '.join(ROWS)}")
+    if (out / METADATA).exists():
+        raise ConfigError(f"{out} holds a dataset already", "give another folder with -o, or remove it")
+    if parquet and find_spec("pyarrow") is None:
+        raise MissingExtra("writing Parquet", "export")
+    rows: list[Item] = []
+    missing = 0
+    with explained(out):
+        for item in ROWS[row.kind](atlas, row, findings, passes):
+            placed = _place(atlas, item, out)
+            missing += placed is None
+            rows += [] if placed is None else [{**placed, **_sources(row), "license": licence}]
+        if not rows:
+            raise ConfigError("there is nothing to write: no finding has failed images that were kept")
+        write_whole(out / CARD, _card(row, rows, findings, licence).encode())
+        if parquet:
+            _write_parquet(rows, out)
+        lines = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in rows)
+        write_whole(out / METADATA, lines.encode())
+    return WrittenDataset(out, len(rows), len(findings), missing)
+
+
+def _place(atlas: Atlas, item: Item, out: Path) -> Item | None:
+    """Put the pictures of a row into the folder; `None` when one of them is gone."""
+    digests: list[str] = item["images"]
+    found = [atlas.images.find(digest) for digest in digests]
+    names = []
+    for digest, path in zip(digests, found, strict=True):
+        if path is None:
+            return None
+        name = Path("images", _safe(item.get("folder", "")), f"{digest}{path.suffix}")
+        goal = out / name
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        if not goal.exists():
+            link_or_copy(path, goal)
+        names.append(name.as_posix())
+    rest = {key: value for key, value in item.items() if key not in ("images", "folder")}
+    shown = {"file_name": names[0]} if len(names) == 1 else {"file_name": names[0], "file_names": names}
+    return {**shown, **rest}
+
+
+def _safe(name: str) -> str:
+    return "".join(sign if sign.isalnum() or sign in "-_" else "_" for sign in name)
+
+
+def _sources(row: HuntRow) -> Item:
+    """Which models drew and failed."""
+    roles = {role: f"{one.provider} {one.model}".strip() for role, one in row.identities.items()}
+    target = {"t2i": "generator", "classifier": "classifier", "vlm": "answerer"}[row.kind]
+    return {"generator": roles.get("generator", ""), "target": roles.get(target, "")}
+
+
+def _card(row: HuntRow, rows: Sequence[Item], findings: Sequence[Finding], licence: str) -> str:
+    first = rows[0]
+    named = "\n".join(f"- {finding.title}" for finding in findings[:200])
+    return (
+        f"---\nlicense: {json.dumps(licence)}\n---\n\n# Pictures that {first['target']} gets wrong\n\n"
+        f"{len(rows):,} pictures of {len(findings):,} findings, written by Failscape from hunt {row.id}. "
+        f"Drawn by: {first['generator'] or 'a folder of photos'}. One line of `{METADATA}` per picture.\n\n"
+        f"Licence of the pictures: {licence}. What a generator's pictures may be used for is said by its own "
+        f"licence; check it before you pass them on.\n\n## Findings\n\n{named}\n"
+    )
+
+
+def _write_parquet(rows: Sequence[Item], out: Path) -> None:
+    """One file with the pictures inside, as the `datasets` library reads images: bytes and path."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, list[Any]] = {name: [row.get(name) for row in rows] for name in rows[0]}
+    names = columns.pop("file_name")
+    columns["image"] = [{"bytes": (out / name).read_bytes(), "path": name} for name in names]
+    features = {"info": {"features": {"image": {"_type": "Image"}}}}
+    table = pa.table(columns).replace_schema_metadata({"huggingface": json.dumps(features)})
+    pq.write_table(table, out / PARQUET)
