@@ -41,12 +41,15 @@ class Mixing:
         return np.asarray(special.softmax(logs, axis=1) @ _below(threshold))
 
 
-def fit_mixing(passes: ArrayLike, fails: ArrayLike, seen: ArrayLike = ()) -> Mixing:
+def fit_mixing(
+    passes: ArrayLike, fails: ArrayLike, seen: ArrayLike = (), weights: ArrayLike | None = None
+) -> Mixing:
     """`seen` has a row per subject: how often a good and a bad image pass the judge, (1, 0) unless told.
 
-    Stopping a subject early because of its own counts does no harm: the likelihood stays what it is.
+    `weights` say how much each subject belongs to what is described. Stopping a subject early because of its
+    own counts does no harm: the likelihood stays what it is.
     """
-    rows, counts = _distinct(*_columns(passes, fails, seen))
+    rows, counts = _distinct(*_columns(passes, fails, seen), weights)
     return Mixing(_fit(_likelihood(rows), counts))
 
 
@@ -95,11 +98,15 @@ def _columns(passes: ArrayLike, fails: ArrayLike, seen: ArrayLike) -> tuple[Floa
     return s, f, through if through.size else np.tile([1.0, 0.0], (len(s), 1))
 
 
-def _distinct(passes: Floats, fails: Floats, seen: Floats) -> tuple[Floats, Floats]:
+def _distinct(
+    passes: Floats, fails: Floats, seen: Floats, weights: ArrayLike | None = None
+) -> tuple[Floats, Floats]:
     """Most subjects share their counts with others: work is done once per distinct row."""
-    rows = np.column_stack([passes, fails, seen])
-    rows = rows[passes + fails > 0]
-    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    known = passes + fails > 0
+    rows = np.column_stack([passes, fails, seen])[known]
+    each = np.ones(len(passes)) if weights is None else np.asarray(weights, np.float64)
+    distinct, places = np.unique(rows, axis=0, return_inverse=True)
+    counts = np.bincount(np.ravel(places), weights=each[known], minlength=len(distinct))
     return np.asarray(distinct, np.float64), np.asarray(counts, np.float64)
 
 

@@ -67,41 +67,53 @@ class Mass:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What pruning skipped: of `skipped` nodes below certified failures or never opened, `sampled`
-    were tried.
+    """What pruning skipped: of about `skipped` nodes below failures or never opened, `sampled` were tried.
 
-    `missed` estimates the share of all minimal failures in the space that the search had closed off.
+    `missed` estimates the share of all minimal failures in the space that the search had closed off, which
+    is below about `closed` nodes; `minimal` how many there are in all, found or not.
     """
 
     skipped: int
     sampled: int
     missed: float
     interval: Interval
+    closed: int = 0
+    minimal: float = 0.0
+    minimal_interval: Interval = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Replicated:
-    """One finding tried again with fresh seeds: `failures` of `images`."""
+    """One finding tried again with fresh seeds: `failures` of `images`.
+
+    `verdict` is `confirmed` or `refuted` where these images alone leave no doubt (95 %), else `unclear`.
+    """
 
     subject: str
     found_rate: float
     failures: int
     images: int
+    verdict: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """A random sample of findings tried again. `confirmed` is the share whose fresh rate is failing."""
+    """A random sample of findings tried again. `confirmed` is the share whose fresh rate is failing.
+
+    `found_rate` is their mean failure rate when found, `fresh_rate` with fresh seeds: what was picked for
+    failing looks somewhat worse than it is.
+    """
 
     rows: tuple[Replicated, ...]
     confirmed: Share
     found_rate: float
     fresh_rate: float
+    fresh_interval: Interval = (0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Predictions of about the same height against what was seen on nodes the search did not choose."""
+    """Predicted pass rates of about the same height, and what was seen on nodes that nobody chose."""
 
     predicted: float
     observed: float
@@ -111,7 +123,10 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class WordingEffect:
-    """Pass rates of the same nodes in other words. `p_value` tests that words make no difference."""
+    """Pass rates of the same nodes in other words. `p_value` tests that words make no difference.
+
+    `worst` names nodes that fail in one wording only.
+    """
 
     nodes: int
     variants: tuple[Share, ...]
@@ -129,6 +144,8 @@ class Survey:
     replication: Replication | None = None
     calibration: tuple[Bin, ...] = ()
     wording: WordingEffect | None = None
+    rule_precision: Share | None = None
+    """Of the panel nodes that any rule speaks of, the share that fails."""
     notes: tuple[str, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
     """Nodes by state: opened, certified, not minimal yet, passed, open, pruned …"""
