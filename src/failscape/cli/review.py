@@ -76,15 +76,9 @@ def print_reviewed(reviewed: Reviewed, console: Console) -> None:
     for kind, accuracy in sorted(
         reviewed.accuracy.kinds.items(), key=lambda one: (one[0] == ALL_OTHERS, one[0])
     ):
-        every = kind == ALL_OTHERS
-        counts = reviewed.counts.values() if every else [reviewed.counts[kind]]
-        table.add_row(
-            "all together" if every else kind,
-            f"{sum(yes for yes, _ in counts):,}",
-            f"{sum(no for _, no in counts):,}",
-            _shown(accuracy.sensitivity),
-            _shown(accuracy.specificity),
-        )
+        name = "any other" if kind == ALL_OTHERS else kind
+        counts = [f"{count:,}" for count in reviewed.counts.get(kind, ())] or ["", ""]
+        table.add_row(name, *counts, _shown(accuracy.sensitivity), _shown(accuracy.specificity))
     console.print(table)
     console.print(f"\n{reviewed.accuracy.source}; {reviewed.unsure:,} unsure or disputed.", highlight=False)
     if reviewed.people is not None:

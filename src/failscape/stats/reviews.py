@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from scipy import special
+
 from failscape.stats.intervals import one_sided
 from failscape.stats.judge_errors import KindAccuracy, Measured
 from failscape.stats.judges import ALL_OTHERS
 
 DOUBT = 0.05
 FEW = 10
-"""A rate worth fewer cases than this is taken from all kinds of checks together."""
+"""A rate worth fewer cases than this is helped by the other kinds of checks."""
 
 UNKNOWN = Measured(0.5, 0.0)
 
@@ -40,21 +43,54 @@ class _Part(NamedTuple):
 
 
 def accuracies_of(kinds: Mapping[str, Sequence[Stratum]]) -> dict[str, KindAccuracy]:
-    """How the judge errs on each kind, with "*" for all together.
+    """How the judge errs on each kind, and in "*" what is likely for a kind that nobody labelled.
 
-    Where a kind has too few cases of one sort (a target that never misses a place leaves nothing to learn
-    about places that are missing), it is taken to err as all kinds together.
+    Where a kind has few cases of one sort (a target that never misses a place leaves nothing to learn about
+    places that are missing), they are joined by what is likely from the other kinds.
     """
-    pooled = accuracy_of([stratum for strata in kinds.values() for stratum in strata])
-    found = {kind: _helped(accuracy_of(strata), pooled) for kind, strata in kinds.items()}
-    return {**found, ALL_OTHERS: pooled}
-
-
-def _helped(own: KindAccuracy, pooled: KindAccuracy) -> KindAccuracy:
-    return KindAccuracy(
-        own.sensitivity if own.sensitivity.of >= FEW else pooled.sensitivity,
-        own.specificity if own.specificity.of >= FEW else pooled.specificity,
+    found = {kind: accuracy_of(strata) for kind, strata in kinds.items()}
+    others = KindAccuracy(
+        _one_more([one.sensitivity for one in found.values()]),
+        _one_more([one.specificity for one in found.values()]),
     )
+    helped = {
+        kind: KindAccuracy(
+            _helped(one.sensitivity, others.sensitivity), _helped(one.specificity, others.specificity)
+        )
+        for kind, one in found.items()
+    }
+    return {**helped, ALL_OTHERS: others}
+
+
+def _helped(own: Measured, others: Measured) -> Measured:
+    if own.of >= FEW or not others.of:
+        return own
+    of = own.of + others.of
+    return Measured((own.rate * own.of + others.rate * others.of) / of, of)
+
+
+def _one_more(kinds: Sequence[Measured]) -> Measured:
+    """What one more kind is likely to be like: the mean of the others, worth the less the more they differ.
+
+    Their spread beyond chance is estimated as in a random-effects model; few kinds tell little about it.
+    """
+    known = [one for one in kinds if one.of >= FEW]
+    if len(known) < 3:
+        cases = sum(one.of for one in kinds)
+        rate = sum(one.rate * one.of for one in kinds) / cases if cases else 0.5
+        return Measured(rate, min(cases, FEW))
+    rates = np.array([one.rate for one in known])
+    mean = float(rates.mean())
+    # Half a case each way: a kind without errors is not without doubt.
+    chance = np.array(
+        [(one.rate * one.of + 0.5) * ((1 - one.rate) * one.of + 0.5) / (one.of + 1) ** 3 for one in known]
+    )
+    between = max(0.0, float(rates.var(ddof=1) - chance.mean()))
+    spread = max(mean * (1 - mean), float(chance.mean()))
+    worth = spread / (between * (1 + 1 / len(known)) + float(chance.mean()) / len(known))
+    tail = 1 - DOUBT
+    few = float(special.ndtri(tail) / special.stdtrit(len(known) - 1, tail)) ** 2
+    return Measured(mean, min(worth * few, sum(one.of for one in known)))
 
 
 def accuracy_of(strata: Sequence[Stratum]) -> KindAccuracy:

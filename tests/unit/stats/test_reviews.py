@@ -58,13 +58,33 @@ def test_a_stratum_labelled_all_alike_is_not_without_doubt() -> None:
     assert few.sensitivity.at_least(0.05) < 0.9 < many.sensitivity.at_least(0.05)
 
 
-def test_kinds_with_too_few_cases_lean_on_the_others() -> None:
-    rich = [Stratum(True, 500, 95, 5), Stratum(False, 500, 5, 95)]
-    poor = [Stratum(True, 500, 30, 0)]
-    found = accuracies_of({"rich": rich, "poor": poor})
-    assert found["poor"].specificity == found["*"].specificity
-    assert found["poor"].sensitivity != found["*"].sensitivity
-    assert found["rich"].specificity.of > FEW
+def census(sensitivity: float, specificity: float, of: int = 400) -> list[Stratum]:
+    true, false = round(sensitivity * of), round(specificity * of)
+    return [
+        Stratum(True, true + of - false, true, of - false),
+        Stratum(False, of - true + false, of - true, false),
+    ]
+
+
+def test_kinds_with_few_cases_are_helped_by_the_others() -> None:
+    poor = [Stratum(True, 500, 30, 0)]  # nothing was missing: nothing is known about what is
+    alike = accuracies_of({"poor": poor, **{kind: census(0.95, 0.9) for kind in "abcdef"}})
+    apart = accuracies_of(
+        {
+            "poor": poor,
+            **dict(zip("abcdef", map(census, [0.95] * 6, [1, 0.9, 0.8, 0.7, 0.9, 0.6]), strict=True)),
+        }
+    )
+    assert alike["poor"].sensitivity.rate == 1, "what it has enough of stays its own"
+    assert alike["poor"].specificity.rate == pytest.approx(0.9, abs=0.01)
+    assert alike["poor"].specificity.at_least(0.05) > 0.8
+    assert apart["poor"].specificity.at_least(0.05) < 0.6, "kinds that differ tell little about one more"
+    assert alike["a"].specificity.of > 5 * FEW
+
+
+def test_two_kinds_tell_little_about_a_third() -> None:
+    found = accuracies_of({"a": census(0.95, 0.9), "b": census(0.95, 0.9)})
+    assert found["*"].sensitivity.of <= FEW
 
 
 answers = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=80)
