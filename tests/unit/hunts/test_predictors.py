@@ -67,6 +67,14 @@ def test_a_budget_that_ends_within_the_warm_up_is_foretold() -> None:
     assert "never be asked" in forewarn(config(kind="ridge", warm_up=500))[0]
 
 
+def test_a_strategy_that_chooses_by_itself_says_so() -> None:
+    settings = config(kind="transformer")
+    search = settings.search.model_copy(update={"strategy": "random"})
+    assert forewarn(settings.model_copy(update={"search": search})) == [
+        "search.predictor is not used by strategy random"
+    ]
+
+
 def test_without_torch_the_run_is_refused_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predictor_transformer, "find_spec", lambda name: None)
     settings = config(kind="transformer")

@@ -12,6 +12,9 @@ from failscape.spaces.corpus import load_corpus
 from failscape.spaces.embeddings import load_embeddings
 from failscape.spaces.lattice import Lattice
 
+USED_BY = ("failureatlas", "curtailed", "sprt")
+"""Strategies that go layer by layer. The others choose by themselves."""
+
 
 def build_ordering(settings: PredictorConfig, lattice: Lattice, seed: int) -> Ordering | None:
     """Nothing is loaded yet: a hunt that is only looked at needs neither torch nor the embeddings."""
@@ -38,11 +41,11 @@ def forewarn_predictor(config: T2IConfig) -> list[str]:
     settings, images = config.search.predictor, config.budget.images
     if settings.kind == "none":
         return []
+    if config.search.strategy not in USED_BY:
+        return [f"search.predictor is not used by strategy {config.search.strategy}"]
     if settings.kind == "transformer":
         require_torch()
         load_embeddings(settings.embeddings, load_corpus(config.space.corpus))
-    if config.search.strategy == "random":
-        return ["search.predictor is not used by strategy random"]
     nodes = None if images is None else images // config.search.images_per_node
     if nodes is not None and nodes <= settings.warm_up:
         return [
