@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from failscape.cli import COMMANDS
 from failscape.cli.schema import config_schema
-from failscape.config_files import load_config
+from failscape.config_files import load_config, parse_config
 
 ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -34,6 +35,13 @@ def test_pages_name_commands_and_files_that_exist(page: Path) -> None:
         assert command in COMMANDS, f"{page.name}: failscape {command}"
     for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text):
         assert link.startswith("http") or (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_configs_on_pages_are_valid(page: Path) -> None:
+    for block in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        if re.search(r"^hunt:", block, re.MULTILINE):
+            parse_config(yaml.safe_load(block), page.name)
 
 
 def test_the_snippet_on_testing_runs() -> None:
