@@ -73,14 +73,15 @@ def _card(rule: dict[str, Any], number: int, reader: EvidenceReader, pictured: b
         covers=int(rule["covers"]),
         certified=int(rule["certified"]),
         exceptions=len(exceptions),
-        held_out=_held_out(rule.get("held_out")),
+        held_out=held_out(rule.get("held_out")),
         examples=_samples(examples, shared, reader, Verdict.FAIL, EXAMPLES) if pictured else [],
         passing=passing,
         others=[_name(one, shared) for one in exceptions if one not in shown],
     )
 
 
-def _held_out(share: dict[str, Any] | None) -> Estimate | None:
+def held_out(share: dict[str, Any] | None) -> Estimate | None:
+    """A share of nodes that were set aside before the search."""
     if not share or not share["of"]:
         return None
     low, high = share["interval"]

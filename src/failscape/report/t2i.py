@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from failscape.report.figures import percent, spread
+from failscape.report.figures import Estimate, percent, spread
 from failscape.report.heat import HeatMap
 from failscape.report.maps import Placer, place_node
 from failscape.report.mass import MassList, heat_of_masses, mass_lists, overall
-from failscape.report.rules import PICTURED, RuleCard, pictures_of, rule_cards
+from failscape.report.rules import PICTURED, RuleCard, held_out, pictures_of, rule_cards
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.report.trust import Panel, panels
 from failscape.spaces.corpus import load_corpus
@@ -26,11 +26,12 @@ JUDGE_ALLOWED_FOR = ("certified", "probable")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """`cards` are shown, the first ones with pictures; `total` rules there are."""
+    """Rules with pictures, some more without, how many there are, and their precision taken together."""
 
     pictured: list[RuleCard]
     listed: list[RuleCard]
     total: int
+    precision: Estimate | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +100,12 @@ def _rules(context: Context) -> Iterator[Section]:
         return
     cards = rule_cards(rules, context.reader)
     pictured = [card for card in cards if card.examples]
+    listed = [card for card in cards if not card.examples]
     yield Section(
         "rules",
         "What the failures have in common",
         TEMPLATE,
-        Rules(pictured, [card for card in cards if not card.examples], len(rules)),
+        Rules(pictured, listed, len(rules), held_out(context.survey.get("rule_precision"))),
         LEAD,
         "Rules",
         "A few rules stand for many failures. Each is shown with nodes that were found to fail, and beside "

@@ -5,6 +5,8 @@ Each panel is a small dataclass made from a survey's plain data; a part that the
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,21 +59,29 @@ def _replication(found: dict[str, Any] | None, limit: float | None) -> Iterator[
     if not found or not found["confirmed"]["of"]:
         return
     hits, of, interval = _share(found["confirmed"])
-    spots = _tried_again([row for row in found["rows"] if row["images"]])
+    rows = [row for row in found["rows"] if row["images"]]
+    spots = _tried_again([row for row in rows if math.isfinite(row["found_rate"])])
+    fresh = f"{percent(found['fresh_rate'])} ({spread(_pair(found['fresh_interval']))})"
     yield Panel(
         "replication",
         "Does it happen again?",
-        f"{hits:g} of {of} findings, chosen at random and drawn anew with fresh seeds, fail again. Mean "
-        f"failure rate when found {percent(found['found_rate'])}, with fresh seeds "
-        f"{percent(found['fresh_rate'])}.",
-        "Each dot is a finding, a larger one several. Across: the rate at which it failed when it was "
-        "found. Up: the rate with fresh seeds. Dots on the line repeat exactly. Dots a little below it "
-        "are usual: what was picked for failing looks somewhat worse than it is."
+        f"{of} findings, chosen at random, were drawn anew with fresh seeds. {_by_verdict(rows)}Mean failure "
+        f"rate when found {percent(found['found_rate'])}, with fresh seeds {fresh}.",
+        "Each dot is a finding, a larger one several. Across: the rate at which it failed when it was found. "
+        "Up: the rate with fresh seeds. Dots on the line repeat exactly. Dots a little below it are usual: "
+        "what was picked for failing looks somewhat worse than it is."
         + (" Above the dashed line the fresh rate counts as failing." if limit is not None else ""),
         percent(hits / of),
-        f"confirmed, interval {spread(interval)}",
+        f"fail again, interval {spread(interval)}",
         against(spots, "rate when found", "rate with fresh seeds", limit) if spots else None,
     )
+
+
+def _by_verdict(rows: Sequence[dict[str, Any]]) -> str:
+    """What the fresh pictures alone say; a few pictures leave most findings unclear."""
+    counted = Counter(str(row.get("verdict") or "") for row in rows)
+    said = [f"{counted[name]} {name}" for name in ("confirmed", "unclear", "refuted") if counted[name]]
+    return f"By their few fresh pictures alone: {', '.join(said)}. " if said else ""
 
 
 def _tried_again(rows: Sequence[dict[str, Any]]) -> list[Spot]:
@@ -81,28 +91,29 @@ def _tried_again(rows: Sequence[dict[str, Any]]) -> list[Spot]:
         failures, images = int(row["failures"]), int(row["images"])
         place = (round(float(row["found_rate"]), 2), round(failures / images, 2))
         places.setdefault(place, []).append(f"{row['subject']}: {failures} of {images}")
-    return [
-        Spot(x, y, None, len(names), "\n".join(names[:NAMED]))
-        for (x, y), names in list(places.items())[:MOST_SPOTS]
-    ]
+    shown = list(places.items())[:MOST_SPOTS]
+    return [Spot(x, y, None, len(names), "\n".join(names[:NAMED])) for (x, y), names in shown]
 
 
 def _audit(found: dict[str, Any] | None) -> Iterator[Panel]:
     if not found or not found["sampled"]:
         return
     interval = _pair(found["interval"])
+    low, high = found["minimal_interval"]
+    in_all = f" There are about {found['minimal']:,.0f} in all ({low:,.0f} to {high:,.0f}), found or not."
     yield Panel(
         "audit",
         "What was skipped?",
-        f"{found['skipped']:,} nodes were left out, because something simpler inside them fails or "
+        f"About {found['skipped']:,} nodes were left out, because something simpler inside them fails or "
         f"because they were never opened. {found['sampled']:,} of them, chosen at random beforehand, were "
         "tried anyway.",
-        "The share of all minimal failures in the space that the search had closed off and would never "
-        "have reported. It comes from nodes chosen at random before the search began, so it is not "
-        "coloured by it. Near 0 means that skipping cost nothing.",
+        "A minimal failure fails although everything simpler inside it passes. The number is the share "
+        "of all minimal failures that the search closed off by mistake and would never have reported. It "
+        "comes from nodes chosen at random before the search began. Near 0 means that skipping cost "
+        "nothing.",
         percent(found["missed"]),
-        f"of minimal failures closed off, interval {spread(interval)}",
-        groups=(("", (Estimate("closed off", float(found["missed"]), interval),)),),
+        f"of minimal failures closed off, interval {spread(interval)}."
+        + (in_all if found["minimal"] else ""),
     )
 
 
@@ -130,7 +141,7 @@ def _calibration(bins: Any) -> Iterator[Panel]:
         "Each dot gathers nodes with about the same prediction; larger dots hold more pictures. On the "
         "line, prediction and pictures agree. Predictions only decide where to look next: findings do "
         "not rest on them.",
-        figure=against(spots, "predicted", "seen"),
+        figure=against(spots, "predicted pass rate", "seen"),
     )
 
 

@@ -74,6 +74,22 @@ def test_replication_gives_the_share_with_its_interval_and_joins_equal_dots():
     assert len(dots) == 2
 
 
+def test_replication_says_what_fresh_pictures_show_by_themselves():
+    rows = [Replicated("cat", 0.9, 9, 10, "confirmed"), Replicated("dog", math.nan, 3, 10, "unclear")]
+    panel = shown(Survey(replication=Replication(tuple(rows), Share(1.6, 2, (0.2, 1)), 0.9, 0.6, (0.4, 0.8))))
+    assert "1 confirmed, 1 unclear." in panel["replication"].says
+    assert "60% (40–80%)" in panel["replication"].says
+    assert panel["replication"].big == "80%"
+    assert panel["replication"].figure.count("<circle") == 1
+
+
+def test_the_audit_says_how_many_minimal_failures_there_are():
+    found = Audit(1000, 50, 0.02, (0.0, 0.08), 300, 141.4, (120.2, 170.0))
+    panel = shown(Survey(audit=found))["audit"]
+    assert panel.big == "2.0%"
+    assert "about 141 in all (120 to 170)" in panel.beside
+
+
 def test_calibration_counts_groups_that_agree():
     panel = shown(Survey(calibration=BINS))["calibration"]
     assert "1 of 2 groups" in panel.says
