@@ -70,6 +70,12 @@ BUILT_IN: dict[str, ProviderInfo] = {
             "your own function, class or object: module:attr or file.py:attr",
         ),
         ProviderInfo(
+            "transformers",
+            "failscape.models.transformers:create",
+            ("classifier",),
+            "image classifiers of the Transformers library, in process (needs an extra)",
+        ),
+        ProviderInfo(
             "toybox",
             "failscape.toybox.provider:create",
             tuple(ROLES),
