@@ -68,7 +68,7 @@ def tiles(context: Context) -> Iterator[Tile]:
 
 def notes(finding: Finding) -> Iterator[str]:
     """Sentences of the hunt about one finding: the interaction, and which check is to blame."""
-    for name in ("interaction", "blame"):
+    for name in ("interaction", "blamed"):
         said = finding.details.get(name)
         sentence = said.get("sentence") if isinstance(said, dict) else said
         if isinstance(sentence, str) and sentence:

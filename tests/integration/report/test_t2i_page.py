@@ -167,10 +167,11 @@ def test_sentences_about_a_finding_are_on_its_card(empty_atlas, tmp_path):
     steps = (Generate("a cat"), Decide((Check("entity", "cat", "a cat"),)))
     empty_atlas.record(hunt, [recorded("cat", 1, steps, ["", [False]])])
     told = finding(
-        "cat", details={"interaction": {"sentence": "More than its parts."}, "blame": {"entity": 1}}
+        "cat",
+        details={"interaction": {"sentence": "More than its parts."}, "blamed": {"sentence": "No cat."}},
     )
     page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([told])))
-    assert "More than its parts." in page.text
+    assert "More than its parts. No cat." in page.text
 
 
 def test_a_kind_of_hunt_brings_its_own_sections_and_numbers(planted_atlas, tmp_path, monkeypatch):
