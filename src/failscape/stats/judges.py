@@ -171,15 +171,16 @@ class JudgeAccuracy:
         uncertain = sum(not kind.exact for kind in self.kinds.values())
         return (1 - self.level) / max(1, 2 * uncertain)
 
-    def unreachable(self, kinds: Sequence[str], threshold: float) -> str:
-        """Why no node with these checks can ever be certified or passed, naming the check; else "".
+    def unreachable(self, kinds: Sequence[str], threshold: float, passes: bool = True) -> str:
+        """Why no node with these checks can ever be certified, or passed, naming the check; else "".
 
-        A failure must be certifiable whichever check it is that the target never gets right.
+        A failure must be certifiable whichever check it is that the target never gets right. With
+        `passes=False` only failures matter.
         """
-        fail, passes = self._gaps(kinds, threshold)
-        if fail > MARGIN and passes > MARGIN:
+        gaps = self._gaps(kinds, threshold)
+        place = 0 if gaps[0] <= MARGIN else 1
+        if gaps[place] > MARGIN or (place == 1 and not passes):
             return ""
-        place = 0 if fail <= MARGIN else 1
         worst = max(dict.fromkeys(kinds), key=lambda kind: self._mended(kind)._gaps(kinds, threshold)[place])
         now, limits = self.chances(kinds), self.limits(kinds, threshold)
         if place == 0:
@@ -192,6 +193,10 @@ class JudgeAccuracy:
             f"the judge's measured accuracy makes τ = {threshold:g} unreachable; most at fault are checks of "
             f"kind {worst!r} ({self.of(worst)}): {what}"
         )
+
+    def room(self, kinds: Sequence[str], threshold: float) -> float:
+        """How far nodes can get on the right side of the limits; negative when they cannot."""
+        return min(self._gaps(kinds, threshold))
 
     def _gaps(self, kinds: Sequence[str], threshold: float) -> tuple[float, float]:
         """How far the worst failing and a flawless node are on the right side of the limits."""
