@@ -22,6 +22,7 @@ from benchmarks.t2i.cost import write_table
 from benchmarks.t2i.table import describe, found, write_tables
 from failscape.testing.planted import REGIMES, SPREADS
 
+REFERENCES = ["failureatlas+transformer", "failureatlas+ridge"]
 QUICK = {
     "worlds": 2,
     "images": 10_000,
@@ -46,7 +47,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--cost-images", type=int, default=1_000_000)
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--size", type=int, nargs=3, default=(150, 48, 65_000), help="entities values nodes")
-    parser.add_argument("--reference", default="failureatlas+ridge", help="arm that others are compared with")
+    parser.add_argument("--reference", nargs="+", default=REFERENCES, help="arms that all are compared with")
     parser.add_argument("--log", type=Path, help="file of finished cells, to go on from")
     parser.add_argument("--cache", type=Path, help="file of what toy-painter drew, to draw nothing twice")
     parser.add_argument("--again", nargs="+", default=[], help="arms to run again although they are logged")

@@ -73,37 +73,38 @@ def times(outcomes: Sequence[Outcome], others: Sequence[Outcome]) -> str:
     return f"{np.exp(middle):.2f} ({np.exp(middle - half):.2f}–{np.exp(middle + half):.2f})"
 
 
-def write_tables(outcomes: Sequence[Outcome], reference: str) -> str:
-    """One table per spread and judge; rows are regimes and arms."""
+def write_tables(outcomes: Sequence[Outcome], references: Sequence[str]) -> str:
+    """One table per spread and judge; rows are regimes and arms. All are compared with the references."""
     lines: list[str] = []
 
     def place(outcome: Outcome) -> tuple[str, str]:
         return outcome.cell.spread, outcome.cell.judge
 
     for (spread, judge), group in groupby(sorted(outcomes, key=place), key=place):
-        lines += [f"\n**{spread}, judge {judge}**\n", *_table(list(group), reference)]
+        lines += [f"\n**{spread}, judge {judge}**\n", *_table(list(group), references)]
     return "\n".join(lines)
 
 
-def _table(outcomes: list[Outcome], reference: str) -> list[str]:
-    titles = ["model", "arm", *FIGURES, f"× {reference}", "worst not failing", "worst not minimal"]
+def _table(outcomes: list[Outcome], references: Sequence[str]) -> list[str]:
+    compared = [f"× {arm}" for arm in references]
+    titles = ["model", "arm", *FIGURES, *compared, "worst not failing", "worst not minimal"]
     lines = ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
     for regime in dict.fromkeys(o.cell.regime for o in outcomes):
         here = [o for o in outcomes if o.cell.regime == regime]
-        base = [o for o in here if o.cell.arm == reference and not o.skipped]
+        bases = [[o for o in here if o.cell.arm == arm and not o.skipped] for arm in references]
         for arm in dict.fromkeys(o.cell.arm for o in here):
             rows = sorted((o for o in here if o.cell.arm == arm), key=_world)
-            lines.append("| " + " | ".join([regime, arm, *_row(rows, base, len(titles) - 2)]) + " |")
+            lines.append("| " + " | ".join([regime, arm, *_row(rows, bases, len(titles) - 2)]) + " |")
     return lines
 
 
-def _row(rows: list[Outcome], base: list[Outcome], width: int) -> list[str]:
+def _row(rows: list[Outcome], bases: list[list[Outcome]], width: int) -> list[str]:
     kept = [row for row in rows if not row.skipped]
     if not kept:
         return [f"not run: {rows[0].skipped}", *[""] * (width - 1)]
     figures = [with_interval([figure(row) for row in kept], form) for figure, form in FIGURES.values()]
     worst = [worst_share(kept, not_failing, 1), worst_share(kept, not_minimal, 3)]
-    return [*figures, times(kept, base), *worst]
+    return [*figures, *(times(kept, base) for base in bases), *worst]
 
 
 def _world(outcome: Outcome) -> int:

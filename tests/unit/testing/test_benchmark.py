@@ -31,7 +31,7 @@ def test_a_finished_cell_is_not_run_again(tmp_path: Path) -> None:
     again = list(run_cells(asked, 1, log, {"oracle"}))
     assert len(log.read_text().splitlines()) == 8
     assert {(o.cell.key, found(o)) for o in again} == {(o.cell.key, found(o)) for o in whole}
-    table = write_tables(whole, "failureatlas")
+    table = write_tables(whole, ["failureatlas"])
     assert "**wide, judge noisy**" in table
     assert table.count("| weak |") == 3
     assert "±" in table
@@ -41,7 +41,7 @@ def test_an_arm_that_cannot_be_built_says_why(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(ARMS, "sprt+ridge", {"strategy": "guess"})
     outcomes = list(run_cells(cells(["sprt+ridge"], ["perfect"]), 1, None, set()))
     assert "search.strategy" in outcomes[0].skipped
-    assert "not run:" in write_tables(outcomes, "failureatlas")
+    assert "not run:" in write_tables(outcomes, ["failureatlas"])
 
 
 def test_a_review_matters_only_to_arms_that_know_of_it() -> None:
