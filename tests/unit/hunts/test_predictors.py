@@ -126,6 +126,19 @@ def test_a_checkpoint_is_read_instead_of_training_again(
     assert (again.predict(others) == guesses).all()
     with pytest.raises(TypeError):  # other rates are another training
         again.fit(nodes, rates[::-1])
+    monkeypatch.undo()
+    kept.write_bytes(kept.read_bytes()[:100])
+    damaged = make(1, tmp_path)
+    damaged.fit(nodes, rates)
+    assert (damaged.predict(others) == guesses).all(), "a damaged file is trained and written anew"
+    assert len(kept.read_bytes()) > 100
+
+
+@with_torch
+def test_a_folder_for_checkpoints_that_cannot_be_is_told_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot be made a folder"):
+        forewarn(config(kind="transformer", checkpoints=str(tmp_path / "file" / "deeper")))
 
 
 @with_torch

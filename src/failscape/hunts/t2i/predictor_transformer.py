@@ -80,9 +80,7 @@ class TransformerPredictor:
         kept = self._checkpoint(nodes, rates)
         with _one_thread():
             self._network = _make_network(self._vectors.size, self._training)
-            if kept is not None and kept.is_file():
-                _read(self._network, kept)
-            else:
+            if kept is None or not _read(self._network, kept):
                 self._train(self._numbers(nodes), np.asarray(rates, dtype=np.float32))
                 if kept is not None:
                     _write(self._network, kept)
@@ -190,10 +188,20 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _read(network: Any, path: Path) -> None:
+def _read(network: Any, path: Path) -> bool:
+    """Whether there was a whole checkpoint. A damaged one is as good as none, and is written anew."""
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    network.load_state_dict(load_file(path))
+    try:
+        weights = load_file(path)
+    except (OSError, SafetensorError):
+        return False
+    shapes = {name: weight.shape for name, weight in network.state_dict().items()}
+    if shapes != {name: weight.shape for name, weight in weights.items()}:
+        return False
+    network.load_state_dict(weights)
+    return True
 
 
 def _write(network: Any, path: Path) -> None:

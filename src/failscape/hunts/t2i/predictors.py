@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from failscape.config.t2i import PredictorConfig, T2IConfig
+from failscape.errors import ConfigError
 from failscape.hunts.t2i.ordering import Ordering, Predictor
 from failscape.hunts.t2i.predictor_ridge import RidgePredictor
 from failscape.hunts.t2i.predictor_transformer import Training, TransformerPredictor, require_torch
@@ -46,6 +47,7 @@ def forewarn_predictor(config: T2IConfig) -> list[str]:
     if settings.kind == "transformer":
         require_torch()
         load_embeddings(settings.embeddings, load_corpus(config.space.corpus))
+        _make_folder(settings.checkpoints)
     nodes = None if images is None else images // config.search.images_per_node
     if nodes is not None and nodes <= settings.warm_up:
         return [
@@ -53,3 +55,14 @@ def forewarn_predictor(config: T2IConfig) -> list[str]:
             f"{images:,} images settles about {nodes:,} (lower search.predictor.warm_up)"
         ]
     return []
+
+
+def _make_folder(checkpoints: str) -> None:
+    try:
+        if checkpoints:
+            Path(checkpoints).expanduser().mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"search.predictor.checkpoints: {checkpoints!r} cannot be made a folder ({error.strerror})",
+            "name another folder, or leave it out",
+        ) from None
