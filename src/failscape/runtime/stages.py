@@ -7,14 +7,20 @@ once and are called one batch at a time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 from failscape.errors import BadReply, ModelError
 from failscape.models.roles import ROLES, Model, Reply
 
+T = TypeVar("T")
 Item = tuple[Any, ...]
 """The arguments of one call; the role's method gets one list per argument."""
+
+Method = Callable[..., Awaitable[Sequence[Reply[Any]]]]
+LLM = "llm"
+REMEMBERED = 100_000
+"""Shared calls that a stage keeps: their replies are short texts."""
 
 
 class Stage:
@@ -24,9 +30,32 @@ class Stage:
         self.role = role
         self.model = model
         self.identity_digest = model.identity.digest
-        self._method: Callable[..., Awaitable[Sequence[Reply[Any]]]] = getattr(model, ROLES[role][1])
+        self._method: Method = _chat_each(model) if role == LLM else getattr(model, ROLES[role][1])
         self._waiting: list[tuple[Item, asyncio.Future[Reply[Any]]]] = []
         self._workers: set[asyncio.Task[None]] = set()
+        self._shared: dict[bytes, asyncio.Task[Any]] = {}
+        self._delivered: set[bytes] = set()
+
+    async def once(self, key: bytes, make: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
+        """What `make` gives, made once per key however many ask; and whether the caller gets it first.
+
+        It is made to the end even when the one who asked first gives up: the others wait for it.
+        """
+        task = self._shared.get(key)
+        if task is None:
+            if len(self._shared) >= REMEMBERED:
+                forgotten = next(iter(self._shared))
+                del self._shared[forgotten]
+                self._delivered.discard(forgotten)
+            task = self._shared[key] = asyncio.create_task(make())
+        try:
+            made: T = await asyncio.shield(task)
+        except Exception:
+            self._shared.pop(key, None)
+            raise
+        first = key not in self._delivered
+        self._delivered.add(key)
+        return made, first
 
     async def call(self, item: Item) -> Reply[Any]:
         if self.model.batch == 1:
@@ -45,6 +74,9 @@ class Stage:
             batch = self._waiting[: self.model.batch]
             del self._waiting[: len(batch)]
             await self._deliver([entry for entry in batch if not entry[1].done()])
+        # Here and now: the task's own end comes a turn later, and an item that joins in between would find
+        # a worker that no longer looks.
+        self._workers -= {task for task in (asyncio.current_task(),) if task is not None}
 
     async def _deliver(self, batch: list[tuple[Item, asyncio.Future[Reply[Any]]]]) -> None:
         if not batch:
@@ -90,9 +122,19 @@ class Stage:
         return replies
 
     async def close(self) -> None:
-        for worker in self._workers:
-            worker.cancel()
-        await asyncio.gather(*self._workers, return_exceptions=True)
+        under_way = [*self._workers, *(task for task in self._shared.values() if not task.done())]
+        for task in under_way:
+            task.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
+
+
+def _chat_each(model: Any) -> Method:
+    """An llm takes one dialogue a call; this makes it look like the other roles."""
+
+    async def chat_each(dialogues: Sequence[Any]) -> list[Reply[Any]]:
+        return [await model.chat(dialogue) for dialogue in dialogues]
+
+    return chat_each
 
 
 def _settle(batch: Sequence[tuple[Item, asyncio.Future[Reply[Any]]]], error: BaseException) -> None:

@@ -40,6 +40,58 @@ async def test_a_pool_of_servers_gets_several_batches_at_once() -> None:
     assert model.calls == [4] * 5
 
 
+async def test_an_item_that_follows_the_last_one_at_once_is_not_forgotten() -> None:
+    """It comes when the worker has looked for the last time but has not ended yet."""
+    stage = Stage("generator", FakeGenerator(batch=4))
+    async with asyncio.timeout(1):
+        for seed in range(3):
+            await stage.call(("a cat", seed))
+
+
+async def test_what_is_shared_is_made_once() -> None:
+    stage, made = Stage("generator", FakeGenerator()), []
+
+    async def make() -> int:
+        made.append(1)
+        await asyncio.sleep(0.01)
+        return len(made)
+
+    assert sorted(await asyncio.gather(*(stage.once(b"k", make) for _ in range(5)))) == [
+        *[(1, False)] * 4,
+        (1, True),
+    ]
+    assert await stage.once(b"k", make) == (1, False)
+    assert await stage.once(b"other", make) == (2, True)
+
+
+async def test_what_is_shared_outlives_the_one_who_asked_first() -> None:
+    stage = Stage("generator", FakeGenerator())
+
+    async def make() -> str:
+        await asyncio.sleep(0.02)
+        return "made"
+
+    first = asyncio.create_task(stage.once(b"k", make))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(stage.once(b"k", make))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await second == ("made", True), "it is the first to get it"
+
+
+async def test_what_fails_is_tried_anew_by_the_next() -> None:
+    stage, errors = Stage("generator", FakeGenerator()), [ModelError("down")]
+
+    async def make() -> str:
+        if errors:
+            raise errors.pop()
+        return "made"
+
+    with pytest.raises(ModelError):
+        await stage.once(b"k", make)
+    assert await stage.once(b"k", make) == ("made", True)
+
+
 class Picky(FakeGenerator):
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
         if 3 in seeds:
