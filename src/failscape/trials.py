@@ -51,6 +51,17 @@ class Generate:
 
 
 @dataclass(frozen=True, slots=True)
+class Reword:
+    """Let a language model mend the English of `text`; the next image is drawn from what it says.
+
+    Facts: `[prompt, reason]`. Where its reply cannot be trusted, the prompt is `text` and the reason says why.
+    """
+
+    role: ClassVar[str] = "llm"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Show:
     """Bring stored images into the trial. Facts: their digests."""
 
@@ -123,10 +134,10 @@ class Embed:
     texts: tuple[str, ...] = ()
 
 
-Step = Generate | Show | Decide | Classify | Caption | Answer | Verify | Propose | Embed
+Step = Generate | Reword | Show | Decide | Classify | Caption | Answer | Verify | Propose | Embed
 STEP_KINDS: dict[str, type[Any]] = {
     kind.__name__.lower(): kind
-    for kind in (Generate, Show, Decide, Classify, Caption, Answer, Verify, Propose, Embed)
+    for kind in (Generate, Reword, Show, Decide, Classify, Caption, Answer, Verify, Propose, Embed)
 }
 
 

@@ -18,6 +18,9 @@ class SpaceConfig(Settings):
     )
     families: tuple[Literal["Base", "Background", "Image"], ...] = ("Base", "Background", "Image")
     depth: int = Field(2, ge=0, le=6, description="most attribute values on one node")
+    wording: Literal["canonical", "vary"] = Field(
+        "canonical", description="vary: every try of a node says the same in other words"
+    )
 
 
 class PredictorConfig(Settings):
@@ -55,6 +58,7 @@ class T2IConfig(HuntConfig):
 
     hunt: Literal["t2i"]
     judge: ModelConfig
+    polish: ModelConfig | None = Field(None, description="a language model that mends the English of prompts")
     space: SpaceConfig = SpaceConfig()
     search: SearchConfig = SearchConfig()
     judge_accuracy: str = Field(
@@ -65,4 +69,5 @@ class T2IConfig(HuntConfig):
     )
 
     def models(self) -> dict[str, ModelConfig]:
-        return {"generator": self.target, "judge": self.judge}
+        roles = {"generator": self.target, "judge": self.judge}
+        return {**roles, "llm": self.polish} if self.polish else roles

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from failscape.atlas import Recorded
 from failscape.errors import ModelError
-from failscape.trials import Generate, Verdict
+from failscape.trials import Generate, Reword, Verdict
 
 HOPELESS_AFTER = 20
 HOPELESS_STREAK = 200
 INVALID_WARNING = 0.10
+KEPT_WARNING = 0.20
 SAME_IMAGE_WINDOW = 256
 
 
@@ -36,6 +37,8 @@ class Health:
         self.last_invalid = ""
         self._drawn: dict[str, int] = {}  # image → seed, the oldest first
         self._repeats = 0
+        self.reworded = 0
+        self.not_reworded: Counter[str] = Counter()
 
     def watch(self, recorded: Recorded) -> None:
         trial = recorded.trial
@@ -50,8 +53,15 @@ class Health:
             self._invalid_row.clear()
         unusable = any(call.invalid for call in recorded.calls)
         self._unusable_row = self._unusable_row + 1 if unusable else 0
-        if trial.facts and isinstance(recorded.probe.steps[0], Generate) and trial.facts[0]:
-            self._watch_image(trial.facts[0], trial.seed)
+        for step, fact in zip(recorded.probe.steps, trial.facts, strict=False):
+            if isinstance(step, Generate):
+                if fact:
+                    self._watch_image(fact, trial.seed)
+                break
+            if isinstance(step, Reword):
+                self.reworded += 1
+                if fact[1]:
+                    self.not_reworded[fact[1]] += 1
 
     def _watch_image(self, digest: str, seed: int) -> None:
         if self._drawn.pop(digest, seed) != seed:
@@ -103,4 +113,9 @@ class Health:
             found.append(
                 HealthWarning("seed-ignored", text, "the server ignores `seed`; see `failscape doctor`")
             )
+        kept = self.not_reworded.total()
+        if self.reworded >= HOPELESS_AFTER and kept > KEPT_WARNING * self.reworded:
+            reason, _ = self.not_reworded.most_common(1)[0]
+            text = f"{kept / self.reworded:.0%} of prompts were not polished, most often because {reason}"
+            found.append(HealthWarning("polish", text, "use another model for `polish`, or leave it out"))
         return found

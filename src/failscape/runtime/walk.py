@@ -6,11 +6,13 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from failscape.atlas import Call, Recorded
 from failscape.errors import BadReply, Refused
+from failscape.models.polish import PolishContract
 from failscape.models.roles import Claim, Conversation, Reply, Turn, Usage
 from failscape.pictures import Picture
 from failscape.runtime.stages import Item, Stage, Team
@@ -25,6 +27,7 @@ from failscape.trials import (
     Generate,
     Probe,
     Propose,
+    Reword,
     Show,
     Step,
     Trial,
@@ -53,6 +56,7 @@ class Walk:
         self._find_call = find_call
         self._images: list[Picture] = []
         self._history: list[Turn] = []
+        self._reworded = ""
 
     async def run(self) -> Recorded:
         started, clock = time.time(), time.perf_counter()
@@ -84,10 +88,17 @@ class Walk:
         key = _call_key(stage.identity_digest, request)
         call = self._find_call(key) if self._find_call else None
         if call is None:
-            call = await self._make_call(key, stage, step, item)
+            call = await self._share_call(key, stage, step, item)
         self.calls.append(call)
         self._remember(step, call)
         return call
+
+    async def _share_call(self, key: bytes, stage: Stage, step: Step, item: Item) -> Call:
+        """Tries of a node run side by side: all are drawn from the same reworded prompt, paid for once."""
+        if not isinstance(step, Reword):
+            return await self._make_call(key, stage, step, item)
+        call, first = await stage.once(key, lambda: self._make_call(key, stage, step, item))
+        return call if first else replace(call, cached=True)
 
     async def _make_call(self, key: bytes, stage: Stage, step: Step, item: Item) -> Call:
         """A reply that cannot be used makes the trial invalid; it is no reason to stop the run."""
@@ -98,6 +109,8 @@ class Walk:
         except (BadReply, Refused) as error:
             usage = Usage(max(error.requests, 1), time.perf_counter() - clock)
             reply = Reply(None, error.message, "", usage)
+        if isinstance(step, Reword):
+            facts, reply = list(PolishContract().read(reply, step.text)), replace(reply, invalid="")
         picture = reply.value if isinstance(reply.value, Picture) else None
         return Call(key, step.role, identity, facts, reply.invalid, reply.raw, reply.usage, picture)
 
@@ -106,6 +119,9 @@ class Walk:
             return
         if isinstance(step, Generate):
             self._images.append(call.picture or self._load(call.facts))
+            self._reworded = ""
+        elif isinstance(step, Reword):
+            self._reworded = call.facts[0]
         elif isinstance(step, Answer):
             self._history.append((step.question, call.facts))
 
@@ -118,7 +134,11 @@ class Walk:
             case Generate(prompt):
                 drawn = sum(isinstance(earlier, Generate) for earlier in self.probe.steps[:position])
                 seed = derive_seed(self.probe.seed, drawn) if drawn else self.probe.seed
+                prompt = self._reworded or prompt
                 return (prompt, seed), (prompt, seed)
+            case Reword(text):
+                contract = PolishContract()
+                return (contract.messages(text),), (contract.label, text)
             case Decide(checks):
                 return (images[-1], checks), (shown[-1], _checks_text(checks))
             case Classify() | Caption():

@@ -6,6 +6,7 @@ from failscape.config import T2IConfig
 from failscape.hunts.protocol import Content, Hunt
 from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.predictors import build_ordering, forewarn_predictor
+from failscape.hunts.t2i.prompting import Prompting
 from failscape.hunts.t2i.stopping import RULES
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.lattice import Lattice
@@ -29,6 +30,7 @@ def build_hunt(
         batch_nodes=search.batch_nodes,
         seed=config.seed,
         shard=shard,
+        prompting=build_prompting(config, lattice),
         order=build_ordering(search.predictor, lattice, config.seed),
     )
 
@@ -49,3 +51,7 @@ def forewarn(config: T2IConfig, accuracy: JudgeAccuracy | None = None) -> list[s
 def build_lattice(config: T2IConfig) -> Lattice:
     space = config.space
     return Lattice(load_corpus(space.corpus), space.entities, space.families, space.depth)
+
+
+def build_prompting(config: T2IConfig, lattice: Lattice) -> Prompting:
+    return Prompting(Wording(lattice.corpus), config.space.wording == "vary", config.polish is not None)

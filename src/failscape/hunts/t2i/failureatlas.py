@@ -16,12 +16,13 @@ from failscape.hunts.t2i.evidence import describe_failure
 from failscape.hunts.t2i.frontier import Frontier
 from failscape.hunts.t2i.lanes import Lane
 from failscape.hunts.t2i.ordering import Ordering
+from failscape.hunts.t2i.prompting import Prompting
 from failscape.hunts.t2i.random_lane import RandomLane
 from failscape.hunts.t2i.stopping import RULES, StoppingRule
 from failscape.hunts.t2i.tally import Tally
 from failscape.spaces.lattice import Lattice
 from failscape.spaces.wording import Wording
-from failscape.trials import Decide, Finding, Generate, Probe, Progress, Trial, Verdict, derive_seed
+from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_seed
 
 
 class FailureAtlasHunt:
@@ -46,11 +47,13 @@ class FailureAtlasHunt:
         seed: int = 0,
         shard: tuple[int, int] = (0, 1),
         order: Ordering | None = None,
+        prompting: Prompting | None = None,
     ) -> None:
         if batch_nodes < 1:
             raise ConfigError(f"batch_nodes must be at least 1, but is {batch_nodes}", "set it to 32")
         self.lattice = lattice
         self.wording = wording
+        self.prompting = prompting or Prompting(wording)
         self.threshold = threshold
         self.rule: StoppingRule = RULES[stopping](images_per_node, threshold, at_threshold)
         self._entities = entities_of_shard(lattice, shard)
@@ -97,12 +100,10 @@ class FailureAtlasHunt:
         return probes
 
     def _probe(self, subject: str, tally: Tally) -> Probe:
-        if tally.steps is None:
-            node = tally.node
-            tally.steps = (Generate(self.wording.caption(node)), Decide(self.wording.checks(node)))
         number = tally.next_try()
         tally.flying |= 1 << number
-        return Probe(f"{subject}#{number}", subject, tally.steps, self._seeds[number])
+        steps = self.prompting.steps(tally.node, number)
+        return Probe(f"{subject}#{number}", subject, steps, self._seeds[number])
 
     def _refill(self) -> bool:
         """Make sure that a node wants images, opening the next batch of nodes when none does."""
@@ -201,7 +202,6 @@ class FailureAtlasHunt:
 
     def _settle(self, subject: str, tally: Tally, outcome: str) -> None:
         tally.outcome = outcome
-        tally.steps = None
         self._settled += 1
         self._frontier.decide(tally.node, outcome == "pass")
         if self._order:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from failscape.spaces.lattice import Node
-from failscape.trials import Step, Trial
+from failscape.trials import Trial
 
 
 class Tally:
     """Counts of one node. `told` and `flying` are sets of try numbers, as bits of an integer."""
 
-    __slots__ = ("dropped", "fails", "flying", "invalid", "node", "outcome", "passes", "steps", "told")
+    __slots__ = ("dropped", "fails", "flying", "invalid", "node", "outcome", "passes", "told")
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -20,7 +20,6 @@ class Tally:
         self.flying = 0
         self.outcome = ""
         self.dropped: list[int] | None = None
-        self.steps: tuple[Step, ...] | None = None
 
     @property
     def valid(self) -> int:
