@@ -70,6 +70,17 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
+class Recall:
+    """Bring earlier turns into the trial: (question, answer) pairs. Facts: the turns.
+
+    So a follow-up can depend on what the target said before, and the first question is not asked twice.
+    """
+
+    role: ClassVar[str] = ""
+    turns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Decide:
     """Let the judge decide checks about the latest image. Facts: one of true, false, null per check."""
 
@@ -110,7 +121,8 @@ class Answer:
 class Verify:
     """Is the latest question valid and the answer right? Facts: `[valid, right, reason]`.
 
-    `truth` is the right answer where it is known by construction.
+    `truth` is the right answer where it is known by construction. A fourth fact is the share of verifiers
+    that agree, where several were asked and did not all say the same.
     """
 
     role: ClassVar[str] = "verifier"
@@ -134,10 +146,10 @@ class Embed:
     texts: tuple[str, ...] = ()
 
 
-Step = Generate | Reword | Show | Decide | Classify | Caption | Answer | Verify | Propose | Embed
+Step = Generate | Reword | Show | Recall | Decide | Classify | Caption | Answer | Verify | Propose | Embed
 STEP_KINDS: dict[str, type[Any]] = {
     kind.__name__.lower(): kind
-    for kind in (Generate, Reword, Show, Decide, Classify, Caption, Answer, Verify, Propose, Embed)
+    for kind in (Generate, Reword, Show, Recall, Decide, Classify, Caption, Answer, Verify, Propose, Embed)
 }
 
 
@@ -271,7 +283,7 @@ def _verdict_of(step: Step, fact: Facts) -> tuple[Verdict, str]:
     if isinstance(step, Classify):
         return _verdict_of_labels(step, fact)
     if isinstance(step, Verify):
-        valid, right, why = fact
+        valid, right, why = fact[:3]
         if valid is None or right is None:
             return Verdict.INVALID, why or "the verifier did not commit"
         if not valid:
@@ -338,4 +350,6 @@ def _step_from_data(data: dict[str, Any]) -> Step:
 def _frozen(name: str, value: Any) -> Any:
     if name == "checks":
         return tuple(Check(**{**check, "choices": tuple(check.get("choices", ()))}) for check in value)
+    if name == "turns":
+        return tuple((question, answer) for question, answer in value)
     return tuple(value) if isinstance(value, list) else value

@@ -10,6 +10,7 @@ from failscape.config.base import (
 )
 from failscape.config.classifier import ClassifierConfig
 from failscape.config.t2i import SearchConfig, SpaceConfig, T2IConfig
+from failscape.config.vlm import VlmConfig
 
 __all__ = [
     "HUNTS",
@@ -23,7 +24,8 @@ __all__ = [
     "Settings",
     "SpaceConfig",
     "T2IConfig",
+    "VlmConfig",
 ]
 
-HUNTS: dict[str, type[HuntConfig]] = {"t2i": T2IConfig, "classifier": ClassifierConfig}
+HUNTS: dict[str, type[HuntConfig]] = {"t2i": T2IConfig, "classifier": ClassifierConfig, "vlm": VlmConfig}
 """`hunt:` in a config file → its settings."""

@@ -64,6 +64,18 @@ BUILT_IN: dict[str, ProviderInfo] = {
             "a model file run in process by onnxruntime",
         ),
         ProviderInfo(
+            "exact",
+            "failscape.models.exact:create",
+            ("verifier",),
+            "compares answers with the right one, where that is known by construction: no model",
+        ),
+        ProviderInfo(
+            "panel",
+            "failscape.models.panel:create",
+            ("verifier",),
+            "several verifiers, or one asked several times: the majority decides",
+        ),
+        ProviderInfo(
             "python",
             "failscape.models.python:create",
             ALL_ROLES,

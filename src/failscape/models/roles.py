@@ -77,11 +77,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """`None` means that the verifier did not commit."""
+    """`None` means that the verifier did not commit. `agreement` is the share of a panel that agrees."""
 
     valid: bool | None
     right: bool | None
     reason: str = ""
+    agreement: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from failscape.atlas import Call, Spent
 from failscape.config import BudgetConfig
-from failscape.trials import Probe, Show
+from failscape.trials import Probe
 
 ROUNDING = 1e-9
 """Sums of prices are not exact."""
@@ -93,4 +93,4 @@ class Budget:
 
 
 def _requests(probe: Probe) -> int:
-    return sum([type(step) is not Show for step in probe.steps])
+    return sum([step.role != "" for step in probe.steps])

@@ -64,12 +64,16 @@ class Walk:
         return Recorded(self.probe, trial, tuple(self.calls), started, time.perf_counter() - clock)
 
     async def _trial(self) -> Trial:
-        probe, facts = self.probe, []
+        probe, facts = self.probe, list[Facts]()
         verdict, reason = Verdict.NONE, ""
         for position, step in enumerate(probe.steps):
             if isinstance(step, Show):
                 self._images.extend(self._load(digest) for digest in step.images)
                 facts.append(list(step.images))
+                continue
+            if isinstance(step, Recall):
+                self._history.extend(step.turns)
+                facts.append([list(turn) for turn in step.turns])
                 continue
             call = await self._call(position, step)
             facts.append(call.facts)
@@ -153,8 +157,8 @@ class Walk:
                 return (images, guidance, count), (shown, guidance, count, self.probe.seed)
             case Embed(texts):
                 return texts or images, (texts or shown,)
-            case Show():
-                raise AssertionError("showing stored images calls no model")
+            case Show() | Recall():
+                raise AssertionError("bringing in what is stored calls no model")
 
 
 async def _embed_each(stage: Stage, item: Item) -> Reply[Any]:
@@ -179,7 +183,8 @@ def _facts_of(step: Step, value: Any) -> Facts:
         case Classify():
             return [[str(label), float(score)] for label, score in value]
         case Verify():
-            return [value.valid, value.right, value.reason]
+            said = [value.valid, value.right, value.reason]
+            return said if value.agreement == 1 else [*said, value.agreement]
         case Embed():
             return [[float(number) for number in vector] for vector in value]
         case _:

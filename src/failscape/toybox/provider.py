@@ -41,6 +41,7 @@ from failscape.trials import Check
 T = TypeVar("T")
 BATCH = 32
 SIDE = 64
+WORLD = "toy-world"
 
 
 class ToyModel:
@@ -250,7 +251,11 @@ def _generator(config: ModelConfig) -> Model:
     """toy-painter, a network, unless the renderer itself is asked for."""
     if config.model == RENDERER:
         return Renderer(config.batch or BATCH)
-    return Painter("generator", "painter.onnx", ToyPainter, config)
+    if config.model != WORLD:
+        return Painter("generator", "painter.onnx", ToyPainter, config)
+    from failscape.toybox.drawing import ToyWorld
+
+    return ToyWorld()
 
 
 def _classifier(config: ModelConfig) -> Model:

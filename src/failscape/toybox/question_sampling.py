@@ -99,11 +99,16 @@ _SLOTTERS: Final[dict[str, Slotter]] = {
 }
 
 
+def draw_slots(rng: np.random.Generator, scene: world.Scene, key: str) -> Slots:
+    """Return random slots for a form; the question need not be valid for the scene."""
+    return _SLOTTERS[key](rng, scene)
+
+
 def ask(rng: np.random.Generator, scene: world.Scene, key: str) -> Question | None:
     """Return a random valid question of a form, or None if none was found for this scene."""
     form = BY_KEY[key]
     for _ in range(_TRIES):
-        slots = _SLOTTERS[key](rng, scene)
+        slots = draw_slots(rng, scene, key)
         answer = form.solve(scene, slots)
         if answer is not None:
             text = word_question(form, slots, int(rng.integers(len(form.wordings))))

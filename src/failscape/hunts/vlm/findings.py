@@ -1,0 +1,171 @@
+"""From confirmed slots to findings: one failure mode each, its smallest form, what the target gets right.
+
+Modes that a simpler certified mode explains are not findings of their own; they are listed with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from failscape.hunts.vlm.confirm import ANSWER, OPEN, PASS_DOUBT, PASSING, Confirmation, above
+from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, Count, Ledger, Outcome
+from failscape.hunts.vlm.sharpen import due_to
+from failscape.spaces.questions import Grammar, Pattern, explains
+from failscape.stats import clopper_pearson
+from failscape.trials import Finding
+
+EXAMPLES = 6
+_CONTRAST = 0.3
+
+
+def findings_of(ledger: Ledger, confirmation: Confirmation, grammar: Grammar) -> list[Finding]:
+    """Certified modes that no simpler certified mode explains, most certain first."""
+    certified = confirmation.certified()
+    narrowed = due_to(certified, ledger, confirmation)
+    wide = [p for p in certified if p not in narrowed]
+    own = [p for p in wide if not any(explains(q, p) for q in wide if q != p)]
+    found = [_finding(ledger, confirmation, grammar, p, certified) for p in own]
+    return sorted(found, key=lambda finding: (-finding.e_value, finding.subject))
+
+
+def _finding(
+    ledger: Ledger,
+    confirmation: Confirmation,
+    grammar: Grammar,
+    pattern: Pattern,
+    certified: dict[Pattern, float],
+) -> Finding:
+    slot = confirmation.slots[pattern]
+    count = slot.count
+    rate, interval = failure_rate(confirmation, count)
+    simpler = [_simpler(ledger, confirmation, one) for one in grammar.simpler(pattern)]
+    failures = examples(ledger, pattern, True)
+    wordings = confirmation.wording_rates(pattern)
+    details: dict[str, Any] = {
+        "form": pattern.form,
+        "skills": list(pattern.skills),
+        "clauses": [list(clause) for clause in pattern.clauses],
+        "depth": pattern.depth,
+        "margin": confirmation.margin,
+        "minimal": all(one["state"] == PASSING for one in simpler),
+        "simpler": simpler,
+        "contrast": contrast(ledger, confirmation, grammar, pattern),
+        "explains": [one.text for one in certified if one != pattern and explains(pattern, one)],
+        "wordings": {name: [one.failures, one.trials] for name, one in wordings.items()},
+        "pictures": len(slot.images),
+        "agreement": round(slot.agreement / count.trials, 4) if count.trials else None,
+        "examples": [example_data(one) for one in failures],
+    }
+    return Finding(
+        subject=pattern.text,
+        title=pattern.title,
+        caption=failures[0].text if failures else pattern.title,
+        status="certified",
+        rate=rate,
+        interval=interval,
+        e_value=math.exp(min(certified[pattern], 700.0)),
+        trials=count.trials,
+        failures=count.failures,
+        invalid=count.invalid,
+        parents=tuple(one for one in simpler if one["trials"]),
+        details=details,
+    )
+
+
+def failure_rate(confirmation: Confirmation, count: Count) -> tuple[float, tuple[float, float]]:
+    """The rate with its interval, corrected for the verifier's errors where they are known."""
+    if confirmation.accuracy is not None:
+        passes, (low, high) = confirmation.accuracy.correct(count.passes, count.failures, (ANSWER,))
+        return 1 - passes, (1 - high, 1 - low)
+    low_end, high_end = clopper_pearson(count.failures, count.trials)
+    return count.rate, (float(low_end), float(high_end))
+
+
+def known_count(ledger: Ledger, confirmation: Confirmation, pattern: Pattern) -> Count:
+    """Questions asked for this very pattern, in the search and in confirmation."""
+    direct = ledger.direct.get(pattern) or Count()
+    slot = confirmation.slots.get(pattern)
+    tested = slot.count if slot else Count()
+    return Count(direct.failures + tested.failures, direct.passes + tested.passes)
+
+
+def _simpler(ledger: Ledger, confirmation: Confirmation, pattern: Pattern) -> dict[str, Any]:
+    count = known_count(ledger, confirmation, pattern)
+    state = confirmation.state(pattern)
+    if state in ("", OPEN) and count.trials >= EXAMPLES and above(confirmation.margin, count) <= PASS_DOUBT:
+        state = PASSING
+    low, high = clopper_pearson(count.failures, count.trials)
+    return {
+        "subject": pattern.text,
+        "title": pattern.title,
+        "state": state or "untested",
+        "failures": count.failures,
+        "trials": count.trials,
+        "rate": count.rate,
+        "interval": [float(low), float(high)],
+    }
+
+
+def contrast(
+    ledger: Ledger, confirmation: Confirmation, grammar: Grammar, pattern: Pattern
+) -> dict[str, Any] | None:
+    """The nearest variant that the target gets right: another value of a clause, a clause or skill less."""
+    best: tuple[float, Pattern, list[Outcome]] | None = None
+    for variant, asked in _variants(ledger, grammar, pattern):
+        count = Count()
+        for outcome in asked:
+            count.add(outcome)
+        doubt = above(confirmation.margin, count)
+        if count.trials >= 3 and doubt < _CONTRAST and (best is None or doubt < best[0]):
+            best = doubt, variant, asked
+    if best is None:
+        return None
+    _, variant, asked = best
+    passed = [one for one in asked if not one.failed]
+    return {
+        "subject": variant.text,
+        "title": variant.title,
+        "failures": len(asked) - len(passed),
+        "trials": len(asked),
+        "example": example_data(passed[0]) if passed else None,
+    }
+
+
+def _variants(ledger: Ledger, grammar: Grammar, pattern: Pattern) -> Iterator[tuple[Pattern, list[Outcome]]]:
+    """Patterns one step away, with questions that were asked of them or happen to be examples of them."""
+    for clause in pattern.clauses:
+        wider = pattern.without_clause(clause)
+        by_value: dict[Pattern, list[Outcome]] = defaultdict(list)
+        for outcome in ledger.of(wider):
+            for other in outcome.features:
+                if other[0] == clause[0] and other != clause:
+                    by_value[wider.with_clause(other)].append(outcome)
+        yield from sorted(by_value.items())
+    for simple in grammar.simpler(pattern):
+        yield simple, ledger.of(simple)
+
+
+def examples(ledger: Ledger, pattern: Pattern, failed: bool) -> list[Outcome]:
+    """Questions asked for a pattern, those of its confirmation first."""
+    asked = [
+        one
+        for one in ledger.outcomes
+        if one.wanted == pattern and one.valid and one.failed is failed and one.key
+    ]
+    order = {CONFIRM: 0, SEARCH: 1}
+    return sorted(asked, key=lambda one: order.get(one.purpose, 2))[:EXAMPLES]
+
+
+def example_data(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "key": outcome.key,
+        "question": outcome.text,
+        "answer": outcome.answer,
+        "truth": outcome.truth,
+        "reason": outcome.reason,
+        "images": list(outcome.images),
+        "skills": list(outcome.pattern.skills),
+    }

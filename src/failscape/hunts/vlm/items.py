@@ -1,0 +1,185 @@
+"""One piece of work of a round: a question to be asked, perhaps written first, perhaps followed up. Pure.
+
+An item hands out probes as soon as they can be known and turns their trials into outcomes. Nothing depends on
+the order in which its trials are told.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from failscape.hunts.vlm.outcomes import SEARCH, Outcome
+from failscape.spaces.questions import Asked, Draft, FollowUp, Grammar, Pattern, Sight
+from failscape.trials import (
+    Answer,
+    Generate,
+    Probe,
+    Propose,
+    Recall,
+    Show,
+    Step,
+    Trial,
+    Verdict,
+    Verify,
+    derive_seed,
+)
+
+LONGEST_ANSWER = 2_000
+"""What a rambling target says beyond this is not kept in memory; the atlas has all of it."""
+
+
+@dataclass(slots=True)
+class Item:
+    """`key` is its place: round and number. `pending` are its probes that are under way."""
+
+    key: str
+    round: int
+    purpose: str
+    wanted: Pattern
+    work: Asked | Draft
+    seed: int
+    count: int = 1
+    turns: int = 1
+    pending: dict[str, Any] = field(default_factory=dict)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    def start(self) -> list[Probe]:
+        if isinstance(self.work, Asked):
+            return [self._test(self.work, f"{self.key}.0")]
+        key = f"{self.key}?"
+        self.pending[key] = self.work
+        steps: tuple[Step, ...] = (*self.work.sight.steps, Propose(self.work.guidance, self.count))
+        return [Probe(key, self.wanted.text, steps, self._seed_of(key))]
+
+    def tell(self, trial: Trial, grammar: Grammar) -> list[Probe]:
+        """Learn from a trial; gives the probes that can be known now."""
+        work = self.pending.pop(trial.key)
+        if isinstance(work, Draft):
+            return self._written(trial, work, grammar)
+        if isinstance(work, FollowUp):
+            self.outcomes[trial.key] = self._followed(trial, work)
+            return []
+        self.outcomes[trial.key] = outcome = self._answered(trial, work)
+        if self.turns < 2:
+            return []
+        probes = self._follow_up(work, outcome, grammar) if outcome.valid else []
+        if not probes and self.wanted.second_turn:
+            missing = self._invalid("", "there was nothing to follow up")
+            self.outcomes[f"{trial.key}>"] = missing
+        return probes
+
+    @property
+    def results(self) -> list[Outcome]:
+        """In an order that does not depend on who answered first."""
+        return [self.outcomes[key] for key in sorted(self.outcomes)]
+
+    def _test(self, asked: Asked, key: str) -> Probe:
+        self.pending[key] = asked
+        steps: tuple[Step, ...] = (*asked.sight.steps, Answer(asked.text), Verify(asked.truth))
+        return Probe(key, self.wanted.text, steps, self._seed_of(key))
+
+    def _written(self, trial: Trial, draft: Draft, grammar: Grammar) -> list[Probe]:
+        """Questions came back. Those that the grammar knows to be invalid are not worth asking."""
+        texts = trial.facts[-1] if trial.verdict is Verdict.NONE else []
+        if not isinstance(texts, list) or not texts:
+            self.outcomes[trial.key] = self._invalid("", trial.reason or "no question was written")
+            return []
+        sight = shown(draft.sight, trial)
+        probes = []
+        for number, text in enumerate(texts[: self.count]):
+            key = f"{self.key}.{number}"
+            asked = grammar.read(str(text), sight, self.wanted)
+            if asked is None:
+                self.outcomes[key] = self._invalid(str(text), "the question is not valid for the picture")
+            else:
+                probes.append(self._test(asked, key))
+        return probes
+
+    def _invalid(self, text: str, why: str) -> Outcome:
+        verdict = Verdict.INVALID
+        return Outcome(
+            "", self.purpose, self.wanted, self.wanted, verdict, text, reason=why, round=self.round
+        )
+
+    def _answered(self, trial: Trial, asked: Asked) -> Outcome:
+        answer, agreement = said(trial, len(asked.sight.steps))
+        first = self.wanted.second_turn  # it is asked for what comes after
+        return Outcome(
+            trial.key,
+            SEARCH if first else self.purpose,
+            asked.pattern if first else self.wanted,
+            asked.pattern,
+            trial.verdict,
+            asked.text,
+            asked.truth,
+            answer,
+            trial.reason,
+            pictures(trial, asked.sight),
+            asked.features,
+            asked.wording,
+            agreement,
+            self.round,
+        )
+
+    def _follow_up(self, asked: Asked, outcome: Outcome, grammar: Grammar) -> list[Probe]:
+        key = f"{outcome.key}>"
+        found = grammar.follow_up(asked, outcome.answer, random.Random(key))
+        if found is None:
+            return []
+        self.pending[key] = found
+        turns = Recall(((asked.text, outcome.answer),))
+        steps = (Show(outcome.images), turns, Answer(found.text), Verify(found.expected))
+        return [Probe(key, found.pattern.text, steps, self._seed_of(key))]
+
+    def _followed(self, trial: Trial, found: FollowUp) -> Outcome:
+        answer, agreement = said(trial, 2)
+        images = tuple(trial.facts[0]) if trial.facts else ()
+        first = trial.facts[1][-1] if len(trial.facts) > 1 else ["", ""]
+        reason = f"contradiction: said {first[1]!r} to {first[0]!r} before; {trial.reason}"
+        purpose = self.purpose if found.pattern == self.wanted else SEARCH
+        outcome = Outcome(
+            trial.key,
+            purpose,
+            found.pattern,
+            found.pattern,
+            trial.verdict,
+            found.text,
+            found.expected,
+            answer,
+        )
+        said_why = reason if trial.verdict is Verdict.FAIL else trial.reason
+        return replace(outcome, reason=said_why, images=images, agreement=agreement, round=self.round)
+
+    def _seed_of(self, key: str) -> int:
+        return derive_seed(self.seed, hash_of(key))
+
+
+def hash_of(key: str) -> int:
+    """A number that is the same in every process, as `hash` is not."""
+    return int.from_bytes(key.encode()[-8:].rjust(8, b"\0"), "big")
+
+
+def shown(sight: Sight, trial: Trial) -> Sight:
+    """The pictures of a trial as stored ones, so that the next probe shows the very same."""
+    return replace(sight, steps=(Show(pictures(trial, sight)),))
+
+
+def pictures(trial: Trial, sight: Sight) -> tuple[str, ...]:
+    found: list[str] = []
+    for step, fact in zip(sight.steps, trial.facts, strict=False):
+        if isinstance(step, Generate) and isinstance(fact, str):
+            found.append(fact)
+        elif isinstance(step, Show):
+            found.extend(step.images)
+    return tuple(found)
+
+
+def said(trial: Trial, before: int) -> tuple[str, float]:
+    """The answer, and how many verifiers agree; `before` steps come first."""
+    facts = trial.facts
+    answer = facts[before] if len(facts) > before and isinstance(facts[before], str) else ""
+    verified = facts[before + 1] if len(facts) > before + 1 else None
+    agreement = float(verified[3]) if isinstance(verified, list) and len(verified) > 3 else 1.0
+    return answer[:LONGEST_ANSWER], agreement

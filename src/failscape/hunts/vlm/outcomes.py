@@ -1,0 +1,171 @@
+"""What came of questions: one outcome each, and the counts that a search goes by. Pure.
+
+Counts of the search and of confirmation are kept apart: what made us look must not prove anything.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from failscape.spaces.questions import ANY, Clause, Pattern, explains, make_pattern
+from failscape.trials import Verdict
+
+SEARCH, CONFIRM = "search", "confirm"
+ANSWER_CLAUSE = "answer"
+"""The right answer as a clause narrows a form; alone it only says which forms can have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One question and what came of it. `wanted` is the pattern it was asked for, `pattern` its own.
+
+    `key` is empty for a question that was found invalid before anybody was asked. `agreement` is the share of
+    verifiers that said the same.
+    """
+
+    key: str
+    purpose: str
+    wanted: Pattern
+    pattern: Pattern
+    verdict: Verdict
+    text: str
+    truth: str = ""
+    answer: str = ""
+    reason: str = ""
+    images: tuple[str, ...] = ()
+    features: tuple[Clause, ...] = ()
+    wording: str = ""
+    agreement: float = 1.0
+    round: int = 0
+    full: Pattern = field(init=False, repr=False, compare=False)
+    """The narrowest pattern that it is an example of."""
+
+    def __post_init__(self) -> None:
+        clauses = (*self.features, *self.pattern.clauses)
+        object.__setattr__(self, "full", make_pattern(self.pattern.form, self.pattern.skills, clauses))
+
+    @property
+    def valid(self) -> bool:
+        return self.verdict in (Verdict.PASS, Verdict.FAIL)
+
+    @property
+    def failed(self) -> bool:
+        return self.verdict is Verdict.FAIL
+
+
+@dataclass(slots=True)
+class Count:
+    """Failures and passes of a pattern; invalid ones apart."""
+
+    failures: int = 0
+    passes: int = 0
+    invalid: int = 0
+
+    @property
+    def trials(self) -> int:
+        return self.failures + self.passes
+
+    @property
+    def rate(self) -> float:
+        return self.failures / self.trials if self.trials else 0.0
+
+    def add(self, outcome: Outcome) -> None:
+        if outcome.failed:
+            self.failures += 1
+        elif outcome.valid:
+            self.passes += 1
+        else:
+            self.invalid += 1
+
+
+class Ledger:
+    """All outcomes in order, and the counts made from those of the search.
+
+    `direct` counts questions by the pattern they were asked for: an unbiased sample of it. `pooled` counts
+    every question under each pattern it is an example of, with up to `depth` clauses: a hint only.
+    """
+
+    def __init__(self, depth: int = 2) -> None:
+        self.outcomes: list[Outcome] = []
+        self.direct: dict[Pattern, Count] = defaultdict(Count)
+        self.pooled: dict[Pattern, Count] = defaultdict(Count)
+        self.planned: Counter[Pattern] = Counter()
+        self.overall = Count()
+        self.suspects: dict[Pattern, None] = {}
+        """Patterns with a failure, in the order met."""
+        self._failures: dict[Pattern, list[Outcome]] = defaultdict(list)
+        self._of: dict[Pattern, list[Outcome]] = defaultdict(list)
+        self.known: tuple[Pattern, ...] = ()
+        self._depth = depth
+
+    def add(self, outcomes: Iterable[Outcome]) -> None:
+        for outcome in outcomes:
+            self.outcomes.append(outcome)
+            if outcome.valid:
+                self._of[outcome.wanted].append(outcome)
+            if outcome.purpose == SEARCH:
+                self._count(outcome)
+
+    def _count(self, outcome: Outcome) -> None:
+        self.direct[outcome.wanted].add(outcome)
+        self.overall.add(outcome)
+        self._pool(outcome)
+
+    def _pool(self, outcome: Outcome) -> None:
+        if not outcome.valid or any(explains(known, outcome.full) for known in self.known):
+            return
+        for pattern in examples_of(outcome, self._depth):
+            self.pooled[pattern].add(outcome)
+            if outcome.failed:
+                self.suspects.setdefault(pattern)
+                self._failures[pattern].append(outcome)
+
+    def know(self, failing: Iterable[Pattern]) -> None:
+        """Leave what these modes explain out of `pooled`: what fails besides is what we look for."""
+        known = tuple(failing)
+        if known == self.known:
+            return
+        self.known = known
+        for table in (self.pooled, self.suspects, self._failures):
+            table.clear()
+        for outcome in self.outcomes:
+            if outcome.purpose == SEARCH:
+                self._pool(outcome)
+
+    def unexplained(self, pattern: Pattern) -> list[Outcome]:
+        """As `of`, without the questions that a known mode besides this one explains."""
+        others = [
+            known for known in self.known if not explains(known, pattern) and not explains(pattern, known)
+        ]
+        return [one for one in self.of(pattern) if not any(explains(known, one.full) for known in others)]
+
+    @property
+    def asked(self) -> int:
+        """How many questions reached the target."""
+        return sum(1 for outcome in self.outcomes if outcome.key)
+
+    def of(self, pattern: Pattern) -> list[Outcome]:
+        """Valid questions that were asked for this very pattern, in the search and in confirmation."""
+        return self._of.get(pattern, [])
+
+    def failures_of(self, pattern: Pattern) -> list[Outcome]:
+        """Failed questions of the search that are examples of a pattern."""
+        return self._failures.get(pattern, [])
+
+
+def examples_of(outcome: Outcome, depth: int) -> Iterator[Pattern]:
+    """Patterns that a question is an example of: its form with none to `depth` of its features, and its
+    features alone, whatever the form."""
+    form, skills = outcome.pattern.form, outcome.pattern.skills
+    fixed = outcome.pattern.clauses
+    base = make_pattern(form, skills)
+    yield base
+    free = [clause for clause in outcome.features if clause not in fixed]
+    for number in range(1, depth + 1):
+        for clauses in combinations(sorted({*free, *fixed}), number):
+            yield make_pattern(form, skills, clauses)
+            if number == 1 and clauses[0][0] != ANSWER_CLAUSE:
+                yield make_pattern(ANY, (), clauses)

@@ -1,0 +1,117 @@
+"""The failures of a target as a tree: family of skills, skill combination, kind of question. Pure.
+
+Skills come from the grammar, from what a questioner was asked for, or from a model that named them
+afterwards; names that mean the same are merged by their vectors.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from failscape.hunts.vlm.outcomes import Count, Outcome
+from failscape.spaces.questions import Pattern
+from failscape.spaces.skills import FAMILIES, OTHER, family_of
+from failscape.stats.texts import near_groups, word_vectors
+
+ALIKE = 0.8
+_RANK = {name: place for place, name in enumerate((*FAMILIES, OTHER))}
+
+
+@dataclass(slots=True)
+class Branch:
+    """A node of the tree with all that lies below it."""
+
+    name: str
+    count: Count = field(default_factory=Count)
+    children: dict[str, Branch] = field(default_factory=dict)
+    examples: list[Outcome] = field(default_factory=list)
+    subject: str = ""
+
+    def child(self, name: str) -> Branch:
+        return self.children.setdefault(name, Branch(name))
+
+    def add(self, outcome: Outcome, most: int = 3) -> None:
+        self.count.add(outcome)
+        if outcome.failed and len(self.examples) < most:
+            self.examples.append(outcome)
+
+    def as_data(self, marks: Mapping[str, str]) -> dict[str, Any]:
+        below = sorted(self.children.values(), key=lambda one: (-one.count.failures, one.name))
+        return {
+            "name": self.name,
+            "subject": self.subject,
+            "failures": self.count.failures,
+            "trials": self.count.trials,
+            "rate": round(self.count.rate, 4),
+            "state": marks.get(self.subject, ""),
+            "children": [one.as_data(marks) for one in below],
+            "examples": [] if self.children else [_shown(one) for one in self.examples],
+        }
+
+
+def grow(outcomes: Iterable[Outcome], names: Mapping[str, Sequence[str]] | None = None) -> Branch:
+    """The tree of all valid questions. `names` maps questions to skills that a model named."""
+    merged = merged_names({skill for skills in (names or {}).values() for skill in skills})
+    root = Branch("all questions")
+    for outcome in outcomes:
+        if not outcome.valid:
+            continue
+        named = (names or {}).get(outcome.text)
+        skills = tuple(sorted({merged[one] for one in named})) if named else outcome.pattern.skills
+        path = [root]
+        for name in (meta_skill(skills), " + ".join(skills) or OTHER, leaf_name(outcome.pattern)):
+            path.append(path[-1].child(name))
+        path[-1].subject = leaf_of(outcome.pattern).text
+        for branch in path:
+            branch.add(outcome)
+    return root
+
+
+def meta_skill(skills: Sequence[str]) -> str:
+    """The family of the most demanding skill: families are listed from seeing to reasoning."""
+    return max((family_of(skill) for skill in skills), key=lambda name: _RANK[name], default=OTHER)
+
+
+def leaf_of(pattern: Pattern) -> Pattern:
+    return Pattern(pattern.form, pattern.skills)
+
+
+def leaf_name(pattern: Pattern) -> str:
+    return leaf_of(pattern).title
+
+
+def merged_names(
+    names: Iterable[str], vectors: Mapping[str, Sequence[float]] | None = None
+) -> dict[str, str]:
+    """Every name → the one that stands for its group: the shortest. Vectors of an embedder do better than
+    the words alone, which are taken without them."""
+    ordered = sorted({name.strip().lower() for name in names if name.strip()})
+    rows = [vectors[name] for name in ordered] if vectors else word_vectors(ordered)
+    found: dict[str, str] = {}
+    for group in near_groups(rows, ALIKE) if ordered else []:
+        members = [ordered[index] for index in group]
+        best = min(members, key=lambda name: (len(name), name))
+        found.update(dict.fromkeys(members, best))
+    return {name: found[name.strip().lower()] for name in names if name.strip()}
+
+
+def compare(hunts: Mapping[str, Iterable[Pattern]]) -> dict[str, list[str]]:
+    """Mode → the targets that have it, for modes certified for several targets in one atlas."""
+    owners: dict[str, list[str]] = defaultdict(list)
+    for target, patterns in hunts.items():
+        for pattern in patterns:
+            owners[pattern.text].append(target)
+    return dict(sorted(owners.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+
+
+def _shown(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "question": outcome.text,
+        "answer": outcome.answer,
+        "truth": outcome.truth,
+        "images": list(outcome.images),
+        "reason": outcome.reason,
+    }

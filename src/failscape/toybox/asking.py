@@ -1,0 +1,299 @@
+"""The toybox as a grammar of questions for the vlm hunt: it makes scenes, questions and the truth.
+
+Pictures are made to order: a sight's key says how, `scenes_of` makes the scenes again, and the generator
+`toy-world` draws them. So there are always fresh pictures, and nothing but keys has to be stored.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+
+from failscape.errors import BadReply, ConfigError
+from failscape.spaces.questions import (
+    ANY,
+    CONSISTENCY,
+    Asked,
+    Clause,
+    FollowUp,
+    Pattern,
+    Sight,
+    Sights,
+    make_pattern,
+)
+from failscape.toybox import world
+from failscape.toybox.follow_ups import follow
+from failscape.toybox.pairs import PAIRS, make_pair
+from failscape.toybox.question_sampling import draw_slots, scene_for
+from failscape.toybox.questions import BY_KEY, FORMS, NUMBERS, Form, Slots, parse_question, word_question
+from failscape.trials import Generate, Step
+
+T = TypeVar("T")
+VERSION: Final = "2"
+LAYOUT: Final = "layout"
+_TRIES: Final = 120
+#: The second of two pictures has the same key with this at its end.
+SECOND: Final = " (second)"
+#: Between the forms of two turns.
+THEN: Final = " → "
+#: Other words around a question that change nothing.
+FRAMES: Final = ("{}", "please: {}", "{} thank you")
+#: Words that toy-vlm knows from questions and may trip over: a clause of their own.
+WORDS: Final = {
+    "look at the picture": "look at the picture, {}",
+    "answer in one word": "{} answer in one word",
+}
+
+SKILLS_OF: Final[dict[str, tuple[str, ...]]] = {
+    "exists": ("existence",),
+    "colour": ("colour",),
+    "count": ("counting",),
+    "count all": ("counting",),
+    "size": ("size",),
+    "place": ("place",),
+    "relation": ("relation",),
+    "more": ("comparison", "counting"),
+    "absent": ("existence", "negation"),
+    "not size": ("counting", "negation", "size"),
+    "colour+thing": ("colour", "conjunction", "existence"),
+    "size+thing": ("conjunction", "existence", "size"),
+    "size+colour": ("colour", "conjunction", "size"),
+    "size+colour+thing": ("colour", "conjunction", "existence", "size"),
+    "odd size": ("odd one out", "size"),
+    "odd colour": ("colour", "odd one out"),
+    "odd kind": ("odd one out",),
+    "hop thing": ("relation", "two-hop"),
+    "hop colour": ("colour", "relation", "two-hop"),
+    "hop size": ("relation", "size", "two-hop"),
+    **{form.key: form.skills for form in PAIRS},
+}
+"""The primitive skills of every form."""
+
+_PICTURE: Final = ("place", "style", "time")
+
+
+class Made(NamedTuple):
+    """A question with its scenes, before it is worded."""
+
+    form: str
+    slots: Slots
+    answer: str
+    scenes: tuple[world.Scene, ...]
+
+
+class ToyGrammar:
+    """`images` is how many pictures a question is about: 1, or 2 for comparisons."""
+
+    exact = True
+
+    def __init__(self, sights: Sights | None = None, images: int = 1) -> None:
+        if sights is not None:
+            raise ConfigError("the toybox grammar draws its own pictures", "use `images: {source: toybox}`")
+        self.digest = f"toybox/{VERSION}"
+        self._images = images
+
+    def patterns(self) -> Sequence[Pattern]:
+        keys = [form.key for form in FORMS] if self._images == 1 else [form.key for form in PAIRS]
+        return [make_pattern(key, SKILLS_OF[key]) for key in keys]
+
+    def pick(self, rng: random.Random, fresh: bool) -> Sight:
+        return _sight(LAYOUT, rng.getrandbits(40), 1)
+
+    def draft(self, pattern: Pattern, rng: random.Random, fresh: bool, like: str = "") -> Asked | None:
+        if pattern.second_turn:  # the first turn is what can be asked
+            first = pattern.form.partition(THEN)[0]
+            pattern = make_pattern(first, SKILLS_OF.get(first, ()), pattern.clauses)
+        number = rng.getrandbits(40)
+        made = _made(pattern, number)
+        if made is None:
+            return None
+        text, wording = _worded(made, dict(pattern.clauses).get("words", ""), rng if fresh else None)
+        said = make_pattern(made.form, SKILLS_OF[made.form], pattern.clauses)
+        sight = _sight(pattern.text, number, len(made.scenes))
+        features = tuple(sorted({*_features(made), *pattern.clauses}))
+        return Asked(said, text, made.answer, sight, features, wording)
+
+    def read(self, text: str, sight: Sight, wanted: Pattern | None) -> Asked | None:
+        query = parse_question(text)
+        scene = scenes_of(sight.key)[0]
+        answer = query.answer(scene) if query else None
+        if query is None or answer is None:
+            return None
+        form = query.form.key
+        made = Made(form, dict(query.slots), answer, (scene,))
+        return Asked(make_pattern(form, SKILLS_OF[form]), text, answer, sight, _features(made), "free")
+
+    def narrower(self, pattern: Pattern, rng: random.Random) -> list[Pattern]:
+        """Clauses of a few random questions of this pattern."""
+        named = {name for name, _ in pattern.clauses}
+        found = [made for _ in range(3) if (made := _made(pattern, rng.getrandbits(40)))]
+        clauses = {clause for made in found for clause in _features(made) if clause[0] not in named}
+        if "words" not in named and found and found[0].form in BY_KEY:
+            clauses |= {("words", name) for name in WORDS}
+        return [pattern.with_clause(clause) for clause in sorted(clauses)]
+
+    def simpler(self, pattern: Pattern) -> list[Pattern]:
+        """One clause less, and the clauses without the form; without clauses, forms of fewer skills."""
+        if pattern.clauses:
+            found = [pattern.without_clause(clause) for clause in pattern.clauses]
+            named = {name for name, _ in pattern.clauses}
+            if (
+                pattern.form != ANY
+                and "answer" not in named
+                and _forms_with(pattern.clauses) != (pattern.form,)
+            ):
+                found.append(make_pattern(ANY, (), pattern.clauses))
+            return [one for one in found if one != Pattern(ANY)]
+        if pattern.second_turn:
+            return [make_pattern(key, SKILLS_OF[key]) for key in pattern.form.split(THEN)]
+        return [make_pattern(key, SKILLS_OF[key]) for key in _fewer_skills(pattern.form)]
+
+    def follow_up(self, asked: Asked, answer: str, rng: random.Random) -> FollowUp | None:
+        query = parse_question(asked.text)
+        found = follow(query.form.key, dict(query.slots), answer) if query else None
+        if query is None or found is None:
+            return None
+        form, slots, expected = found
+        skills = {*SKILLS_OF[query.form.key], *SKILLS_OF[form], CONSISTENCY}
+        pattern = make_pattern(f"{query.form.key}{THEN}{form}", skills)
+        return FollowUp(pattern, word_question(BY_KEY[form], slots), expected)
+
+
+def _sight(text: str, number: int, images: int) -> Sight:
+    key = f"{text} #{number}"
+    steps: tuple[Step, ...] = (Generate(key), Generate(key + SECOND))[:images]
+    captions = tuple(world.caption(scene) for scene in scenes_of(key)) if text == LAYOUT else ()
+    return Sight(key, steps, captions)
+
+
+@lru_cache(maxsize=8192)
+def scenes_of(key: str) -> tuple[world.Scene, ...]:
+    """The scenes behind a sight's key. Raises `BadReply` for a text that is no such key."""
+    text, _, number = key.removesuffix(SECOND).rpartition(" #")
+    if not number.isdigit():
+        raise BadReply(f"toy-world draws pictures by number, such as {LAYOUT} #7, but got {key!r}")
+    if text == LAYOUT:
+        return (_layout(int(number)),)
+    made = _made(Pattern.parse(text), int(number))
+    if made is None:
+        raise BadReply(f"toy-world finds no picture for {key!r}")
+    return made.scenes
+
+
+def scene_of(prompt: str) -> world.Scene:
+    """The one scene that a prompt names."""
+    scenes = scenes_of(prompt)
+    return scenes[-1] if prompt.endswith(SECOND) else scenes[0]
+
+
+def _layout(number: int) -> world.Scene:
+    """Half of the pictures suit a rare form, as in the training of toy-questioner."""
+    rng = np.random.default_rng(number)
+    key = FORMS[int(rng.integers(len(FORMS)))].key if rng.random() < 0.5 else "exists"
+    return scene_for(rng, key)
+
+
+@lru_cache(maxsize=8192)
+def _made(pattern: Pattern, number: int) -> Made | None:
+    """A valid question of the pattern with its scenes; the same for the same number."""
+    rng = np.random.default_rng(number)
+    forms = _forms_with(pattern.clauses) if pattern.form == ANY else (pattern.form,)
+    wanted = {clause for clause in pattern.clauses if clause[0] != "words"}
+    forms = tuple(form for form in forms if form in SKILLS_OF and set(pattern.skills) <= set(SKILLS_OF[form]))
+    for _ in range(_TRIES if forms else 0):
+        key = forms[int(rng.integers(len(forms)))]
+        made = _try_pair(rng, key) if key not in BY_KEY else _try(rng, BY_KEY[key], pattern.clauses)
+        if made is not None and wanted <= set(_features(made)):
+            return made
+    return None
+
+
+def _try_pair(rng: np.random.Generator, key: str) -> Made | None:
+    found = make_pair(rng, key)
+    return Made(key, found[0], found[1], found[2]) if found else None
+
+
+def _try(rng: np.random.Generator, form: Form, clauses: tuple[Clause, ...]) -> Made | None:
+    scene = scene_for(rng, form.key)
+    slots = draw_slots(rng, scene, form.key)
+    for name, value in clauses:
+        if name in _PICTURE:
+            scene = _set(scene, name, value)
+        elif name in slots and name != "relation":
+            scene, slots = _swapped(scene, slots, slots[name], value)
+    answer = form.solve(scene, slots)
+    wanted = dict(clauses).get("answer")
+    if answer is not None and wanted is not None and wanted != answer:
+        scene, slots = _swapped(scene, slots, answer, wanted)
+        answer = form.solve(scene, slots)
+    return None if answer is None else Made(form.key, slots, answer, (scene,))
+
+
+def _set(thing: T, name: str, value: str) -> T:
+    """A copy of a scene or thing with another value of an attribute that is a text."""
+    changes: dict[str, Any] = {name: value}
+    return replace(thing, **changes)  # type: ignore[type-var]
+
+
+def _swapped(scene: world.Scene, slots: Slots, old: str, new: str) -> tuple[world.Scene, Slots]:
+    """The same scene with two things, or two colours, in each other's place. Sizes cannot change so."""
+    kinds = (("entity", world.ENTITIES), ("colour", world.COLOURS))
+    kind = next((name for name, values in kinds if old in values and new in values), "")
+    if not kind:
+        return scene, slots
+    swap = {old: new, new: old}
+    things = []
+    for thing in scene.things:
+        value = str(getattr(thing, kind))
+        things.append(_set(thing, kind, swap.get(value, value)))
+    return replace(scene, things=tuple(things)), {name: swap.get(v, v) for name, v in slots.items()}
+
+
+def _features(made: Made) -> tuple[Clause, ...]:
+    first = made.scenes[0]
+    found = [*made.slots.items(), ("answer", made.answer), ("things", NUMBERS[len(first.things)])]
+    found += [
+        (name, str(getattr(first, name))) for name in _PICTURE if (name, made.form) != ("place", "place")
+    ]
+    return tuple(sorted(found))
+
+
+@cache
+def _forms_with(clauses: tuple[Clause, ...]) -> tuple[str, ...]:
+    """Forms of which questions can have these clauses, judged by a sample of each."""
+    names = {name for name, _ in clauses} - {"answer", "things", "words", *_PICTURE}
+    return tuple(form.key for form in FORMS if names <= _slot_names(form.key))
+
+
+@cache
+def _slot_names(key: str) -> frozenset[str]:
+    rng = np.random.default_rng(0)
+    return frozenset(draw_slots(rng, scene_for(rng, key), key))
+
+
+@cache
+def _fewer_skills(form: str) -> tuple[str, ...]:
+    """Forms whose skills are a proper part of this one's, and not a part of another such form's."""
+    own = set(SKILLS_OF.get(form, ()))
+    below = [key for key in SKILLS_OF if set(SKILLS_OF[key]) < own and key != form]
+    return tuple(
+        key for key in below if not any(set(SKILLS_OF[key]) < set(SKILLS_OF[other]) for other in below)
+    )
+
+
+def _worded(made: Made, words: str, rng: random.Random | None) -> tuple[str, str]:
+    """The question in its first words, or in any others when there is a generator to choose them."""
+    if made.form not in BY_KEY:
+        pair = next(form for form in PAIRS if form.key == made.form)
+        choice = rng.randrange(len(pair.wordings)) if rng else 0
+        return pair.worded(made.slots, choice), str(choice)
+    form = BY_KEY[made.form]
+    choice = rng.randrange(len(form.wordings)) if rng else 0
+    frame = rng.randrange(len(FRAMES)) if rng else 0
+    text = word_question(form, made.slots, choice)
+    return FRAMES[frame].format(WORDS.get(words, "{}").format(text)), f"{choice}.{frame}"

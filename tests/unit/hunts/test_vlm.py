@@ -1,0 +1,161 @@
+"""The vlm hunt on a planted answerer: the promises of every hunt, and what confirmation and turns do."""
+
+from __future__ import annotations
+
+from failscape.hunts.protocol import Hunt
+from failscape.hunts.vlm.confirm import FAILING, PASSING, UNDECIDED, Confirmation
+from failscape.hunts.vlm.hunt import VlmHunt
+from failscape.hunts.vlm.outcomes import CONFIRM, Ledger, Outcome
+from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
+from failscape.hunts.vlm.sharpen import sharper
+from failscape.spaces.questions import ANY, Pattern, explains, make_pattern
+from failscape.stats.judges import JudgeAccuracy
+from failscape.testing.hunt_suite import HuntSuite
+from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
+from failscape.trials import Probe, Trial, Verdict
+
+COUNTING = make_pattern("counting", ["counting"])
+NIGHT = make_pattern("colour+relation", ["colour", "relation"], [("light", "night")])
+
+
+def build(
+    seed: int = 0,
+    questions: int = 600,
+    turns: int = 1,
+    kind: type[Planner] = Planner,
+    accuracy: JudgeAccuracy | None = None,
+) -> VlmHunt:
+    grammar, ledger = PlantedGrammar(), Ledger()
+    confirmation = Confirmation(0.2, 0.05, 60, 80, accuracy)
+    planner = kind(grammar, ledger, confirmation, Rounds(size=16, turns=turns), seed)
+    return VlmHunt(grammar, ledger, confirmation, planner, questions)
+
+
+class TestEvolve(HuntSuite):
+    images = 500
+
+    def make_hunt(self) -> Hunt:
+        return build(questions=400)
+
+    def run(self, probe: Probe) -> Trial:
+        return PlantedAnswerer({COUNTING: 0.9}, refusals=0.05).run(probe)
+
+
+class TestTurns(HuntSuite):
+    images = 300
+
+    def make_hunt(self) -> Hunt:
+        return build(questions=250, turns=2)
+
+    def run(self, probe: Probe) -> Trial:
+        return PlantedAnswerer({COUNTING: 0.9}, contradicts={"colour": 0.7}).run(probe)
+
+
+class TestZeroShot(HuntSuite):
+    images = 300
+
+    def make_hunt(self) -> Hunt:
+        return build(questions=250, kind=ZeroShotPlanner)
+
+    def run(self, probe: Probe) -> Trial:
+        return PlantedAnswerer({COUNTING: 0.9}).run(probe)
+
+
+def test_a_weak_skill_is_found_in_its_smallest_form() -> None:
+    hunt = build()
+    simulate(hunt, PlantedAnswerer({COUNTING: 0.9}))
+    found = hunt.findings()
+    assert [finding.subject for finding in found] == [COUNTING.text]
+    assert found[0].status == "certified"
+    assert found[0].details["minimal"]
+    assert found[0].interval[0] > 0.2
+    example = found[0].details["examples"][0]
+    assert example["answer"] != example["truth"]
+
+
+def test_a_narrow_weakness_is_not_reported_as_a_wide_one() -> None:
+    hunt = build(questions=1500)
+    simulate(hunt, PlantedAnswerer({NIGHT: 0.9}))
+    assert [finding.subject for finding in hunt.findings()] == [NIGHT.text]
+    contrast = hunt.findings()[0].details["contrast"]
+    assert contrast is not None
+    assert contrast["failures"] < contrast["trials"]
+
+
+def test_a_target_without_weakness_gives_no_finding() -> None:
+    hunt = build()
+    simulate(hunt, PlantedAnswerer({}, slips=0.1))
+    assert hunt.findings() == []
+    assert hunt.done
+
+
+def test_a_contradiction_between_turns_is_a_failure_of_its_own() -> None:
+    hunt = build(questions=1500, turns=2)
+    simulate(hunt, PlantedAnswerer({}, contradicts={"colour": 0.8}))
+    (finding,) = hunt.findings()
+    assert finding.subject.startswith("colour → again")
+    assert "contradiction" in finding.details["examples"][0]["reason"]
+
+
+def test_a_target_that_refuses_everything_fails_at_nothing() -> None:
+    hunt = build(questions=300)
+    simulate(hunt, PlantedAnswerer({COUNTING: 1.0}, refusals=1.0))
+    assert hunt.findings() == []
+    assert hunt.survey().as_data()["coverage"]["invalid_share"] == 1.0
+
+
+def test_no_more_questions_than_allowed() -> None:
+    hunt = build(questions=333)
+    assert simulate(hunt, PlantedAnswerer({COUNTING: 0.9})) == 333
+    assert hunt.progress().finished == 333
+
+
+def test_a_verifier_with_false_alarms_makes_no_false_mode_when_it_is_known() -> None:
+    answerer = PlantedAnswerer({COUNTING: 0.9}, alarms=0.3)
+    trusting, knowing = build(questions=1500), build(questions=1500, accuracy=accuracy(0.7, 1.0))
+    simulate(trusting, answerer)
+    simulate(knowing, answerer)
+    false = [f for f in trusting.findings() if not explains(COUNTING, Pattern.parse(f.subject))]
+    assert false, "a verifier that is believed makes failures up"
+    assert [f.subject for f in knowing.findings()] == [COUNTING.text]
+    assert knowing.findings()[0].rate > 0.7
+
+
+def accuracy(sensitivity: float, specificity: float) -> JudgeAccuracy:
+    return JudgeAccuracy.from_rates({"*": (sensitivity, specificity)})
+
+
+def outcome(pattern: Pattern, failed: bool, **features: str) -> Outcome:
+    verdict = Verdict.FAIL if failed else Verdict.PASS
+    return Outcome("0.0", CONFIRM, pattern, pattern, verdict, "?", features=tuple(features.items()))
+
+
+def test_slots_are_limited_and_states_follow_the_counts() -> None:
+    slots = Confirmation(0.2, 0.05, modes=3, most=40)
+    others = [make_pattern(name, [name]) for name in ("a", "b", "c")]
+    assert [slots.open(p, "") for p in (COUNTING, *others)] == [True, True, True, False]
+    for _ in range(20):
+        slots.add(outcome(COUNTING, True))
+        slots.add(outcome(others[0], False))
+    for number in range(40):
+        slots.add(outcome(others[1], number % 5 == 0))
+    slots.settle()
+    assert [slots.state(p) for p in (COUNTING, *others)] == [FAILING, PASSING, UNDECIDED, ""]
+    assert list(slots.certified()) == [COUNTING]
+
+
+def test_sharpening_finds_the_clause_that_holds_all_failures() -> None:
+    asked = [outcome(COUNTING, n % 2 == 0, light="night" if n % 2 == 0 else "day") for n in range(40)]
+    assert sharper(COUNTING, asked, 0.2) == COUNTING.with_clause(("light", "night"))
+    assert sharper(COUNTING, [outcome(COUNTING, n % 2 == 0, light="day") for n in range(40)], 0.2) is None
+
+
+def test_patterns_survive_their_text() -> None:
+    for pattern in (COUNTING, NIGHT, make_pattern(ANY, (), [("thing", "cow")]), *plant(3)):
+        assert Pattern.parse(pattern.text) == pattern
+
+
+def test_what_explains_what() -> None:
+    assert explains(COUNTING, make_pattern("more", ["comparison", "counting"]))
+    assert explains(make_pattern(ANY, (), [("light", "night")]), NIGHT)
+    assert not explains(NIGHT, make_pattern("colour+relation", ["colour", "relation"]))
