@@ -27,6 +27,7 @@ from failscape.trials import (
     Generate,
     Probe,
     Propose,
+    Recall,
     Reword,
     Show,
     Step,
