@@ -64,8 +64,8 @@ def interaction(
     predicted = 1 - expected
     low_own, high_own = _wilson(own[1], sum(own), level)
     excess = rate - predicted
-    low = excess - float(np.hypot(rate - low_own, best - expected))
-    high = excess + float(np.hypot(high_own - rate, expected - worst))
+    low = excess - float(np.hypot(rate - low_own, expected - worst))
+    high = excess + float(np.hypot(high_own - rate, best - expected))
     interval = max(-1.0, low), min(1.0, high)
     return Interaction(rate, predicted, excess, interval, _say_excess(excess, interval, len(parents)))
 
@@ -134,7 +134,7 @@ def blame(dropped: Mapping[str, int], failures: int, level: float = 0.95) -> Bla
     share = min(count, failures) / failures
     rivals = [name for name, other in ranked[1:] if other and _exact(other, failures, level)[1] > share]
     sentence = f"{check} is missing in {100 * share:.0f} % of failures ({count} of {failures})"
-    also = f"; {rivals[0]} about as often." if rivals else "."
+    also = f"; {rivals[0][0].lower()}{rivals[0][1:]} about as often." if rivals else "."
     return Blame(check, share, interval, sentence + also)
 
 

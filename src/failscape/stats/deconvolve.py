@@ -71,7 +71,7 @@ def share_below(
     if not subjects:
         return float("nan"), (0.0, 1.0)
     likelihood, below = _likelihood(rows), _below(threshold)
-    share = float(_fit(likelihood, counts) @ below)
+    share = min(1.0, float(_fit(likelihood, counts) @ below))
     rng = np.random.default_rng(seed)
     resampled = rng.multinomial(subjects, counts / subjects, size=REPEATS).astype(np.float64)
     spread = float(np.var(_fit(likelihood, resampled) @ below))
@@ -87,7 +87,8 @@ def _fit(likelihood: Floats, counts: Floats) -> Floats:
         mixed = weights @ likelihood.T
         weights = weights * ((counts / np.maximum(mixed, 1e-300)) @ likelihood)
         weights = weights / weights.sum(axis=-1, keepdims=True)
-    return np.asarray(np.maximum(weights, 1e-12))
+    weights = np.maximum(weights, 1e-12)
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def _columns(passes: ArrayLike, fails: ArrayLike, seen: ArrayLike) -> tuple[Floats, Floats, Floats]:

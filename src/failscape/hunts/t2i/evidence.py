@@ -1,4 +1,4 @@
-"""Turns a failing node and its counts into a finding: rate, interval, e-value, parents, blame."""
+"""Turns a failing node and its counts into a finding: rate, interval, e-value, parents, explanation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from failscape.hunts.t2i.explain import explain
+from failscape.hunts.t2i.panel import Counts
 from failscape.hunts.t2i.tally import Tally
 from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.wording import Wording
@@ -36,7 +38,7 @@ def describe_failure(
         failures=tally.fails,
         invalid=tally.invalid,
         parents=tuple(_parent(lattice.subject(parent), tally_of) for parent in lattice.parents(node)),
-        details=_details(tally, lattice),
+        details=_details(tally, lattice) | _explained(tally, lattice, tally_of),
     )
 
 
@@ -68,6 +70,14 @@ def _parent(subject: str, tally_of: Callable[[str], Tally | None]) -> dict[str, 
         "trials": tally.valid,
         "failures": tally.fails,
     }
+
+
+def _explained(tally: Tally, lattice: Lattice, tally_of: Callable[[str], Tally | None]) -> dict[str, Any]:
+    def counts_of(node: Node) -> Counts | None:
+        other = tally if node == tally.node else tally_of(lattice.subject(node))
+        return Counts(other.passes, other.fails) if other is not None else None
+
+    return explain(lattice, tally.node, counts_of, tally.dropped or ())
 
 
 def _details(tally: Tally, lattice: Lattice) -> dict[str, Any]:
