@@ -1,0 +1,175 @@
+"""A corpus as the files of a folder, the way back from `load_corpus`; and parts of a corpus.
+
+What is written reads back as the same corpus. Files appear whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.errors import ConfigError
+from failscape.spaces.corpus import Corpus, Entity, Value
+from failscape.spaces.reading import FAMILIES
+
+Files = dict[str, Any]
+"""File name → its JSON data."""
+
+
+def part_of(corpus: Corpus, entities: Sequence[int], values: Sequence[int]) -> Corpus:
+    """The corpus with only these entities and values. A sub-class that loses its sample gets another."""
+    place = {old: new for new, old in enumerate(entities)}
+    kept = tuple(corpus.entities[index] for index in entities)
+    sample = [place[index] for index in corpus.sample if index in place]
+    sampled = {(kept[index].upper_class, kept[index].sub_class) for index in sample}
+    for index, entity in enumerate(kept):
+        home = (entity.upper_class, entity.sub_class)
+        if home not in sampled:
+            sampled.add(home)
+            sample.append(index)
+    return replace(
+        corpus,
+        entities=kept,
+        values=tuple(corpus.values[index] for index in values),
+        allowed=corpus.allowed[np.ix_(entities, values)],
+        conflicts=corpus.conflicts[np.ix_(values, values)],
+        sample=tuple(sorted(sample)),
+    )
+
+
+def corpus_files(corpus: Corpus) -> Files:
+    """What a folder with this corpus holds."""
+    files: Files = {"entities.json": _nested(corpus, range(len(corpus.entities)))}
+    for family in FAMILIES:
+        subs = _sub_categories([value for value in corpus.values if value.family == family])
+        if subs:
+            files[f"attributes_{family.lower()}.json"] = subs
+    match = match_data(corpus)
+    if match:
+        files["match.json"] = match
+    if corpus.conflicts.any():
+        files["conflicts.json"] = _conflict_rows(corpus)
+    files["entities_sample.json"] = _nested(corpus, corpus.sample, plain=True)
+    return files
+
+
+def _nested(corpus: Corpus, indices: Sequence[int], plain: bool = False) -> dict[str, dict[str, list[Any]]]:
+    table: dict[str, dict[str, list[Any]]] = {}
+    for index in indices:
+        entity = corpus.entities[index]
+        row = entity.name if plain else _entity_row(entity)
+        table.setdefault(entity.upper_class, {}).setdefault(entity.sub_class, []).append(row)
+    return table
+
+
+def _entity_row(entity: Entity) -> Any:
+    row = {"name": entity.name}
+    if entity.plural:
+        row["plural"] = entity.plural
+    if entity.article != "a":
+        row["article"] = entity.article
+    return row if len(row) > 1 else entity.name
+
+
+def _sub_categories(values: Sequence[Value]) -> dict[str, Any]:
+    groups: dict[str, list[Value]] = {}
+    for value in values:
+        groups.setdefault(value.sub_category, []).append(value)
+    return {sub: _sub_category(group) for sub, group in groups.items()}
+
+
+def _sub_category(group: Sequence[Value]) -> Any:
+    """Wording that all values share is written once, so that a value added by hand gets it too."""
+    shared = {(value.wordings, value.statement) for value in group}
+    if len(shared) == 1 and group[0].wordings:
+        names = [value.name for value in group]
+        return {**_words(group[0]), "values": names}
+    return [{"value": value.name, **_words(value)} if _words(value) else value.name for value in group]
+
+
+def _words(value: Value) -> dict[str, Any]:
+    words: dict[str, Any] = {}
+    if value.wordings:
+        words["wording"] = list(value.wordings)
+    if value.statement:
+        words["statement"] = value.statement
+    return words
+
+
+def match_data(corpus: Corpus) -> dict[str, Any]:
+    """The whitelist, as short as it can be said: the commonest row of a sub-class stands for `*`."""
+    homes: dict[tuple[str, str], list[int]] = {}
+    for index, entity in enumerate(corpus.entities):
+        homes.setdefault((entity.upper_class, entity.sub_class), []).append(index)
+    match: dict[str, Any] = {}
+    for (upper, sub), members in homes.items():
+        rows = {index: corpus.allowed[index].tobytes() for index in members}
+        common, _ = Counter(rows.values()).most_common(1)[0]
+        if all(corpus.allowed[index].all() for index in members):
+            continue
+        entry: dict[str, Any] = {}
+        for index in members:
+            if rows[index] != common:
+                entry[corpus.entities[index].name] = _match_row(corpus, corpus.allowed[index])
+            elif "*" not in entry:
+                entry["*"] = _match_row(corpus, corpus.allowed[index])
+        match.setdefault(upper, {})[sub] = entry
+    return match
+
+
+def _match_row(corpus: Corpus, row: NDArray[np.bool_]) -> dict[str, list[str]]:
+    entry: dict[str, list[str]] = {}
+    for kind, group in corpus.sub_categories.items():
+        names = [corpus.values[index].name for index in group if row[index]]
+        full, base = len(names) == len(group), kind.startswith("Base: ")
+        if base and names:
+            entry[kind] = ["*"] if full else names
+        elif not base and not full:
+            entry[kind] = names
+    return entry
+
+
+def _conflict_rows(corpus: Corpus) -> list[Any]:
+    rows = []
+    for first, value in enumerate(corpus.values):
+        by_kind: dict[str, list[str]] = {}
+        for second in np.flatnonzero(corpus.conflicts[first]):
+            if second > first:
+                other = corpus.values[second]
+                by_kind.setdefault(other.kind, []).append(other.name)
+        rows += [[[value.kind, value.name], [kind, names]] for kind, names in by_kind.items()]
+    return rows
+
+
+def write_files(folder: Path, files: Mapping[str, Any]) -> None:
+    """Write each file under its name when it is complete."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            draft = folder / f"{name}.part"
+            draft.write_text(_text(data), encoding="utf-8")
+            draft.replace(folder / name)
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be written ({error})", "choose another folder") from error
+
+
+def _text(data: Any) -> str:
+    """JSON that people can read and mend: lists of names on one line, everything else indented."""
+    if isinstance(data, list):
+        return "[\n" + ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in data) + "\n]\n"
+    return _object_text(data, "") + "\n"
+
+
+def _object_text(data: Any, margin: str) -> str:
+    if not isinstance(data, dict) or not data:
+        return json.dumps(data, ensure_ascii=False)
+    inner = margin + "  "
+    lines = [f"{inner}{json.dumps(k, ensure_ascii=False)}: {_object_text(v, inner)}" for k, v in data.items()]
+    return "{\n" + ",\n".join(lines) + f"\n{margin}}}"
