@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -48,7 +49,7 @@ def embed(corpus: Corpus, model: str, batch: int, device: str) -> Embeddings:
 
     entities, values = texts_of(corpus)
     encoder = TextEncoder(model, device)
-    with click.progressbar(length=len(entities) + len(values), label="embedding") as bar:
+    with click.progressbar(length=len(entities) + len(values), label="embedding", file=sys.stderr) as bar:
         vectors = encoder.encode(entities + values, batch, lambda done: bar.update(done - bar.pos))
     cut = len(entities)
     return Embeddings(vectors[:cut], vectors[cut:], model, digest_of_words(corpus))

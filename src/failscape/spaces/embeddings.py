@@ -85,7 +85,7 @@ def load_embeddings(name: str, corpus: Corpus) -> Embeddings:
     if embeddings.words != digest_of_words(corpus):
         raise ConfigError(
             f"{path} was made for other words than those of corpus {corpus.name!r}",
-            f"{_AGAIN} {corpus.name} --out {path}",
+            f"make it anew: failscape corpus embed {corpus.name} --out {path}",
         )
     shapes = [embeddings.entities.shape, embeddings.values.shape]
     size = embeddings.entities.shape[-1]
