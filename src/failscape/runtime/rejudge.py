@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from failscape.atlas import Atlas, HuntRow, open_hunt
 from failscape.atlas.accuracies import keep_accuracy
@@ -28,6 +29,9 @@ from failscape.runtime.session import Summary, run_hunt
 from failscape.runtime.stages import Team
 from failscape.trials import Probe
 
+STORED = ("generator", "llm")
+"""Roles whose replies come from the atlas."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rejudged:
@@ -39,8 +43,8 @@ class Rejudged:
     summary: Summary
 
 
-class StoredPictures:
-    """In place of the target: every picture comes from the atlas, none is drawn."""
+class StoredReplies:
+    """In place of the models that made a picture: what they said is in the atlas, nothing is asked anew."""
 
     batch = 1
     parallel = 1
@@ -54,6 +58,9 @@ class StoredPictures:
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
         raise Refused("the stored picture is not whole, and nothing is drawn anew")
+
+    async def chat(self, messages: Sequence[Any]) -> Reply[str]:
+        raise Refused("the stored wording is gone, and nothing is worded anew")
 
 
 async def rejudge(
@@ -76,7 +83,8 @@ async def rejudge(
             )
         hunt = AskedBefore(_probes(atlas, row.id, second), total)
         resumed = replay(hunt, atlas.replay(second))
-        team = Team({"generator": StoredPictures(row.identities["generator"]), "judge": model})
+        stored = {role: StoredReplies(row.identities[role]) for role in STORED if role in row.identities}
+        team = Team({**stored, "judge": model})
         async with team:
             summary = await run_hunt(_unbounded(config), atlas, second, hunt, team, reporter, resumed)
     return Rejudged(row.id, second, missing, summary)

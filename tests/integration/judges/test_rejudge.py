@@ -16,11 +16,16 @@ import yaml
 
 from failscape.atlas import Atlas
 from failscape.atlas.decisions import pairs
+from failscape.config import ModelConfig
 from failscape.errors import AtlasError
 from failscape.report.evidence import load_hunt
 from failscape.runtime.progress import PlainReporter
+from failscape.runtime.rejudge import rejudge
 from failscape.runtime.session import run_session
+from failscape.testing.faulty import FaultyServer
+from failscape.trials import Verdict
 from tests.integration.judges.conftest import ERRORS, WORLD, failscape, planted_judge, settings
+from tests.integration.runs.test_polish import polisher, run
 
 SLOW = """
 import time
@@ -149,3 +154,18 @@ def test_an_atlas_without_pictures_is_refused(tmp_path: Path) -> None:
     done = failscape("rejudge", tmp_path / "atlas", "--judge", write(tmp_path, judge=planted_judge()))
     assert done.returncode == AtlasError.exit_code
     assert "no picture of hunt 1 was kept" in done.stderr
+
+
+async def test_reworded_prompts_are_not_asked_for_again(tmp_path: Path) -> None:
+    change = polisher(lambda text: text.replace("An image of", "A picture of"))
+    with FaultyServer(answer=change) as server:
+        await run(tmp_path / "atlas", server, 60)
+    # The server is gone: whatever would be asked anew fails.
+    judge = ModelConfig.model_validate(planted_judge(accuracy=ERRORS))
+    done = await rejudge(tmp_path / "atlas", judge, PlainReporter())
+    assert done.summary.trials == 60
+    with Atlas.open(tmp_path / "atlas", readonly=True) as opened:
+        assert opened.counts(done.second)[Verdict.INVALID] == 0
+        assert {trial.facts[1] for trial in opened.replay(1)} == {
+            trial.facts[1] for trial in opened.replay(done.second)
+        }
