@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from benchmarks.t2i.arms import ARMS, JUDGES
-from benchmarks.t2i.cells import PAINTER, Cell, Outcome, all_cells, run_cells
+from benchmarks.t2i.cells import PAINTER, Cell, Outcome, all_cells, read_log, run_cells
 from benchmarks.t2i.cost import write_table
 from benchmarks.t2i.table import describe, found, write_tables
 from failscape.testing.planted import REGIMES, SPREADS
@@ -49,6 +49,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--size", type=int, nargs=3, default=(150, 48, 65_000), help="entities values nodes")
     parser.add_argument("--reference", nargs="+", default=REFERENCES, help="arms that all are compared with")
     parser.add_argument("--log", type=Path, help="file of finished cells, to go on from")
+    parser.add_argument("--show", action="store_true", help="run nothing: print what the log has")
     parser.add_argument("--cache", type=Path, help="file of what toy-painter drew, to draw nothing twice")
     parser.add_argument("--again", nargs="+", default=[], help="arms to run again although they are logged")
     parser.add_argument("--processes", type=int, default=2)
@@ -56,6 +57,8 @@ def parse() -> argparse.Namespace:
     options = parser.parse_args()
     if options.quick:
         vars(options).update(QUICK)
+    if options.show and not options.log:
+        parser.error("--show needs --log")
     return options
 
 
@@ -85,6 +88,10 @@ def cost(options: argparse.Namespace) -> None:
 
 
 def run(cells: list[Cell], options: argparse.Namespace) -> None:
+    if options.show:
+        known = read_log(options.log)
+        print(write_tables([known[cell.key] for cell in cells if cell.key in known], options.reference))
+        return
     outcomes: list[Outcome] = []
     started = time.monotonic()
     for outcome in run_cells(cells, options.processes, options.log, set(options.again), options.cache):

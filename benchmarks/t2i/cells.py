@@ -99,14 +99,18 @@ def _planted(corpus: str, spread: str, judge: str, regime: str, world: int) -> T
     return Truth(PlantedWorld(lattice, regime, world, errors_of(judge), spread=spread), THRESHOLD)
 
 
+def read_log(log: Path) -> dict[str, Outcome]:
+    """The cells that were run, by their keys; the last word counts."""
+    lines = log.read_text().splitlines() if log.exists() else []
+    outcomes = (Outcome.from_data(json.loads(line)) for line in lines)
+    return {outcome.cell.key: outcome for outcome in outcomes if not outcome.skipped}
+
+
 def run_cells(
     cells: list[Cell], processes: int, log: Path | None, again: set[str], seen: Path | None = None
 ) -> Iterator[Outcome]:
     """Outcomes as they come. Those in the log are not run again, unless their arm is named in `again`."""
-    known = dict[str, Outcome]()
-    if log and log.exists():
-        outcomes = (Outcome.from_data(json.loads(line)) for line in log.read_text().splitlines())
-        known = {outcome.cell.key: outcome for outcome in outcomes if not outcome.skipped}
+    known = read_log(log) if log else {}
     done = [c for c in cells if c.key in known and c.arm not in again]
     yield from (known[cell.key] for cell in done)
     left = [cell for cell in cells if cell not in set(done)]
