@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import groupby
+from itertools import groupby, product
 
 import numpy as np
 from scipy import stats
@@ -81,7 +81,8 @@ def write_tables(outcomes: Sequence[Outcome], references: Sequence[str]) -> str:
         return outcome.cell.spread, outcome.cell.judge
 
     for (spread, judge), group in groupby(sorted(outcomes, key=place), key=place):
-        lines += [f"\n**{spread}, judge {judge}**\n", *_table(list(group), references)]
+        here = list(group)
+        lines += [f"\n**{spread}, judge {judge}**\n", *_table(here, references), "", *_anytime(here)]
     return "\n".join(lines)
 
 
@@ -95,6 +96,27 @@ def _table(outcomes: list[Outcome], references: Sequence[str]) -> list[str]:
         for arm in dict.fromkeys(o.cell.arm for o in here):
             rows = sorted((o for o in here if o.cell.arm == arm), key=_world)
             lines.append("| " + " | ".join([regime, arm, *_row(rows, bases, len(titles) - 2)]) + " |")
+    return lines
+
+
+def _anytime(outcomes: list[Outcome]) -> list[str]:
+    """True minimal failures found by shares of the budget: one row per arm, mean over worlds."""
+    points = len(next((o.curve for o in outcomes if o.curve), ()))
+    places = [max(0, points * share // 8 - 1) for share in (1, 2, 4, 8)]
+    marks = next(([o.curve[place][0] for place in places] for o in outcomes if o.curve), [])
+    regimes = list(dict.fromkeys(o.cell.regime for o in outcomes))
+    titles = [f"{regime}, {mark:,}" for regime in regimes for mark in marks]
+    lines = ["| found, by images | " + " | ".join(titles) + " |", "|---" * (len(titles) + 1) + "|"]
+    for arm in dict.fromkeys(o.cell.arm for o in outcomes if not o.skipped):
+        means = []
+        for regime, place in product(regimes, places):
+            rows = [
+                o.curve[place][4]
+                for o in outcomes
+                if (o.cell.arm, o.cell.regime) == (arm, regime) and o.curve
+            ]
+            means.append(f"{np.mean(rows):,.0f}" if rows else "–")
+        lines.append(f"| {arm} | " + " | ".join(means) + " |")
     return lines
 
 
