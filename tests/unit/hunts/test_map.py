@@ -1,4 +1,4 @@
-"""The parts of a survey: rules, mass, audit, replication, wording; what they say, and when they are silent."""
+"""The parts of a survey: rules, mass, audit, replication, wording; what they say and when they are silent."""
 
 import itertools
 import json
@@ -9,13 +9,15 @@ import pytest
 
 from failscape.hunts.t2i.audit import ancestors, audit_pruning
 from failscape.hunts.t2i.describe import SurveyInput, survey_of
+from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.mass import failure_masses, group_sizes, groups_of
 from failscape.hunts.t2i.panel import Counts, Glasses
 from failscape.hunts.t2i.replication import choose_sample, replication_of
 from failscape.hunts.t2i.rules import find_rules, judge_rules
 from failscape.hunts.t2i.wording_effect import wording_effect
-from failscape.spaces import Lattice, Node, load_corpus
+from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.stats.judges import JudgeAccuracy
+from failscape.testing.planted import PlantedWorld, simulate
 
 CORPUS = load_corpus("starter")
 LATTICE = Lattice(CORPUS, depth=2)
@@ -275,3 +277,13 @@ def test_a_full_survey_is_plain_data_and_the_same_every_time() -> None:
     assert survey.wording
     assert survey.masses
     assert json.loads(json.dumps(survey.as_data()))["masses"][0]["group"] == "all"
+
+
+def test_the_failureatlas_hunt_tells_its_rules() -> None:
+    hunt = FailureAtlasHunt(LATTICE, Wording(CORPUS), images_per_node=5)
+    simulate(hunt, PlantedWorld(LATTICE, "weak", seed=1), 6_000)
+    survey = hunt.survey()
+    assert survey.rules
+    assert survey.counts["opened"] >= survey.counts["failed"] + survey.counts["passed"]
+    assert survey == hunt.survey()
+    assert all(rule.held_out is None for rule in survey.rules)

@@ -17,6 +17,7 @@ from failscape.hunts.t2i.panel import Counts, Floats, Glasses, NodeTally, column
 from failscape.hunts.t2i.replication import replication_of
 from failscape.hunts.t2i.rules import Chance, RuleBook, find_rules, judge_rules
 from failscape.hunts.t2i.survey import Bin, Survey
+from failscape.hunts.t2i.tally import Tally
 from failscape.hunts.t2i.wording_effect import Variants, wording_effect
 from failscape.spaces.lattice import Lattice, Node
 from failscape.stats.deconvolve import fit_mixing
@@ -67,6 +68,18 @@ def survey_of(given: SurveyInput) -> Survey:
         notes=(*given.notes, *_notes(given, book)),
         counts=dict(given.states),
     )
+
+
+def survey_of_tallies(lattice: Lattice, threshold: float, tallies: Collection[Tally]) -> Survey:
+    """For strategies that settle every node by its own images and draw none at random."""
+    by_outcome: dict[str, list[Node]] = {}
+    for tally in tallies:
+        by_outcome.setdefault(tally.outcome or "unfinished", []).append(tally.node)
+    failing, passing = by_outcome.get("fail", []), by_outcome.get("pass", [])
+    search = {tally.node: Counts(tally.passes, tally.fails) for tally in tallies}
+    names = {"fail": "failed", "pass": "passed"}
+    states = {"opened": len(tallies)} | {names.get(key, key): len(nodes) for key, nodes in by_outcome.items()}
+    return survey_of(SurveyInput(lattice, threshold, failing, passing, search, states=states))
 
 
 def rules_of(given: SurveyInput, glasses: Glasses) -> RuleBook:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from failscape.errors import ConfigError
+from failscape.hunts.t2i.describe import survey_of_tallies
 from failscape.hunts.t2i.evidence import describe_failure
 from failscape.hunts.t2i.frontier import Frontier
 from failscape.hunts.t2i.lanes import Lane
@@ -19,6 +20,7 @@ from failscape.hunts.t2i.ordering import Ordering
 from failscape.hunts.t2i.prompting import Prompting
 from failscape.hunts.t2i.random_lane import RandomLane
 from failscape.hunts.t2i.stopping import RULES, StoppingRule
+from failscape.hunts.t2i.survey import Survey
 from failscape.hunts.t2i.tally import Tally
 from failscape.spaces.lattice import Lattice
 from failscape.spaces.wording import Wording
@@ -254,6 +256,10 @@ class FailureAtlasHunt:
     def _describe(self, tally: Tally) -> Finding:
         get = self._tallies.get
         return describe_failure(tally, self.lattice, self.wording, self.threshold, "threshold", get)
+
+    def survey(self) -> Survey:
+        """What the counts say about the whole space: rules, for no node was drawn at random."""
+        return survey_of_tallies(self.lattice, self.threshold, self._tallies.values())
 
     def progress(self) -> Progress:
         self._gather()

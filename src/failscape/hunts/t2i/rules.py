@@ -188,7 +188,7 @@ def judge_rules(
     nodes is fitted; each rule's share is the mean chance of its nodes to fail, given that spread.
     """
     counts = tried(panel)
-    covered = [[node for node in counts if _speaks_of(lattice, rule, node)] for rule in book.rules]
+    covered = [[node for node in counts if speaks_of(lattice, rule, node)] for rule in book.rules]
     together = sorted({node for nodes in covered for node in nodes})
     if not together:
         return book
@@ -206,7 +206,8 @@ def judge_rules(
     return replace(book, rules=tuple(rules), precision=precision)
 
 
-def _speaks_of(lattice: Lattice, rule: Rule, node: Node) -> bool:
+def speaks_of(lattice: Lattice, rule: Rule, node: Node) -> bool:
+    """Whether a node is one of those that the rule means, and no exception."""
     if len(node.values) != rule.layer or not _in_scope(lattice, rule, node):
         return False
     labels = {lattice.corpus.values[value].label for value in node.values}
