@@ -9,6 +9,7 @@ from failscape.cli import LazyGroup
 CORPUS_COMMANDS = {
     "check": "Check a corpus, print its size, and what of your captions it knows.",
     "build": "Make a corpus folder from tables, from another corpus, or from captions.",
+    "match": "Let a language model say which values make sense for which entity.",
     "embed": "Embed the words of a corpus once, for a predictor.",
 }
 """Command → its line in `--help`; the command is in `cli/corpus_<name>.py`."""
