@@ -56,6 +56,8 @@ def print_table(loaded: LoadedHunt, limit: int, console: Console, atlas: str) ->
     console.print(table)
     of = f"{len(shown):,} of {total:,}" if len(shown) < total else f"{total:,}"
     console.print(f"\n{of} findings in {loaded.trials:,} trials of hunt {loaded.row.id}.", highlight=False)
+    if loaded.judge is not None:
+        console.print(f"Rates allow for the judge's errors ({loaded.judge.source}).", highlight=False)
     _print_undecided(loaded, console)
     if len(shown) < total:
         # Not wrapped, so that the command can be copied.
@@ -74,11 +76,12 @@ def _print_undecided(loaded: LoadedHunt, console: Console) -> None:
 
 def _cells(finding: Finding) -> list[Text | str]:
     """Titles may hold brackets, which rich would read as markup: they go in as plain text."""
-    low, high = finding.interval
+    corrected = finding.details.get("corrected") or {"rate": finding.rate, "interval": finding.interval}
+    low, high = corrected["interval"]
     return [
         Text(finding.title),
         f"{finding.failures} of {finding.trials}",
-        percent(finding.rate),
+        percent(corrected["rate"]),
         f"{percent(low)} – {percent(high)}",
         number(finding.e_value),
         Text(finding.status),

@@ -148,7 +148,7 @@ def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build | None = No
             raise
         fix = "use the version of failscape that it was run with"
         raise AtlasError(f"{warning}. Its trials cannot be told again: {error.message}", fix) from error
-    findings = [_as_sent(atlas, row.id, finding) for finding in hunt.findings()]
+    findings = [_corrected(_as_sent(atlas, row.id, finding), judge) for finding in hunt.findings()]
     undecided = len(hunt.undecided()) if isinstance(hunt, _Undecided) else 0
     survey = hunt.survey().as_data() if isinstance(hunt, _Surveying) else None
     counts = atlas.counts(row.id)
@@ -174,6 +174,17 @@ def _as_sent(atlas: Atlas, hunt_id: int, finding: Finding) -> Finding:
     """With the prompt that the model got, where all trials sent the same: today's wording may be another."""
     sent = atlas.prompts(hunt_id, finding.subject)
     return replace(finding, caption=sent.pop()) if len(sent) == 1 else finding
+
+
+def _corrected(finding: Finding, judge: JudgeAccuracy | None) -> Finding:
+    """With the true failure rate behind the judged one, where the judge's errors and the checks are known."""
+    details = finding.details
+    if judge is None or "values" not in details or "corrected" in details:
+        return finding
+    kinds = ["entity", *(kind for kind, _ in details["values"])]
+    passes, (low, high) = judge.correct(finding.trials - finding.failures, finding.failures, kinds)
+    corrected = {"rate": 1 - passes, "interval": [1 - high, 1 - low]}
+    return replace(finding, details={**details, "corrected": corrected})
 
 
 @runtime_checkable

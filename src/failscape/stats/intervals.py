@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
@@ -19,6 +21,7 @@ def clopper_pearson(hits: ArrayLike, trials: ArrayLike, level: float = 0.95) -> 
     return low, high
 
 
+@lru_cache(maxsize=65536)
 def one_sided(hits: float, trials: float, doubt: float) -> tuple[float, float]:
     """An exact lower and an exact upper bound, each wrong with probability `doubt` at most."""
     low, high = clopper_pearson(hits, trials, 1 - 2 * doubt)

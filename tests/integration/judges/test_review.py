@@ -15,6 +15,7 @@ from failscape.atlas.accuracies import hunt_accuracy, reviewed_accuracy
 from failscape.atlas.merge import merge_atlases
 from failscape.atlas.reviews import items_of
 from failscape.errors import ConfigError
+from failscape.report.evidence import load_hunt
 from failscape.report.review_labels import measure
 from failscape.report.review_sample import draw_sample
 from failscape.runtime.progress import PlainReporter
@@ -188,3 +189,21 @@ def test_an_atlas_from_before_reviews_can_be_read(atlas: Path) -> None:
         db.execute("PRAGMA user_version = 1")
     assert failscape("findings", atlas).returncode == 0
     assert failscape("review", "export", atlas, "--out", atlas.parent / "review").returncode == 0
+
+
+def test_rates_are_told_without_the_judges_errors(tmp_path: Path) -> None:
+    """A judge that errs is corrected for: what it calls failing too often is told with its true rate."""
+    file = tmp_path / "accuracy.json"
+    file.write_text(JudgeAccuracy.from_rates(ERRORS).to_json())
+    config = settings(judge_accuracy=str(file))
+    asyncio.run(run_session(config, tmp_path / "atlas", PlainReporter()))
+    with Atlas.open(tmp_path / "atlas", readonly=True) as opened:
+        findings = load_hunt(opened).findings
+    assert findings
+    for finding in findings:
+        corrected = finding.details["corrected"]
+        low, high = corrected["interval"]
+        assert low <= corrected["rate"] <= high
+        # Failures are made up by the judge more often than they are missed, unless nearly all are real.
+        assert corrected["rate"] <= finding.rate or finding.rate > 0.7
+    assert "Rates allow for the judge's errors" in failscape("findings", tmp_path / "atlas").stdout
