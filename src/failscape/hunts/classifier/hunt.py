@@ -7,37 +7,30 @@ everything that may be tried; see docs/classifier.md for the argument.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from failscape.errors import ConfigError
-from failscape.hunts.classifier.candidates import question_for
-from failscape.hunts.classifier.describe import proposals
 from failscape.hunts.classifier.field import Field
 from failscape.hunts.classifier.findings import describe_bug
+from failscape.hunts.classifier.helpers import Helpers, Use
 from failscape.hunts.classifier.labels import Target
-from failscape.hunts.classifier.prompts import Description, Template, describe
+from failscape.hunts.classifier.prompts import Description, Template
 from failscape.hunts.classifier.race import Outlook
 from failscape.hunts.classifier.rounds import Outcome, Planned, RoundHunt
 from failscape.hunts.classifier.rules import Rules, stream_seed
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
-from failscape.hunts.classifier.tallies import ClassState, Described, wrong_label
-from failscape.hunts.classifier.words import parse_list
+from failscape.hunts.classifier.tallies import ClassState, wrong_label
+from failscape.hunts.classifier.weighing import Scales
 from failscape.spaces.corpus import Corpus
-from failscape.stats.excess import absent_share, log_excess, log_excess_grid
-from failscape.stats.fdr import log_e_bh
 from failscape.trials import (
-    Answer,
-    Caption,
     Classify,
     Decide,
-    Embed,
     Finding,
     Generate,
     Probe,
     Progress,
-    Show,
     Step,
     Trial,
     Verdict,
@@ -50,12 +43,11 @@ FEWEST = 4
 """Images that every tried description gets before it can be given up."""
 
 
-class Use(NamedTuple):
-    """What a planned trial is for: `what` is base, race, block, caption or answer."""
+FIRST = 2
+"""Images that a description gets at first: most are no bugs, and two show a strong one."""
 
-    what: str
-    owner: Any
-    number: int
+FRESH = 0.35
+"""Fresh images for findings take at most this share of a round while the race needs the rest."""
 
 
 class ClassifierHunt(RoundHunt):
@@ -76,19 +68,26 @@ class ClassifierHunt(RoundHunt):
         super().__init__()
         self.field = Field(targets, template, corpus, rules)
         self.rules = rules
-        self._judged, self._captions, self._vectors, self._asks = judged, captions, vectors, asks
+        self._judged = judged
+        self._helpers = Helpers(self.field, captions, vectors, asks)
+        self._scales = Scales(self.field)
         self._names = {target.name for target in targets}
         self._steps: dict[str, tuple[Step, ...]] = {}
         self._touched: set[str] = set()
-        self._grids: dict[int, tuple[tuple[int, int], Any]] = {}
         self._look()
 
     # Planning
 
     def plan(self) -> list[Planned]:
         planned: list[Planned] = []
-        for part in (self._plan_baselines, self._plan_helpers, self._plan_blocks, self._plan_race):
-            room = self.rules.round - len(planned)
+        for part, share in (
+            (self._plan_baselines, 1.0),
+            (self._plan_helpers, 1.0),
+            (self._plan_blocks, FRESH),
+            (self._plan_race, 1.0),
+            (self._plan_blocks, 1.0),
+        ):
+            room = int(share * (self.rules.round - len(planned)))
             if room > 0:
                 planned += part(room)
         return planned
@@ -118,33 +117,11 @@ class ClassifierHunt(RoundHunt):
         for at, state in enumerate(self.field.classes):
             if state.to_describe is not None or state.skip or not state.ready:
                 continue
-            probes = self._helper_probes(at, state)
+            probes = self._helpers.probes(at, state)
             state.to_describe = state.waiting = len(probes)
             planned += probes
             if len(planned) >= room:
                 break
-        return planned
-
-    def _helper_probes(self, at: int, state: ClassState) -> list[Planned]:
-        """Captions of failures and of as many passes, and one question to the language model."""
-        failed = [image for image in state.images if image[1]][: self.rules.captions]
-        passed = [image for image in state.images if not image[1]][: max(8, len(failed))]
-        chosen = [*failed, *passed] if failed and self._captions else []
-        see: tuple[Step, ...] = (Caption(), Embed()) if self._vectors else (Caption(),)
-        planned = [
-            Planned(
-                Probe(f"{state.name}#c{number}", state.name, (Show((digest,)), *see)),
-                Use("caption", (at, bad, wrong), number),
-            )
-            for number, (digest, bad, wrong) in enumerate(chosen)
-        ]
-        if self._asks:
-            question = question_for(self.field.targets[at], self.rules.proposals)
-            probe = Probe(
-                f"{state.name}#l0", state.name, (Answer(question),), stream_seed(self.rules.seed, "ask", 0)
-            )
-            planned.append(Planned(probe, Use("answer", at, 0)))
-        state.images.clear()
         return planned
 
     def _plan_blocks(self, room: int) -> list[Planned]:
@@ -208,9 +185,9 @@ class ClassifierHunt(RoundHunt):
         elif use.what == "base":
             self._absorb_baseline(self.field.classes[use.owner], outcome)
         elif use.what == "caption":
-            self._absorb_caption(use, outcome)
+            self._helpers.absorb_caption(use, outcome)
         else:
-            self._absorb_answer(use, outcome)
+            self._helpers.absorb_answer(use, outcome)
 
     def _absorb_baseline(self, state: ClassState, outcome: Outcome) -> None:
         state.base.add(outcome)
@@ -218,41 +195,10 @@ class ClassifierHunt(RoundHunt):
         if state.to_describe is None and outcome.verdict in (Verdict.PASS, Verdict.FAIL):
             state.images.append((str(outcome.facts[0]), failed, wrong_label(outcome) if failed else ""))
 
-    def _absorb_caption(self, use: Use, outcome: Outcome) -> None:
-        at, failed, wrong = use.owner
-        state = self.field.classes[at]
-        state.waiting -= 1
-        if outcome.verdict is Verdict.NONE:
-            sentences = tuple(str(sentence) for sentence in outcome.facts[1] or ())
-            vector = tuple(outcome.facts[2][0]) if self._vectors else ()
-            state.described.append(Described(failed, wrong, sentences, vector))
-        if not state.waiting:
-            self._propose(at, state)
-
-    def _absorb_answer(self, use: Use, outcome: Outcome) -> None:
-        state, target = self.field.classes[use.owner], self.field.targets[use.owner]
-        state.waiting -= 1
-        if outcome.verdict is Verdict.NONE:
-            lines = parse_list(str(outcome.facts[0]), self.rules.proposals)
-            for clause in self.field.words.clauses(lines, target.name, target.superclass):
-                self.field.enter(describe(use.owner, [clause]), "llm")
-        if not state.waiting:
-            self._propose(use.owner, state)
-
-    def _propose(self, at: int, state: ClassState) -> None:
-        """What captions of failures have in common joins the race."""
-        target = self.field.targets[at]
-        rows = [
-            self.field.words.clauses(image.sentences, target.name, target.superclass)
-            for image in state.described
-        ]
-        for clauses in proposals(state.described, rows, self.rules.proposed):
-            self.field.enter(describe(at, clauses), "captions")
-        state.described.clear()
-
     def settle(self) -> None:
         self._give_up_classes()
-        self._weigh()
+        self._scales.weigh(self._touched)
+        self._touched.clear()
         for arm in self.field.claimed:
             self.field.minimise(arm)
         self._look()
@@ -269,45 +215,10 @@ class ClassifierHunt(RoundHunt):
                 shown = f"{base.tries - base.absent} of {base.tries} images show it"
             state.skip = f"skipped: {shown}"
 
-    def _weigh(self) -> None:
-        """Bring evidence up to date. A moved baseline touches all descriptions of its class."""
-        rules, stale = self.rules, set(self._touched)
-        moved = set()
-        for at, state in enumerate(self.field.classes):
-            counts = (state.base.fails, state.base.passes)
-            if self._grids.get(at, (None,))[0] != counts:
-                self._grids[at] = (counts, log_excess_grid(*counts)[0])
-                moved.add(at)
-        stale |= {
-            name for name, arm in self.field.arms.items() if arm.issued and arm.description.label in moved
-        }
-        self._touched.clear()
-        arms = [self.field.arms[name] for name in sorted(stale) if self.field.arms[name].counts.tries]
-        if arms:
-            base = np.stack([self._grids[arm.description.label][1] for arm in arms])
-            fails, passes = [[getattr(arm.counts, side) for arm in arms] for side in ("fails", "passes")]
-            seen = [arm.counts.valid + arm.counts.absent for arm in arms]
-            absent = (
-                absent_share(np.add(fails, passes), seen, rules.sensitivity, rules.slip)
-                if rules.slip
-                else 0.0
-            )
-            found = log_excess(base, fails, passes, rules.margin, absent)
-            for arm, value in zip(arms, found, strict=True):
-                arm.log_e = float(value)
-        opened = [arm for arm in self.field.arms.values() if arm.counts.tries]
-        sure = log_e_bh([arm.log_e for arm in opened], rules.fdr, self.field.most_tried)
-        self.field.claimed = [arm for arm, yes in zip(opened, sure, strict=True) if yes]
-
-    def _need(self) -> float:
-        """log of the evidence at which a description may stop: a little more than e-BH asks for now."""
-        strong = sum(arm.log_e >= -np.log(self.rules.fdr) for arm in self.field.arms.values())
-        return float(np.log(max(1.5, 1.25 * self.field.most_tried / max(1, strong)) / self.rules.fdr))
-
     def _look(self) -> None:
         """Rank what is still in the race; what is hopeless, proven or used up has left it."""
         arms = [arm for arm in self.field.arms.values() if not self.field.classes[arm.description.label].skip]
-        need, most = self._need(), self.rules.most_images
+        need, most = self._scales.need(), self.rules.most_images
         outlook = Outlook(arms, self.field.classes, self.rules.margin, need)
         index = outlook.index
         self._racing: set[str] = set()
@@ -322,9 +233,9 @@ class ClassifierHunt(RoundHunt):
                     self.rules.baseline, self.rules.baseline_more
                 )
         order = np.argsort(-index, kind="stable")
-        sizes = np.clip(outlook.images / 2, 2, 6).astype(int)
+        sizes = np.clip(outlook.chance * outlook.images, 2, 16).astype(int)
         self._ranking = [
-            (arms[at].subject, int(sizes[at]) if arms[at].counts.tries else 3)
+            (arms[at].subject, int(sizes[at]) if arms[at].counts.tries else FIRST)
             for at in order
             if arms[at].subject in self._racing
         ]

@@ -38,8 +38,8 @@ class Outlook:
         base = _baselines(classes)[owner]
         low = np.minimum(base[:, 0] + margin, 0.98)
         odds = log_factor(fails, passes, low, base[:, 1], base[:, 2])
-        groups = _groups(arms)
-        self.chance = _chances(odds, owner, groups, fails + passes > 0)
+        hinted = np.array([arm.hinted for arm in arms], np.intp)
+        self.chance = _chances(odds, (owner, _groups(arms), hinted), fails + passes > 0)
         self.mean = mean_above(fails, passes, low)
         spread = np.sqrt(base[:, 0] * (1 - base[:, 0]) / (base[:, 3] + 1))
         limit = np.minimum(low + spread, 0.985)
@@ -90,19 +90,17 @@ def _groups(arms: Sequence[Arm]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
 
 def _chances(
     odds: Floats,
-    owner: np.ndarray[tuple[int], np.dtype[np.intp]],
-    group: np.ndarray[tuple[int], np.dtype[np.intp]],
+    members: Sequence[np.ndarray[tuple[int], np.dtype[np.intp]]],
     tried: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> Floats:
-    """Posterior chances by a few steps of EM: the share of bugs overall, per class and per value."""
+    """Posterior chances by a few steps of EM: the share of bugs overall, and in every group of each kind."""
     if not len(odds):
         return np.zeros(0)
     share = np.full(len(odds), PRIOR_SHARE)
     chance = special.expit(special.logit(share) + odds)
     for _ in range(STEPS):
         overall = (chance[tried].sum() + PRIOR_SHARE * STRENGTH) / (tried.sum() + STRENGTH)
-        ratios = [_ratio(chance, tried, members, overall) for members in (owner, group)]
-        logits = special.logit(overall) + ratios[0] + ratios[1]
+        logits = special.logit(overall) + sum(_ratio(chance, tried, one, overall) for one in members)
         chance = special.expit(np.clip(logits, -7.0, 4.0) + odds)
     return np.asarray(chance, dtype=np.float64)
 

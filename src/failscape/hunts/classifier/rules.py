@@ -19,13 +19,13 @@ class Rules:
     fdr: float = 0.05
     top_k: int = 1
     baseline: int = 50
-    baseline_more: int = 200
+    baseline_more: int = 120
     candidates: int = 60
     proposed: int = 16
     most_images: int = 150
-    confirm: int = 60
-    toggles: int = 30
-    alternatives: int = 2
+    confirm: int = 50
+    toggles: int = 25
+    alternatives: int = 1
     captions: int = 24
     proposals: int = 12
     round: int = 128

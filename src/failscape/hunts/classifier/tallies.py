@@ -81,7 +81,10 @@ class ClassState:
 
 @dataclass(slots=True)
 class Arm:
-    """A description that competes. `source` says who proposed it; `log_e` is its evidence so far."""
+    """A description that competes. `source` says who proposed it first; `log_e` is its evidence so far.
+
+    `hinted`: captions of failures speak for it. `urgent`: a proven description waits for it.
+    """
 
     description: Description
     subject: str
@@ -91,6 +94,7 @@ class Arm:
     log_e: float = 0.0
     shorter: tuple[str, ...] | None = None
     urgent: bool = False
+    hinted: bool = False
 
     @property
     def clauses(self) -> tuple[Clause, ...]:

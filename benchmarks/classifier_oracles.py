@@ -1,0 +1,171 @@
+"""Worlds for the classifier benchmark: planted classifiers, and the toy classifiers on rendered pictures.
+
+An oracle runs any probe of a classifier hunt without a runtime, and knows (or measures) true failure rates.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.hunts.classifier.labels import Target
+from failscape.hunts.classifier.prompts import Clause, Template, clause_of, describe
+from failscape.hunts.classifier.rules import stream_seed
+from failscape.spaces.corpus import Corpus, load_corpus
+from failscape.testing.planted_classifier import PlantedClassifier
+from failscape.toybox.classifiers import ToyClassifier
+from failscape.toybox.eyes import Eyes
+from failscape.toybox.renderer import draw
+from failscape.trials import (
+    Caption,
+    Classify,
+    Decide,
+    Embed,
+    Facts,
+    Generate,
+    Probe,
+    Show,
+    Trial,
+    Verdict,
+    reach_verdict,
+)
+
+TEMPLATE = Template("a realistic photograph of a {class} ({superclass}).")
+
+
+class Oracle:
+    """`run` gives the trial of a probe. `effect` is by how much a description truly exceeds its class."""
+
+    corpus: Corpus
+    targets: list[Target]
+
+    def run(self, probe: Probe) -> Trial:
+        raise NotImplementedError
+
+    def effect(self, name: str, labels: Sequence[str]) -> float:
+        raise NotImplementedError
+
+    def bugs(self, least: float) -> set[tuple[str, ...]]:
+        """Single-value descriptions (class, label) with at least this effect."""
+        raise NotImplementedError
+
+    def text_vector(self, clause: Clause) -> NDArray[np.float64]:
+        raise NotImplementedError
+
+    @cached_property
+    def clauses(self) -> list[Clause]:
+        return [clause_of(value) for value in self.corpus.values]
+
+    def probe(self, target: Target, clauses: Sequence[Clause], stream: str, number: int) -> Probe:
+        description = describe(0, clauses)
+        subject = "; ".join([target.name, *(clause.label for clause in description.clauses)])
+        prompt = TEMPLATE.prompt(target.name, target.superclass, description.clauses)
+        steps = (Generate(prompt), Decide((target.presence(),)), Classify(target.accept))
+        return Probe(f"{subject}#{stream}{number}", subject, steps, stream_seed(0, stream + subject, number))
+
+    def look(self, name: str, digest: str) -> tuple[list[str], list[float]]:
+        """Caption and vector of an image."""
+        trial = self.run(Probe(f"{digest}#c", name, (Show((digest,)), Caption(), Embed())))
+        return list(trial.facts[1]), list(trial.facts[2][0])
+
+
+class PlantedOracle(Oracle):
+    def __init__(self, planted: PlantedClassifier) -> None:
+        self.planted = planted
+        self.corpus = planted.corpus
+        self.targets = planted.targets()
+
+    def run(self, probe: Probe) -> Trial:
+        return self.planted.run(probe)
+
+    def effect(self, name: str, labels: Sequence[str]) -> float:
+        known = [label for label in labels if not label.startswith("Said=")]
+        return self.planted.effect(name, known)
+
+    def bugs(self, least: float) -> set[tuple[str, ...]]:
+        found = {(bug.name, *bug.values) for bug in self.planted.bugs}
+        return {bug for bug in found if self.planted.effect(bug[0], bug[1:]) >= least}
+
+    def text_vector(self, clause: Clause) -> NDArray[np.float64]:
+        return np.array([float(value.label == clause.label) for value in self.corpus.values])
+
+
+class ToyOracle(Oracle):
+    """One of the toy classifiers, the renderer, and toy-eyes. Truth is measured on fresh pictures:
+
+    `fresh` for every claim (three times as many for a class), `screen` for every class and value.
+    """
+
+    def __init__(self, name: str = "cnn", fresh: int = 300, screen: int = 60) -> None:
+        self.corpus = load_corpus("toybox")
+        self.net, self.eyes = ToyClassifier(name), Eyes()
+        self.fresh, self.screen = fresh, screen
+        self.targets = [Target(entity.name, (entity.name,), "thing") for entity in self.corpus.entities]
+        self._rates: dict[tuple[str, ...], float] = {}
+        self._values = {value.label: clause_of(value) for value in self.corpus.values}
+
+    def run(self, probe: Probe) -> Trial:
+        facts: list[Facts] = []
+        verdict, reason = Verdict.NONE, ""
+        for step in probe.steps:
+            facts.append(self._fact(step, probe, facts))
+            verdict, reason = reach_verdict(probe.steps, facts)
+        return Trial(probe.key, probe.subject, verdict, reason, facts, probe.seed)
+
+    def _fact(self, step: object, probe: Probe, facts: list[Facts]) -> Facts:
+        if isinstance(step, Generate):
+            return json.dumps([step.prompt, probe.seed])
+        if isinstance(step, Show):
+            return list(step.images)
+        first = facts[0]
+        pixels = self._pixels(str(first[0] if isinstance(first, list) else first))
+        if isinstance(step, Classify):
+            return [[label, score] for label, score in self.net.classify(pixels, 3)[0]]
+        if isinstance(step, Caption):
+            return self.eyes.captions(pixels)[0]
+        if isinstance(step, Embed):
+            seen = self.eyes.look(pixels)
+            return [[float(seen.chance(0, *_head(value.label))) for value in self.corpus.values]]
+        return [True]  # the renderer draws what it is asked for: presence is exact
+
+    def _pixels(self, digest: str) -> NDArray[np.uint8]:
+        prompt, seed = json.loads(digest)
+        drawn = draw(prompt, seed)
+        assert drawn is not None, prompt
+        return drawn[None]
+
+    def rate(self, name: str, labels: Sequence[str], images: int) -> float:
+        key = (name, *labels, str(images))
+        if key not in self._rates:
+            target = next(target for target in self.targets if target.name == name)
+            prompt = TEMPLATE.prompt(name, target.superclass, [self._values[label] for label in labels])
+            drawn = [draw(prompt, stream_seed(1, f"truth{key}", number)) for number in range(images)]
+            rows = self.net.classify(np.stack([one for one in drawn if one is not None]), 1)
+            self._rates[key] = sum(row[0][0] != name for row in rows) / images
+        return self._rates[key]
+
+    def effect(self, name: str, labels: Sequence[str]) -> float:
+        known = [label for label in labels if label in self._values]
+        return self.rate(name, known, self.fresh) - self.rate(name, (), 3 * self.fresh)
+
+    def bugs(self, least: float) -> set[tuple[str, ...]]:
+        cells = [
+            (target.name, value.label)
+            for at, target in enumerate(self.targets)
+            for place, value in enumerate(self.corpus.values)
+            if self.corpus.allowed[at, place]
+        ]
+        usual = {target.name: self.rate(target.name, (), 3 * self.fresh) for target in self.targets}
+        return {cell for cell in cells if self.rate(cell[0], cell[1:], self.screen) - usual[cell[0]] >= least}
+
+    def text_vector(self, clause: Clause) -> NDArray[np.float64]:
+        return np.array([float(value.label == clause.label) for value in self.corpus.values])
+
+
+def _head(label: str) -> tuple[str, str]:
+    kind, _, value = label.partition("=")
+    return kind.rpartition(": ")[2], value
