@@ -1,6 +1,8 @@
 """The general corpus is large, has no word twice, makes sense, and its captions read like English."""
 
 import re
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -49,6 +51,20 @@ def _seconds_to_load() -> float:
     start = time.process_time()
     load_corpus("general")
     return time.process_time() - start
+
+
+def test_a_hundred_million_nodes_open_fast_and_small() -> None:
+    code = (
+        "import resource, time\n"
+        "from failscape.spaces import Lattice, load_corpus\n"
+        "start = time.process_time()\n"
+        "size = len(Lattice(load_corpus('general')))\n"
+        "print(size, time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    size, seconds, kilobytes = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert int(size) > 100_000_000
+    assert float(seconds) < 1
+    assert int(kilobytes) < 200 * 1024
 
 
 def test_no_entity_is_there_twice_in_another_spelling_or_number() -> None:
