@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from failscape.report.figures import Interval, percent, spread
 
 GAP = 3
+VAGUE = 0.5
 FAINTEST = 0.2
 """The top of the scale is never below this, so that small differences near 0 stay pale."""
 
@@ -23,6 +24,11 @@ class Patch:
     rate: float
     interval: Interval | None
     words: str = ""
+
+    @property
+    def is_vague(self) -> bool:
+        """Too few pictures to tell: it gets no colour, so that luck does not look like a hot spot."""
+        return self.interval is not None and self.interval[1] - self.interval[0] > VAGUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +42,11 @@ class HeatMap:
 
     @property
     def top(self) -> float:
-        return max(FAINTEST, *(patch.rate for patch in self.patches.values()))
+        return max([FAINTEST, *(patch.rate for patch in self.patches.values() if not patch.is_vague)])
+
+    @property
+    def has_vague(self) -> bool:
+        return any(patch.is_vague for patch in self.patches.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,8 @@ def heat_map(heat: HeatMap, shape: Shape) -> Markup:
 def heat_legend(heat: HeatMap) -> Markup:
     """From nothing to the darkest cell."""
     steps = "".join(f'<i style="--shade:{at / 5:.1f}"></i>' for at in range(6))
-    return Markup(f'<div class="heat-scale num">0%{steps}{percent(heat.top)} of pictures fail</div>')
+    vague = '<b class="vague"></b>too few pictures to tell' if heat.has_vague else ""
+    return Markup(f'<div class="heat-scale num">0%{steps}{percent(heat.top)} of pictures fail{vague}</div>')
 
 
 def _head(name: str, x: float, shape: Shape, step: float) -> str:
@@ -109,7 +120,8 @@ def _cell(
     middle = f'x="{x + (step - GAP) / 2:.1f}" text-anchor="middle"'
     if patch is None:
         return f'<text class="none" {middle} y="{y + shape.high / 2 + 3:.1f}">·</text>'
-    shade = patch.rate / top
+    shade = 0.0 if patch.is_vague else min(1.0, patch.rate / top)
+    name = "vague" if patch.is_vague else "dark" if shade > 0.62 else "pale"
     two = not shape.tight and patch.interval is not None
     rate = percent(patch.rate) if not shape.tight else f"{100 * patch.rate:.0f}"
     lines = f'<text {middle} y="{y + shape.high / 2 + (-2 if two else 3):.1f}">{rate}</text>'
@@ -121,7 +133,7 @@ def _cell(
     words += f", interval {spread(patch.interval)}" if patch.interval else ""
     words += f"; {patch.words}" if patch.words else ""
     return (
-        f'<g class="{"dark" if shade > 0.62 else "pale"}" style="--shade:{shade:.3f}">'
+        f'<g class="{name}" style="--shade:{shade:.3f}">'
         f'<title>{escape(words)}</title><rect x="{x:.1f}" y="{y:.1f}" width="{step - GAP:.1f}"'
         f' height="{shape.high - GAP}" rx="5"/>{lines}</g>'
     )

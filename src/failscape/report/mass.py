@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from failscape.report.figures import Estimate
-from failscape.report.heat import HeatMap, Patch
+from failscape.report.heat import VAGUE, HeatMap, Patch
 from failscape.report.maps import ALONE, FailureMap
 from failscape.stats.intervals import clopper_pearson
 
@@ -22,7 +22,7 @@ MOST_LINES = 8
 
 @dataclass(frozen=True, slots=True)
 class MassList:
-    """Groups of one sort, the worst first. `hidden` more were left out."""
+    """Groups of one sort, the worst first. `hidden` more are not shown, or have too few pictures to tell."""
 
     title: str
     lines: list[Estimate]
@@ -85,8 +85,9 @@ def mass_lists(masses: Sequence[dict[str, Any]]) -> list[MassList]:
             lines = [replace(line, name=_layer_name(line.name)) for line in sorted(lines, key=_by_name)]
         else:
             lines.sort(key=lambda line: (-line.rate, line.name))
-        if len(lines) > 1:
-            lists.append(MassList(title, lines[:MOST_LINES], max(0, len(lines) - MOST_LINES)))
+        clear = [line for line in lines if line.interval[1] - line.interval[0] <= VAGUE]
+        if len(clear) > 1:
+            lists.append(MassList(title, clear[:MOST_LINES], len(lines) - len(clear[:MOST_LINES])))
     return lists
 
 

@@ -67,12 +67,16 @@ def tiles(context: Context) -> Iterator[Tile]:
 
 
 def notes(finding: Finding) -> Iterator[str]:
-    """Sentences of the hunt about one finding: the interaction, and which check is to blame."""
+    """Sentences about one finding: the interaction, which check is to blame, the rate without judge errors."""
     for name in ("interaction", "blamed"):
         said = finding.details.get(name)
-        sentence = said.get("sentence") if isinstance(said, dict) else said
-        if isinstance(sentence, str) and sentence:
-            yield sentence
+        if isinstance(said, dict) and said.get("sentence"):
+            yield str(said["sentence"])
+    corrected = finding.details.get("corrected")
+    if isinstance(corrected, dict):
+        low, high = corrected["interval"]
+        rate = percent(float(corrected["rate"]))
+        yield f"Allowing for the judge’s errors, {rate} fail ({spread((float(low), float(high)))})."
 
 
 def _map(masses: Any) -> Iterator[Section]:

@@ -129,9 +129,10 @@ def test_every_panel_says_how_to_read_it(full):
     assert sum(given.get("class") == "reading" for _, given in page.tags) >= len(PANELS) + 3
 
 
-def test_a_hunt_without_a_survey_shows_what_was_tried(planted_atlas, tmp_path):
+def test_a_hunt_with_nothing_to_say_shows_what_was_tried(planted_atlas, tmp_path):
     with Atlas.open(planted_atlas, readonly=True) as atlas:
-        page = read(write_report(atlas, tmp_path))
+        build = lambda row: Surveyed(rebuild_hunt(row), Survey())  # noqa: E731
+        page = read(write_report(atlas, tmp_path, build=build))
     assert "map" in ids(page)
     assert not ids(page) & {"rules", *PANELS}
     assert "not what a random prompt would meet" in page.text
@@ -166,12 +167,15 @@ def test_sentences_about_a_finding_are_on_its_card(empty_atlas, tmp_path):
     hunt = empty_atlas.start_hunt("t2i", {"hunt": "t2i"}, {})
     steps = (Generate("a cat"), Decide((Check("entity", "cat", "a cat"),)))
     empty_atlas.record(hunt, [recorded("cat", 1, steps, ["", [False]])])
-    told = finding(
-        "cat",
-        details={"interaction": {"sentence": "More than its parts."}, "blamed": {"sentence": "No cat."}},
+    details = {
+        "interaction": {"sentence": "More than its parts."},
+        "blamed": {"sentence": "No cat."},
+        "corrected": {"rate": 0.9, "interval": [0.6, 1.0]},
+    }
+    page = read(
+        write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([finding("cat", details=details)]))
     )
-    page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([told])))
-    assert "More than its parts. No cat." in page.text
+    assert "More than its parts. No cat. Allowing for the judge’s errors, 90% fail (60–100%)." in page.text
 
 
 def test_a_kind_of_hunt_brings_its_own_sections_and_numbers(planted_atlas, tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ def mass(group, name, rate=0.25, images=40, nodes=10):
         "name": name,
         "nodes": nodes,
         "rate": rate,
-        "interval": (rate / 2, (1 + rate) / 2),
+        "interval": (rate / 2, rate / 2 + 0.4),
         "images": images,
     }
 
@@ -111,13 +111,31 @@ def test_any_names_and_rates_give_a_drawing_within_its_bounds(shape, rows, rate)
 def test_every_cell_says_its_rate_and_interval_in_words():
     svg = ET.fromstring(heat_map(heat_of_masses(CELLS), NARROW))
     titles = [title.text for title in svg.iter("title")]
-    assert any("Base: Colour × animals: 50%, interval 25–75%; 40 pictures" in one for one in titles)
+    assert any("Base: Colour × animals: 50%, interval 25–65%; 40 pictures" in one for one in titles)
 
 
 def test_the_scale_never_exaggerates_small_rates():
     heat = HeatMap(["r"], ["c"], {("r", "c"): Patch(0.01, None)})
     assert heat.top == 0.2
     assert "20%" in heat_legend(heat)
+
+
+def test_cells_with_too_few_pictures_get_no_colour():
+    heat = HeatMap(
+        ["r"], ["c", "d"], {("r", "c"): Patch(0.9, (0.1, 1.0)), ("r", "d"): Patch(0.4, (0.3, 0.5))}
+    )
+    assert heat.top == 0.4
+    groups = {group.get("class"): group for group in ET.fromstring(heat_map(heat, WIDE)) if group.tag == "g"}
+    assert set(groups) == {"vague", "dark"}
+    assert groups["vague"].get("style") == "--shade:0.000"
+    assert "too few pictures" in heat_legend(heat)
+
+
+def test_groups_with_too_few_pictures_are_only_counted():
+    things = [mass("entity", "a"), mass("entity", "b"), {**mass("entity", "c", 0.9), "interval": (0.1, 1.0)}]
+    (by_thing,) = mass_lists(things)
+    assert [line.name for line in by_thing.lines] == ["a", "b"]
+    assert by_thing.hidden == 1
 
 
 def test_lists_are_ordered_and_bounded():
