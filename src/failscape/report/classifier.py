@@ -134,8 +134,11 @@ def _card(context: Context, number: int, finding: Finding) -> BugCard:
     details = finding.details
     baseline = details.get("baseline") or {}
     plot = mirrored(
-        {label: hits / max(1, baseline.get("valid", 1)) for label, hits in details["baseline_wrong"].items()},
-        {label: hits / max(1, finding.trials) for label, hits in details["wrong"].items()},
+        {
+            label: hits / max(1, baseline.get("valid", 1))
+            for label, hits in (details.get("baseline_wrong") or {}).items()
+        },
+        {label: hits / max(1, finding.trials) for label, hits in (details.get("wrong") or {}).items()},
         LABELS,
     )
     return BugCard(number, finding, own, usual, plot, _bars(details), bool(details.get("spurious")))
