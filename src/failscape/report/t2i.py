@@ -67,7 +67,7 @@ def tiles(context: Context) -> Iterator[Tile]:
 
 
 def notes(finding: Finding) -> Iterator[str]:
-    """Sentences about one finding: the interaction, which check is to blame, the rate without judge errors."""
+    """Sentences about one finding: the interaction, which check is to blame, the rate without errors."""
     for name in ("interaction", "blamed"):
         said = finding.details.get(name)
         if isinstance(said, dict) and said.get("sentence"):
