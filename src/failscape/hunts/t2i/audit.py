@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from failscape.hunts.t2i.panel import Counts, Floats, Glasses, NodeTally, columns, tried
+from failscape.hunts.t2i.panel import Counts, Floats, Glasses, NodeTally, Through, columns, tried
 from failscape.hunts.t2i.survey import Audit, Interval
 from failscape.spaces.lattice import Lattice, Node
 from failscape.stats.bounded import mean_interval
@@ -118,6 +118,7 @@ class _Chances:
         self._of_panel = [self._fit(panel, layer) for layer in layers]
         self._of_search = [self._fit(search, layer) for layer in layers]
         self._known: dict[Node, float] = {}
+        self._looked_up: dict[tuple[int, Counts, Through], float] = {}
 
     def _fit(self, tally: Mapping[Node, Counts], layer: int) -> Mixing | None:
         nodes = [node for node in tally if len(node.values) == layer]
@@ -182,5 +183,10 @@ class _Chances:
         return self._chance(spread, node, together)
 
     def _chance(self, spread: Mixing, node: Node, counts: Counts) -> float:
-        rows = self._glasses.rows([node])
-        return float(spread.chance_below([counts.passes], [counts.fails], self._threshold, rows)[0])
+        """Looked up: nodes share few distinct counts."""
+        through = self._glasses.views(node).measured
+        key = id(spread), counts, through
+        if key not in self._looked_up:
+            found = spread.chance_below([counts.passes], [counts.fails], self._threshold, [through])
+            self._looked_up[key] = float(found[0])
+        return self._looked_up[key]
