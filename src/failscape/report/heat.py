@@ -13,6 +13,8 @@ from failscape.report.figures import Interval, percent, spread
 
 GAP = 3
 VAGUE = 0.5
+BEND = 0.65
+"""Below 1, small rates keep some colour beside a cell that fails always. The legend bends alike."""
 FAINTEST = 0.2
 """The top of the scale is never below this, so that small differences near 0 stay pale."""
 
@@ -48,6 +50,9 @@ class HeatMap:
     def has_vague(self) -> bool:
         return any(patch.is_vague for patch in self.patches.values())
 
+    def shade(self, rate: float) -> float:
+        return float(min(1.0, max(0.0, rate) / self.top) ** BEND)
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -81,8 +86,7 @@ def heat_map(heat: HeatMap, shape: Shape) -> Markup:
         y = shape.head + number * shape.high + (aside if number else 0)
         parts.append(_label(row, y, shape))
         for column, x in zip(heat.columns, places, strict=True):
-            patch = heat.patches.get((row, column))
-            parts.append(_cell(row, column, patch, heat.top, (x, y, step), shape))
+            parts.append(_cell(heat, row, column, (x, y, step), shape))
     words = f"Share of failures, {len(heat.rows)} rows by {len(heat.columns)} columns"
     return Markup(
         f'<svg class="heat {shape.name}" viewBox="0 0 {shape.width} {height}" role="img"'
@@ -92,7 +96,8 @@ def heat_map(heat: HeatMap, shape: Shape) -> Markup:
 
 def heat_legend(heat: HeatMap) -> Markup:
     """From nothing to the darkest cell."""
-    steps = "".join(f'<i style="--shade:{at / 5:.1f}"></i>' for at in range(6))
+    shades = [heat.shade(heat.top * at / 5) for at in range(6)]
+    steps = "".join(f'<i style="--shade:{shade:.2f}"></i>' for shade in shades)
     vague = '<b class="vague"></b>too few pictures to tell' if heat.has_vague else ""
     return Markup(f'<div class="heat-scale num">0%{steps}{percent(heat.top)} of pictures fail{vague}</div>')
 
@@ -113,14 +118,13 @@ def _label(name: str, y: float, shape: Shape) -> str:
     return f'<text class="name" x="0" y="{middle:.1f}"><title>{escape(name)}</title>{text}</text>'
 
 
-def _cell(
-    row: str, column: str, patch: Patch | None, top: float, box: tuple[float, float, float], shape: Shape
-) -> str:
+def _cell(heat: HeatMap, row: str, column: str, box: tuple[float, float, float], shape: Shape) -> str:
+    patch = heat.patches.get((row, column))
     x, y, step = box
     middle = f'x="{x + (step - GAP) / 2:.1f}" text-anchor="middle"'
     if patch is None:
         return f'<text class="none" {middle} y="{y + shape.high / 2 + 3:.1f}">·</text>'
-    shade = 0.0 if patch.is_vague else min(1.0, patch.rate / top)
+    shade = 0.0 if patch.is_vague else heat.shade(patch.rate)
     name = "vague" if patch.is_vague else "dark" if shade > 0.62 else "pale"
     two = not shape.tight and patch.interval is not None
     rate = percent(patch.rate) if not shape.tight else f"{100 * patch.rate:.0f}"

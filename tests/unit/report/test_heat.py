@@ -120,6 +120,13 @@ def test_the_scale_never_exaggerates_small_rates():
     assert "20%" in heat_legend(heat)
 
 
+def test_more_failure_is_darker_and_the_worst_darkest():
+    heat = HeatMap(["r"], ["c"], {("r", "c"): Patch(0.8, None)})
+    shades = [heat.shade(rate) for rate in (-0.1, 0.0, 0.1, 0.4, 0.8, 1.0)]
+    assert shades == sorted(shades)
+    assert (shades[0], shades[-2], shades[-1]) == (0, 1, 1)
+
+
 def test_cells_with_too_few_pictures_get_no_colour():
     heat = HeatMap(
         ["r"], ["c", "d"], {("r", "c"): Patch(0.9, (0.1, 1.0)), ("r", "d"): Patch(0.4, (0.3, 0.5))}
