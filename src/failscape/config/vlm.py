@@ -42,6 +42,8 @@ class TrainingConfig(Settings):
     kl: float = Field(0.1, ge=0, description="weight of the KL divergence to where it started")
     temperature: float = Field(1.0, gt=0)
     longest: int = Field(16, ge=4, description="most tokens of a question")
+    named: float = Field(0.75, ge=0, le=1, description="share of lessons that name a skill to ask about")
+    adapt: bool = Field(True, description="name skills that bring failures more often")
     lora: int = Field(0, ge=0, description="rank of LoRA; 0 trains all weights")
     warmup: int = Field(
         256, ge=0, description="questions asked first; the valid ones are what SFT learns from"

@@ -70,6 +70,12 @@ BUILT_IN: dict[str, ProviderInfo] = {
             "compares answers with the right one, where that is known by construction: no model",
         ),
         ProviderInfo(
+            "grpo",
+            "failscape.models.grpo:create",
+            ("questioner",),
+            "a language or vision-language model that is trained while it asks (extra `rl`)",
+        ),
+        ProviderInfo(
             "panel",
             "failscape.models.panel:create",
             ("verifier",),

@@ -26,6 +26,7 @@ from failscape.runtime.engine import Engine, Stop
 from failscape.runtime.health import HealthWarning
 from failscape.runtime.progress import Meter, Reporter, Snapshot
 from failscape.runtime.stages import Team
+from failscape.runtime.teaching import Lessons, prepare
 from failscape.trials import Progress
 
 SNAPSHOT_SECONDS = 0.25
@@ -64,6 +65,7 @@ async def run_session(
         resumed = replay(hunt, atlas.replay(hunt_id))
         if resumed:
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")
+        prepare(team, hunt, atlas, hunt_id)
         async with team:
             return await run_hunt(config, atlas, hunt_id, hunt, team, reporter, resumed)
 
@@ -75,7 +77,13 @@ async def run_hunt(
     prices = {role: model.price for role, model in config.models().items() if model.price}
     budget = Budget(config.budget, atlas.spent(hunt_id), prices)
     watch = _Watch(hunt, budget, reporter, resumed)
-    engine = Engine(hunt, team, atlas, hunt_id, budget, config.runtime, watch.look)
+    lessons = Lessons(hunt, team, reporter)
+
+    def look() -> None:
+        lessons.hand_out()
+        watch.look()
+
+    engine = Engine(hunt, team, atlas, hunt_id, budget, config.runtime, look)
     watch.engine = engine
     run_id = atlas.begin_run(hunt_id)
     clock = time.monotonic()

@@ -145,6 +145,8 @@ class Grammar(Protocol):
     digest: str
     exact: bool
     """Whether it knows the right answers."""
+    skills: tuple[str, ...]
+    """What a questioner can be asked for by name."""
 
     def patterns(self) -> Sequence[Pattern]:
         """The simplest patterns, where a search begins."""

@@ -93,14 +93,14 @@ class SkillGrammar:
 
     def __init__(self, sights: Sights, skills: Sequence[str] = (), images: int = 1) -> None:
         extra = FAMILIES["several pictures"] if images > 1 else ()
-        self._skills = tuple(dict.fromkeys([*(skills or SKILLS), *extra]))
+        self.skills = tuple(dict.fromkeys([*(skills or SKILLS), *extra]))
         self._sights = sights
         self._images = images
-        text = f"skills/1 {images} {self._skills}"
+        text = f"skills/1 {images} {self.skills}"
         self.digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def patterns(self) -> Sequence[Pattern]:
-        return [make_pattern(ANY, [skill]) for skill in self._skills]
+        return [make_pattern(ANY, [skill]) for skill in self.skills]
 
     def draft(self, pattern: Pattern, rng: random.Random, fresh: bool, like: str = "") -> Draft | None:
         sight = self._sights.pick(rng, fresh)
@@ -117,7 +117,7 @@ class SkillGrammar:
         return Asked(wanted or Pattern(ANY), plain, "", sight) if plain else None
 
     def narrower(self, pattern: Pattern, rng: random.Random) -> list[Pattern]:
-        rest = [skill for skill in self._skills if skill not in pattern.skills]
+        rest = [skill for skill in self.skills if skill not in pattern.skills]
         return (
             [make_pattern(ANY, [*pattern.skills, skill]) for skill in rest] if len(pattern.skills) < 4 else []
         )

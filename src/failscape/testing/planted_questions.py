@@ -40,6 +40,7 @@ class PlantedGrammar:
     """Every skill, and every pair of skills, is a form; every question has one value of every clause."""
 
     exact = True
+    skills = SKILLS
 
     def __init__(self, sights: Sights | None = None, images: int = 1) -> None:
         self.digest = f"planted/1/{images}"

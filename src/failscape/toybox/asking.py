@@ -30,7 +30,7 @@ from failscape.toybox import world
 from failscape.toybox.follow_ups import follow
 from failscape.toybox.pairs import PAIRS, make_pair
 from failscape.toybox.question_sampling import draw_slots, scene_for
-from failscape.toybox.questions import BY_KEY, FORMS, NUMBERS, Form, Slots, parse_question, word_question
+from failscape.toybox.questions import BY_KEY, FORMS, NUMBERS, SKILLS, Form, Slots, parse_question, word_question
 from failscape.trials import Generate, Step
 
 T = TypeVar("T")
@@ -90,6 +90,7 @@ class ToyGrammar:
     """`images` is how many pictures a question is about: 1, or 2 for comparisons."""
 
     exact = True
+    skills = SKILLS
 
     def __init__(self, sights: Sights | None = None, images: int = 1) -> None:
         if sights is not None:

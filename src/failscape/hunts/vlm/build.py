@@ -11,8 +11,10 @@ from failscape.errors import ConfigError
 from failscape.hunts.protocol import Content
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
+from failscape.hunts.vlm.lessons import KEPT_FOR_CONFIRMATION, LessonPlanner, Schedule
 from failscape.hunts.vlm.outcomes import Ledger
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
+from failscape.hunts.vlm.rewards import Weights
 from failscape.pictures import Picture
 from failscape.spaces.albums import Album, load_album
 from failscape.spaces.questions import Grammar, Sights, load_grammar
@@ -29,7 +31,7 @@ def build_hunt(
     seed = config.seed if shard == (0, 1) else config.seed * 1_000 + shard[0] + 1
     asking, confirm = config.questioner, config.confirm
     grammar, sights = make_grammar(config)
-    ledger = Ledger(depth=2 if asking.writer == "grammar" else 0)
+    ledger = Ledger(depth=2 if grammar.exact else 0)
     known = accuracy or _accuracy(config)
     confirmation = Confirmation(confirm.margin, confirm.fdr, confirm.modes, confirm.most, known)
     rounds = Rounds(asking.round, confirm.share, asking.per_image, config.turns)
@@ -37,9 +39,26 @@ def build_hunt(
     if asking.strategy == "zero-shot":
         free = None if asking.writer == "grammar" else sights
         planner = ZeroShotPlanner(grammar, ledger, confirmation, rounds, seed, free)
+    elif asking.strategy == "grpo":
+        schedule, weights = _schedule(config), Weights(**asking.reward.model_dump())
+        planner = LessonPlanner(grammar, ledger, confirmation, rounds, seed, sights, schedule, weights)
     else:
         planner = Planner(grammar, ledger, confirmation, rounds, seed)
     return VlmHunt(grammar, ledger, confirmation, planner, config.questions)
+
+
+def _schedule(config: VlmConfig) -> Schedule:
+    training = config.questioner.training
+    return Schedule(
+        training.steps,
+        training.pictures,
+        training.group,
+        training.warmup,
+        config.questions,
+        config.embedder is not None,
+        training.named,
+        training.adapt,
+    )
 
 
 def make_grammar(config: VlmConfig) -> tuple[Grammar, Sights]:
@@ -88,12 +107,25 @@ def forewarn(config: VlmConfig) -> list[str]:
         found.append(
             f"{config.questions} questions are hardly enough to certify a mode: use {LEAST_QUESTIONS} or more"
         )
+    if config.questioner.strategy == "grpo":
+        found += _too_few_lessons(config)
     if config.images.folder:
         album = album_of(config.images.folder)
         found += [f"skipped {line}" for line in album.skipped[:5]]
         if len(album.skipped) > 5:
             found.append(f"and {len(album.skipped) - 5} more photos were skipped")
     return found
+
+
+def _too_few_lessons(config: VlmConfig) -> list[str]:
+    training = config.questioner.training
+    needed = training.steps * training.pictures * training.group + training.warmup
+    room = int(config.questions * (1 - KEPT_FOR_CONFIRMATION))
+    if needed <= room:
+        return []
+    return [
+        f"{config.questions} questions leave {room} for training, but {training.steps} steps take {needed}"
+    ]
 
 
 def _accuracy(config: VlmConfig) -> JudgeAccuracy | None:

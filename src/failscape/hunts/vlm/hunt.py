@@ -7,6 +7,7 @@ in which trials are told, the same trials make the same hunt.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 from typing import Protocol
 
@@ -15,6 +16,7 @@ from failscape.hunts.vlm.archive import Archive
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.findings import findings_of
 from failscape.hunts.vlm.items import Item
+from failscape.hunts.vlm.lessons import Lesson, LessonPlanner
 from failscape.hunts.vlm.outcomes import CONFIRM, Ledger
 from failscape.hunts.vlm.survey import Survey
 from failscape.spaces.questions import Grammar
@@ -26,6 +28,8 @@ class PlansRounds(Protocol):
     archive: Archive
 
     def plan(self, number: int, left: int) -> list[Item]: ...
+
+    def close(self, items: Sequence[Item]) -> None: ...
 
 
 class Round:
@@ -104,6 +108,15 @@ class VlmHunt:
     def survey(self) -> Survey:
         return Survey(self.ledger, self.confirmation, self.planner.archive, self.findings())
 
+    def lessons(self) -> list[Lesson]:
+        """What a questioner can learn from so far, in order; empty unless it is in training."""
+        return self.planner.lessons if isinstance(self.planner, LessonPlanner) else []
+
+    def notices(self) -> list[str]:
+        """What went wrong in a way that a user should know of."""
+        collapsed = self.planner.collapsed if isinstance(self.planner, LessonPlanner) else ""
+        return [collapsed] if collapsed else []
+
     def _settle(self, trial: Trial) -> None:
         item = self._owner.pop(trial.key)
         for probe in item.tell(trial, self.grammar):
@@ -144,4 +157,5 @@ class VlmHunt:
             if outcome.purpose == CONFIRM:
                 self.confirmation.add(outcome)
         self.confirmation.settle()
+        self.planner.close(finished.items)
         self._closed += 1

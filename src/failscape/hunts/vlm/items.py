@@ -14,6 +14,7 @@ from failscape.hunts.vlm.outcomes import SEARCH, Outcome
 from failscape.spaces.questions import Asked, Draft, FollowUp, Grammar, Pattern, Sight
 from failscape.trials import (
     Answer,
+    Embed,
     Generate,
     Probe,
     Propose,
@@ -25,6 +26,9 @@ from failscape.trials import (
     Verify,
     derive_seed,
 )
+
+EMBEDDING = "embedding"
+"""What is pending while the questions of a lesson are embedded."""
 
 LONGEST_ANSWER = 2_000
 """What a rambling target says beyond this is not kept in memory; the atlas has all of it."""
@@ -42,6 +46,9 @@ class Item:
     seed: int
     count: int = 1
     turns: int = 1
+    embeds: bool = False
+    vectors: list[list[float]] = field(default_factory=list)
+    images: tuple[str, ...] = ()
     pending: dict[str, Any] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
 
@@ -58,6 +65,9 @@ class Item:
         work = self.pending.pop(trial.key)
         if isinstance(work, Draft):
             return self._written(trial, work, grammar)
+        if work is EMBEDDING:
+            self.vectors = list(trial.facts[-1]) if trial.verdict is Verdict.NONE else []
+            return []
         if isinstance(work, FollowUp):
             self.outcomes[trial.key] = self._followed(trial, work)
             return []
@@ -87,7 +97,8 @@ class Item:
             self.outcomes[trial.key] = self._invalid("", trial.reason or "no question was written")
             return []
         sight = shown(draft.sight, trial)
-        probes = []
+        self.images = pictures(trial, draft.sight)
+        probes = self._embedded(texts)
         for number, text in enumerate(texts[: self.count]):
             key = f"{self.key}.{number}"
             asked = grammar.read(str(text), sight, self.wanted)
@@ -96,6 +107,13 @@ class Item:
             else:
                 probes.append(self._test(asked, key))
         return probes
+
+    def _embedded(self, texts: list[str]) -> list[Probe]:
+        if not self.embeds:
+            return []
+        key = f"{self.key}~"
+        self.pending[key] = EMBEDDING
+        return [Probe(key, self.wanted.text, (Embed(tuple(map(str, texts))),), 0)]
 
     def _invalid(self, text: str, why: str) -> Outcome:
         verdict = Verdict.INVALID

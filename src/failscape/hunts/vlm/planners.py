@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from failscape.hunts.vlm.archive import Archive
@@ -59,6 +60,9 @@ class Planner:
         items = self._confirming(number, rng, self._room_to_confirm(room))
         spent = sum(item.count for item in items)
         return items + self._searching(number, rng, room - spent, len(items))
+
+    def close(self, items: Sequence[Item]) -> None:
+        """A round is complete. Nothing to do where nobody learns."""
 
     def _room_to_confirm(self, room: int) -> int:
         return int(room * self._rounds.confirm_share)

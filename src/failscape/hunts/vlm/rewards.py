@@ -1,0 +1,100 @@
+"""What a question of a learning questioner is worth. Pure; `docs/vlm.md` defines every term.
+
+Reward = failure, less where its skills already make up much of recent failures, + distance in meaning to
+recent questions and to its group + distance in words to the same - the penalty of an invalid question.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.stats.texts import bleu, mean_similarity, unit, word_vectors
+
+LEXICAL_HISTORY = 48
+"""Recent questions that words are compared with; meaning is compared with all of the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    failure: float = 1.0
+    semantic: float = 0.6
+    lexical: float = 0.3
+    invalid: float = 1.0
+    share: float = 0.2
+    history: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A question as the reward sees it. `group` names the picture it is about, `vector` is its meaning."""
+
+    text: str
+    group: str
+    skills: tuple[str, ...]
+    valid: bool
+    failed: bool
+    vector: tuple[float, ...] = ()
+
+
+class Rewards:
+    """Keeps the recent questions that diversity is measured against."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights = weights
+        self._texts: deque[str] = deque(maxlen=weights.history)
+        self._vectors: deque[NDArray[np.float64]] = deque(maxlen=weights.history)
+        self._failures: deque[tuple[str, ...]] = deque(maxlen=weights.history)
+
+    def of(self, questions: Sequence[Written]) -> list[float]:
+        """One reward per question of a step; then the step belongs to the history."""
+        vectors = _vectors(questions)
+        shares = self._shares(questions)
+        rewards = [self._reward(at, questions, vectors, shares) for at in range(len(questions))]
+        for question, vector in zip(questions, vectors, strict=True):
+            if question.valid:
+                self._texts.append(question.text)
+                self._vectors.append(vector)
+            if question.failed:
+                self._failures.append(question.skills)
+        return rewards
+
+    def _shares(self, questions: Sequence[Written]) -> dict[tuple[str, ...], float]:
+        counts = Counter([*self._failures, *(one.skills for one in questions if one.failed)])
+        return {skills: number / counts.total() for skills, number in counts.items()}
+
+    def _reward(
+        self,
+        at: int,
+        questions: Sequence[Written],
+        vectors: NDArray[np.float64],
+        shares: dict[tuple[str, ...], float],
+    ) -> float:
+        question, weights = questions[at], self._weights
+        if not question.valid:
+            return -weights.invalid
+        peers = [
+            i
+            for i, other in enumerate(questions)
+            if other.group == question.group and i != at and other.valid
+        ]
+        total = 0.0
+        if question.failed:
+            total += weights.failure * min(1.0, weights.share / shares[question.skills])
+        if weights.semantic:
+            near = np.array([*self._vectors, *(vectors[i] for i in peers)])
+            total += weights.semantic * (1 - mean_similarity(vectors[at], near))
+        if weights.lexical:
+            others = [*list(self._texts)[-LEXICAL_HISTORY:], *(questions[i].text for i in peers)]
+            total += weights.lexical * (1 - bleu(question.text, others))
+        return float(total)
+
+
+def _vectors(questions: Sequence[Written]) -> NDArray[np.float64]:
+    if questions and all(one.vector for one in questions):
+        return unit([one.vector for one in questions])
+    return word_vectors([one.text for one in questions])

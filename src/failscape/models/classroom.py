@@ -1,0 +1,142 @@
+"""Where a training thread and the event loop meet: tasks one way, questions and rewards the other.
+
+The thread waits here for pictures to ask about and for what its questions were worth; the loop never waits
+for the thread but through futures. No model and no torch here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from failscape.pictures import Picture
+
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """The run ends: the training thread is to leave at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to ask about: the guidance of a `Propose` step, its pictures, and how many questions."""
+
+    name: str
+    guidance: str
+    pictures: tuple[Picture, ...]
+    count: int
+
+    @property
+    def number(self) -> int:
+        """Which lesson it is."""
+        return number_of(self.name)
+
+    @property
+    def skill(self) -> str:
+        """The skill that the lesson names, "" for none."""
+        return self.name.partition("[")[2].rstrip("]")
+
+    @property
+    def caption(self) -> str:
+        return self.guidance.partition(": ")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """What was written in a lesson, and what each question was worth."""
+
+    texts: tuple[str, ...]
+    rewards: tuple[float, ...]
+
+
+class Classroom:
+    """All state is behind one condition."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._tasks: dict[int, Task] = {}
+        self._graded: dict[int, Graded] = {}
+        self._waiting: dict[int, tuple[asyncio.AbstractEventLoop, asyncio.Future[list[str]]]] = {}
+        self._stopped = False
+
+    # From the event loop
+
+    async def ask(self, task: Task) -> list[str]:
+        """The questions that the thread writes for a task, whenever it comes to it."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[list[str]] = loop.create_future()
+        with self._changed:
+            self._waiting[task.number] = loop, future
+            self._tasks[task.number] = task
+            self._changed.notify_all()
+        return await future
+
+    def remember(self, task: Task) -> None:
+        """A task of an earlier session, whose questions are recorded already."""
+        with self._changed:
+            self._tasks.setdefault(task.number, task)
+            self._changed.notify_all()
+
+    def grade(self, number: int, texts: Sequence[str], rewards: Sequence[float]) -> None:
+        with self._changed:
+            self._graded[number] = Graded(tuple(texts), tuple(rewards))
+            self._changed.notify_all()
+
+    def stop(self, error: BaseException | None = None) -> None:
+        """Wake everybody. Those who wait for questions get the error."""
+        with self._changed:
+            self._stopped = True
+            waiting, self._waiting = self._waiting, {}
+            self._changed.notify_all()
+        for loop, future in waiting.values():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_fail, future, error)
+
+    # From the training thread
+
+    def task(self, number: int) -> Task:
+        """Waits until the loop asks for it."""
+        return self._wait(lambda: self._tasks.get(number))
+
+    def hand_in(self, number: int, texts: Sequence[str]) -> None:
+        with self._changed:
+            waiting = self._waiting.pop(number, None)
+        if waiting is not None:
+            loop, future = waiting
+            loop.call_soon_threadsafe(_succeed, future, list(texts))
+
+    def graded(self, number: int) -> Graded:
+        """Waits until the questions of a lesson have been put to the target."""
+        return self._wait(lambda: self._graded.get(number))
+
+    def _wait(self, look: Callable[[], T | None]) -> T:
+        with self._changed:
+            while True:
+                if self._stopped:
+                    raise Stopped
+                found = look()
+                if found is not None:
+                    return found
+                self._changed.wait(1.0)
+
+
+def number_of(name: str) -> int:
+    """`lesson 12 [counting]` → 12."""
+    return int(name.split()[1])
+
+
+def _succeed(future: asyncio.Future[Any], value: Any) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _fail(future: asyncio.Future[Any], error: BaseException | None) -> None:
+    if not future.done():
+        if error is None:
+            future.cancel()
+        else:
+            future.set_exception(error)

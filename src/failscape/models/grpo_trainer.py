@@ -1,0 +1,216 @@
+"""TRL at work: an SFT warm-up on valid questions, and GRPO whose rewards come from the hunt.
+
+The dataset is made as the hunt asks: row i is lesson i, and reading it waits for the hunt. The reward
+function hands the questions in and waits until they have been answered and recorded. Needs the extra `rl`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from failscape.models.classroom import Task
+    from failscape.models.grpo_study import Study
+
+CHECKPOINTS = "checkpoints"
+
+
+def warm_up(study: Study, rows: Sequence[tuple[Task, str, float]]) -> Any:
+    """Supervised fine-tuning on questions that were valid; those that the target got wrong count twice."""
+    import torch
+
+    params = study.params
+    examples = [(task, text) for task, text, worth in rows for _ in range(round(worth))]
+    model = study.model.train()
+    torch.manual_seed(int(params.get("seed", 0)))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=float(params.get("warmup_rate", 2e-4)))
+    for _ in range(int(params.get("warmup_epochs", 2))):
+        for start in range(0, len(order := torch.randperm(len(examples)).tolist()), 32):
+            chosen = [examples[index] for index in order[start : start + 32]]
+            optimizer.zero_grad()
+            loss = _loss(study, model, chosen)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            study.log({"phase": "warm-up", "loss": float(loss.detach())})
+    return model.eval()
+
+
+def _loss(study: Study, model: Any, examples: Sequence[tuple[Task, str]]) -> Any:
+    """The language model's loss on the questions only. A VLM is warmed up on its text side, one by one."""
+    import torch
+
+    end = study.tokenizer.eos_token or ""
+    total = torch.zeros(())
+    rows = []
+    for task, text in examples:
+        inputs = study.inputs(study.row(task))
+        answer = study.tokenizer(f"{text}{end}", return_tensors="pt", add_special_tokens=False)["input_ids"]
+        rows.append((inputs, answer))
+    for inputs, answer in rows:
+        size = inputs["input_ids"].shape[1]
+        tokens = torch.cat([inputs["input_ids"], answer], dim=1)
+        labels = torch.cat([torch.full((1, size), -100), answer], dim=1)
+        others = {
+            key: torch.cat([value, torch.zeros_like(answer)], dim=1)
+            for key, value in inputs.items()
+            if key in ("token_type_ids", "mm_token_type_ids")
+        }
+        pixels = {
+            key: value
+            for key, value in inputs.items()
+            if key not in ("input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids")
+        }
+        out = model(
+            input_ids=tokens, attention_mask=torch.ones_like(tokens), labels=labels, **others, **pixels
+        )
+        total = total + out.loss
+    return total / len(rows)
+
+
+def reinforce(study: Study) -> Any:
+    """GRPO over all lessons; returns the trained model."""
+    from transformers.trainer_callback import PrinterCallback
+    from transformers.trainer_utils import get_last_checkpoint
+    from trl import GRPOTrainer
+
+    folder = study.home / CHECKPOINTS
+    folder.mkdir(parents=True, exist_ok=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trainer = GRPOTrainer(
+            model=study.weights,
+            reward_funcs=[_reward(study)],
+            args=_settings(study),
+            train_dataset=_dataset(study),
+            processing_class=study.processor,
+            peft_config=_lora(study),
+            callbacks=[_logger(study)],
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)))
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    return model.merge_and_unload() if hasattr(model, "merge_and_unload") else model
+
+
+def _settings(study: Study) -> Any:
+    import torch
+    from trl import GRPOConfig
+
+    params = study.params
+    cpu = not torch.cuda.is_available()
+    wanted: dict[str, Any] = {
+        "output_dir": str(study.home / CHECKPOINTS),
+        "use_cpu": cpu,
+        "bf16": not cpu,
+        "per_device_train_batch_size": int(params["group"]) * int(params["pictures"]),
+        "num_generations": int(params["group"]),
+        "max_completion_length": int(params["longest"]),
+        "max_steps": int(params["steps"]),
+        "learning_rate": float(params["rate"]),
+        "lr_scheduler_type": "constant",
+        "beta": float(params["kl"]),
+        "temperature": float(params["temperature"]),
+        "scale_rewards": "group",
+        "loss_type": "dapo",
+        "num_iterations": 1,
+        "shuffle_dataset": False,
+        "gradient_checkpointing": not cpu,
+        "save_steps": int(params["save_steps"]),
+        "save_total_limit": 2,
+        "logging_steps": 1,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "seed": int(params.get("seed", 0)),
+        **dict(params.get("options") or {}),
+    }
+    known = set(inspect.signature(GRPOConfig.__init__).parameters)
+    return GRPOConfig(**{name: value for name, value in wanted.items() if name in known})
+
+
+def _dataset(study: Study) -> Any:
+    """Row i is made when the trainer comes to it, from what the hunt asks in lesson i."""
+    import datasets
+
+    datasets.logging.set_verbosity_error()  # it would tell that rows made on demand cannot be cached
+
+    def rows(batch: dict[str, list[int]]) -> dict[str, list[Any]]:
+        made = [{"lesson": number, **study.row(study.room.task(number))} for number in batch["lesson"]]
+        return {name: [row[name] for row in made] for name in made[0]}
+
+    lessons = int(study.params["steps"]) * int(study.params["pictures"])
+    return datasets.Dataset.from_dict({"lesson": list(range(lessons))}).with_transform(rows)
+
+
+def _reward(study: Study) -> Any:
+    from failscape.models.grpo_study import question_in
+
+    def reward(completions: list[Any], lesson: list[int], **_: Any) -> list[float | None]:
+        texts = [question_in(_text_of(completion)) for completion in completions]
+        by_lesson: dict[int, list[str]] = {}
+        for number, text in zip(lesson, texts, strict=True):
+            by_lesson.setdefault(number, []).append(text)
+        for number, written in by_lesson.items():
+            study.room.hand_in(number, written)
+        rewards: list[float | None] = []
+        for number, written in by_lesson.items():
+            graded = study.room.graded(number)
+            worth = _matched(written, graded.texts, graded.rewards)
+            if None in worth:
+                study.log({"phase": "lesson", "lesson": number, "unscored": worth.count(None)})
+            rewards += worth
+        return rewards
+
+    return reward
+
+
+def _matched(written: Sequence[str], texts: Sequence[str], rewards: Sequence[float]) -> list[float | None]:
+    """The reward of every question as written; None for one that was never asked.
+
+    After a resume the questions since the last checkpoint are written again. They are the same, unless
+    libraries or hardware changed. An empty completion is worth what an invalid question is.
+    """
+    known: dict[str, list[float]] = {}
+    for text, worth in zip(texts, rewards, strict=True):
+        known.setdefault(text, []).append(worth)
+    worst = min(rewards, default=-1.0)
+    found: list[float | None] = []
+    for text in written:
+        if not text:
+            found.append(min(worst, -1.0))
+        else:
+            left = known.get(text)
+            found.append((left.pop(0) if len(left) > 1 else left[0]) if left else None)
+    return found
+
+
+def _text_of(completion: Any) -> str:
+    if isinstance(completion, str):
+        return completion
+    content = completion[-1]["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def _lora(study: Study) -> Any:
+    rank = int(study.params.get("lora") or 0)
+    if not rank:
+        return None
+    from peft import LoraConfig
+
+    return LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
+
+
+def _logger(study: Study) -> Any:
+    from transformers import TrainerCallback
+
+    class Log(TrainerCallback):  # type: ignore[misc,unused-ignore]
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
+            plain = {
+                name: float(value) for name, value in (logs or {}).items() if isinstance(value, int | float)
+            }
+            study.log({"phase": "grpo", "step": int(state.global_step), **plain})
+
+    return Log()

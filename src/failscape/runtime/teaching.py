@@ -1,0 +1,70 @@
+"""Carries lessons from a hunt to a questioner that learns; others are left alone.
+
+A reward leaves here only after the trials behind it are recorded and told: a kill loses no paid answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from failscape.atlas import Atlas
+from failscape.hunts.protocol import Hunt
+from failscape.runtime.progress import Reporter
+from failscape.runtime.stages import Team
+
+FOLDER = "questioner"
+"""Where a questioner keeps its checkpoints, in the folder of the atlas; one folder per hunt."""
+
+
+@runtime_checkable
+class Teaches(Protocol):
+    """A hunt whose questioner can learn."""
+
+    def lessons(self) -> list[Any]: ...
+
+    def notices(self) -> list[str]: ...
+
+
+@runtime_checkable
+class Learns(Protocol):
+    """A questioner that is told what its questions were worth."""
+
+    log: Any
+
+    def prepare(self, home: Any, lessons: Any, load: Any) -> None: ...
+
+    def teach(self, lessons: Any) -> None: ...
+
+
+def learner_of(team: Team) -> Learns | None:
+    model = team.models.get("questioner")
+    return model if isinstance(model, Learns) else None
+
+
+def prepare(team: Team, hunt: Hunt, atlas: Atlas, hunt_id: int) -> None:
+    """Before the models start: where checkpoints are, what was recorded, where the trainer's figures go."""
+    learner = learner_of(team)
+    if learner is None or not isinstance(hunt, Teaches):
+        return
+    learner.log = lambda row: atlas.log("training", row, hunt_id)
+    learner.prepare(atlas.folder / FOLDER / str(hunt_id), hunt.lessons(), atlas.images.get)
+
+
+class Lessons:
+    """Called after every group of trials."""
+
+    def __init__(self, hunt: Hunt, team: Team, reporter: Reporter) -> None:
+        self._hunt = hunt if isinstance(hunt, Teaches) else None
+        self._learner = learner_of(team)
+        self._reporter = reporter
+        self._noticed = 0
+
+    def hand_out(self) -> None:
+        if self._hunt is None:
+            return
+        if self._learner is not None:
+            self._learner.teach(self._hunt.lessons())
+        notices = self._hunt.notices()
+        for text in notices[self._noticed :]:
+            self._reporter.note("warning", text)
+        self._noticed = len(notices)
