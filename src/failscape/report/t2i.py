@@ -16,6 +16,7 @@ from failscape.report.mass import MassList, heat_of_masses, mass_lists, overall
 from failscape.report.rules import PICTURED, RuleCard, held_out, pictures_of, rule_cards
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.report.trust import Panel, panels
+from failscape.report.wordings import wording_notes
 from failscape.spaces.corpus import load_corpus
 from failscape.trials import Finding
 
@@ -128,5 +129,6 @@ def _trust(context: Context) -> Iterator[Section]:
     allowed_for = search.get("strategy") in JUDGE_ALLOWED_FOR
     found = panels(context.survey, context.loaded.judge, context.limit, allowed_for)
     said = [str(note) for note in context.survey.get("notes") or ()]
+    said += wording_notes(context.atlas, context.loaded.row)
     if found or said:
         yield Section("trust", "How far to trust it", TEMPLATE, Trust(found, said), TRUST, "Trust")

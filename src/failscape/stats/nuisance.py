@@ -1,0 +1,98 @@
+"""Does a rate depend on something that should not matter, such as the wording of a prompt? Pure functions.
+
+Each unit (a node) has passes and failures under several levels (its wordings). Under the null the failures
+of a unit fall on its levels like cards dealt at random, whatever its own rate is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Levels = Sequence[tuple[int, int]]
+"""Passes and failures of one unit, level by level."""
+
+DEALS = 399
+MOST_UNITS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Nuisance:
+    """`spread` is the standard deviation of the rate between the levels of one unit, beyond chance.
+
+    `p_value` tests that it is 0 everywhere.
+    """
+
+    units: int
+    trials: int
+    spread: float
+    interval: tuple[float, float]
+    p_value: float
+
+
+def nuisance_effect(units: Sequence[Levels], seed: int = 0) -> Nuisance | None:
+    """The effect over all units with two levels or more; `None` when there are none to tell from."""
+    usable = [levels for each in units if len(levels := [one for one in each if sum(one)]) > 1]
+    usable = [levels for levels in usable if sum(map(sum, levels)) > len(levels)]
+    if len(usable) > MOST_UNITS:
+        usable = [usable[place * len(usable) // MOST_UNITS] for place in range(MOST_UNITS)]
+    if len(usable) < 2:
+        return None
+    rng = np.random.default_rng(seed)
+    excess, weight = np.array([_components(levels) for levels in usable]).T
+    # An estimate below 0 is as good as 0; the interval starts there, so that it never shrinks to nothing.
+    variance = max(0.0, float(excess.sum() / weight.sum()))
+    error = 1.96 * _standard_error(excess, weight, rng)
+    interval = (_root(variance - error), _root(variance + error))
+    trials = sum(sum(map(sum, levels)) for levels in usable)
+    return Nuisance(len(usable), trials, _root(variance), interval, _p_value(usable, rng))
+
+
+def heterogeneity(levels: Levels, seed: int = 0) -> float:
+    """The p-value, for one unit, that its levels share one rate; 1 when nothing can be said."""
+    present = [one for one in levels if sum(one)]
+    return _p_value([present], np.random.default_rng(seed)) if len(present) > 1 else 1.0
+
+
+def _components(levels: Levels) -> tuple[float, float]:
+    """Squares between levels beyond what those within them explain, and what they weigh (ANOVA)."""
+    counts = np.array(levels, dtype=np.float64)
+    sizes, fails = counts.sum(axis=1), counts[:, 1]
+    total, rates = sizes.sum(), fails / sizes
+    between = float((sizes * (rates - fails.sum() / total) ** 2).sum())
+    within = float((sizes * rates * (1 - rates)).sum()) / (total - len(levels))
+    return between - (len(levels) - 1) * within, float(total - (sizes**2).sum() / total)
+
+
+def _standard_error(
+    excess: NDArray[np.float64], weight: NDArray[np.float64], rng: np.random.Generator
+) -> float:
+    """Of the variance between levels, by drawing units anew."""
+    drawn = rng.integers(len(excess), size=(DEALS, len(excess)))
+    variances = excess[drawn].sum(axis=1) / weight[drawn].sum(axis=1)
+    return float(variances.std())
+
+
+def _root(variance: float) -> float:
+    return math.sqrt(max(0.0, variance))
+
+
+def _p_value(units: Sequence[Levels], rng: np.random.Generator) -> float:
+    """Deals the failures of each unit anew and counts how often they look as uneven as they are."""
+    seen, dealt = 0.0, np.zeros(DEALS)
+    for levels in units:
+        counts = np.array(levels, dtype=np.int64)
+        sizes, fails = counts.sum(axis=1), counts[:, 1]
+        total, failed = int(sizes.sum()), int(fails.sum())
+        if 0 < failed < total:
+            expected = sizes * failed / total
+            deals = rng.multivariate_hypergeometric(sizes, failed, size=DEALS, method="marginals")
+            rate = failed / total
+            scale = sizes * rate * (1 - rate)
+            seen += float((((fails - expected) ** 2) / scale).sum())
+            dealt += (((deals - expected) ** 2) / scale).sum(axis=1)
+    return float((1 + (dealt >= seen - 1e-9).sum()) / (DEALS + 1))
