@@ -50,6 +50,9 @@ class ClassifierConfig(HuntConfig):
     hunt: Literal["classifier"]
     generator: ModelConfig | None = Field(None, description="draws the pictures; or give `photos`")
     photos: str = Field("", description="a folder of real photos with labels")
+    match: Literal["captions", "embedding"] = Field(
+        "captions", description="how photos like a finding are found; embedding needs texts and images"
+    )
     judge: ModelConfig | None = Field(None, description="decides whether the class is visible at all")
     judge_accuracy: str = Field("auto", description="auto, none, or a JSON file: how the judge errs")
     captioner: ModelConfig | None = Field(None, description="describes failures")
@@ -67,6 +70,8 @@ class ClassifierConfig(HuntConfig):
     def _a_source_of_pictures(self) -> ClassifierConfig:
         if self.generator is None and not self.photos:
             raise ValueError("a classifier hunt needs a `generator`, or a folder of `photos`")
+        if self.match == "embedding" and self.embedder is None:
+            raise ValueError("`match: embedding` needs an `embedder`")
         return self
 
     def models(self) -> dict[str, ModelConfig]:

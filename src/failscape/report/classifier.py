@@ -13,6 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from failscape.report.evidence import Row
+from failscape.report.figures import spread
 from failscape.report.label_plots import mirrored
 from failscape.report.maps import Place, Placer
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
@@ -50,6 +51,7 @@ class BugCard:
     labels: Markup
     bars: list[Bar]
     spurious: bool
+    photos: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ def sections(context: Context) -> Iterator[Section]:
     if cards:
         habits = [habit["sentence"] for habit in context.survey.get("habits") or ()]
         images = [digest for card in cards for row in (card.own, card.usual) for digest in _digests(row)]
+        images += [digest for card in cards for digest in card.photos]
         yield Section(
             "bugs",
             "Bugs in plain words",
@@ -111,6 +114,13 @@ def notes(finding: Finding) -> Iterator[str]:
     spurious = finding.details.get("spurious") or ()
     if spurious:
         yield "A spurious correlation: what matters is the background or the style, not the object."
+    real = finding.details.get("real")
+    if real:
+        yield (
+            f"On real photos like it {real['fails']} of {real['photos']} fail "
+            f"({spread(tuple(real['interval']))}), on all photos of the class {real['all_fails']} of "
+            f"{real['all_photos']}."
+        )
     if not finding.details.get("confirmed", True):
         yield "Its rate comes from the search itself and may be a little too high: fresh images are missing."
 
@@ -141,7 +151,8 @@ def _card(context: Context, number: int, finding: Finding) -> BugCard:
         {label: hits / max(1, finding.trials) for label, hits in (details.get("wrong") or {}).items()},
         LABELS,
     )
-    return BugCard(number, finding, own, usual, plot, _bars(details), bool(details.get("spurious")))
+    photos = tuple(details.get("photos") or ())[: 2 * SHOTS]
+    return BugCard(number, finding, own, usual, plot, _bars(details), bool(details.get("spurious")), photos)
 
 
 def _bars(details: dict[str, Any]) -> list[Bar]:

@@ -143,13 +143,13 @@ class PlantedClassifier:
             case Show(images):
                 return list(images)
             case Decide(checks):
-                return [self._present(facts[0]) for _ in checks]
+                return [self._present(_image(facts)) for _ in checks]
             case Classify():
-                return self._classified(facts[0])
+                return self._classified(_image(facts))
             case Caption():
                 return self._caption(_image(facts))
-            case Embed():
-                return [self._vector(_image(facts))]
+            case Embed(texts):
+                return [self._text_vector(text) for text in texts] or [self._vector(_image(facts))]
             case Answer():
                 return "it is in the rain\nit is upside down"
             case _:
@@ -191,6 +191,10 @@ class PlantedClassifier:
     def _vector(self, image: str) -> list[float]:
         _, shown, _, grain = json.loads(image)
         return [float(label in shown) + 0.1 * _luck(grain, f"v{label}") for label in self._labels]
+
+    def _text_vector(self, text: str) -> list[float]:
+        named = {at for kind, at in self._mentions.find(text) if kind != ENTITY}
+        return [float(at in named) for at in range(len(self.corpus.values))]
 
     @cached_property
     def _labels(self) -> list[str]:

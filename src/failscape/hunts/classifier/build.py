@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,26 +10,33 @@ from failscape.config import ClassifierConfig
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.labels import Target
+from failscape.hunts.classifier.photos import Photo, PhotoHunt
 from failscape.hunts.classifier.prompts import Template
 from failscape.hunts.classifier.rules import Rules
 from failscape.hunts.protocol import Content, Hunt
 from failscape.names import suggest
+from failscape.pictures import Picture
+from failscape.spaces.albums import Album, load_album
 from failscape.spaces.corpus import Corpus, load_corpus
 from failscape.spaces.labels import Label, LabelSet, load_labels
 from failscape.stats.judges import JudgeAccuracy
 
 TOYBOX = "toybox"
 DISTRACTORS = 5
+SKIPPED = 5
 
 
 def build_hunt(
     config: ClassifierConfig, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None
 ) -> Hunt:
-    targets = targets_of(config)
     part, parts = shard
-    corpus = corpus_of(config)
+    targets, corpus = targets_of(config)[part::parts], corpus_of(config)
+    if config.generator is None:
+        photos = photos_of(config, targets)
+        helpers = {"judged": config.judge is not None, "captions": config.captioner is not None}
+        return PhotoHunt(targets, photos, corpus, rules_of(config, accuracy), **helpers)
     return ClassifierHunt(
-        targets[part::parts],
+        targets,
         Template(config.template),
         corpus,
         rules_of(config, accuracy),
@@ -37,6 +44,8 @@ def build_hunt(
         captions=config.captioner is not None and config.runtime.keep_images == "all",
         vectors=config.captioner is not None and config.embedder is not None,
         asks=config.llm is not None,
+        photos=photos_of(config, targets) if config.photos else (),
+        match=config.match,
     )
 
 
@@ -60,6 +69,8 @@ def contents(config: ClassifierConfig) -> dict[str, Content]:
     corpus = corpus_of(config)
     if corpus is not None:
         found["space"] = Content("corpus", config.space.corpus, corpus.digest)
+    if config.photos:
+        found["photos"] = Content("images", config.photos, album_of(config.photos).digest)
     known = known_labels(config)
     if known is not None:
         found["labels"] = Content("labels", known.source, known.digest)
@@ -67,20 +78,25 @@ def contents(config: ClassifierConfig) -> dict[str, Content]:
 
 
 def forewarn(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
-    warnings = []
+    warnings = _about_photos(config.photos) if config.photos else []
     number, search = len(targets_of(config)), config.search
     images, least = config.budget.images, number * search.baseline
-    if images is not None and images < least:
-        warnings.append(
-            f"{images} images do not even give {number} classes their baselines, which take {least}"
-        )
-    if config.judge is None:
+    if config.generator is not None and images is not None and images < least:
+        warnings.append(f"{images} images are too few for {number} baselines: they take {least}")
+    if config.generator is not None and config.judge is None:
         warnings.append(
             "without a `judge` nobody checks that the class is visible: an empty picture would count as a bug"
         )
-    if config.captioner is not None and config.runtime.keep_images != "all":
+    if config.generator is not None and config.captioner is not None and config.runtime.keep_images != "all":
         warnings.append("`captioner` is not used: it needs `runtime.keep_images: all`")
     return warnings
+
+
+def _about_photos(folder: str) -> list[str]:
+    """Files that were left out: the first few with their reasons, then how many more."""
+    skipped = album_of(folder).skipped
+    more = [f"{folder}: {len(skipped) - SKIPPED} more files were left out"] if len(skipped) > SKIPPED else []
+    return [*(f"{folder}: left out {line}" for line in skipped[:SKIPPED]), *more]
 
 
 def targets_of(config: ClassifierConfig) -> list[Target]:
@@ -102,6 +118,9 @@ def known_labels(config: ClassifierConfig) -> LabelSet | None:
     """From `labels`, else from the classifier's own list, else the toybox's; `None` when nobody says."""
     if config.labels:
         return load_labels(config.labels)
+    if config.generator is None and config.classes == "all":
+        names = sorted({photo.label for photo in album_of(config.photos).photos if photo.label})
+        return LabelSet(config.photos, tuple(Label(name) for name in names))
     if config.target.labels:
         return load_labels(config.target.labels)
     return _toybox_labels() if config.target.provider == TOYBOX else None
@@ -142,3 +161,26 @@ def _target(label: Label, labels: Sequence[Label], config: ClassifierConfig) -> 
     place = labels.index(label)
     others = (*near[:DISTRACTORS], *far[place % max(1, len(far)) :])[:DISTRACTORS]
     return Target(label.name, label.accept, label.superclass, aim, tuple(others))
+
+
+@lru_cache(maxsize=4)
+def album_of(folder: str) -> Album:
+    """Reading decodes every photo, so an album is read once a session."""
+    return load_album(folder)
+
+
+def pictures(config: ClassifierConfig) -> Iterator[Picture]:
+    """What has to be in the atlas before the run: the photos of hunted classes."""
+    if config.photos:
+        wanted = {photo.digest for photo in photos_of(config, targets_of(config))}
+        yield from (photo.picture() for photo in album_of(config.photos).photos if photo.digest in wanted)
+
+
+def photos_of(config: ClassifierConfig, targets: Sequence[Target]) -> list[Photo]:
+    """Photos whose label is one of a class's names, whatever its case."""
+    owner = {name.lower(): at for at, target in enumerate(targets) for name in target.accept}
+    return [
+        Photo(photo.digest, owner[photo.label.lower()], photo.captions)
+        for photo in album_of(config.photos).photos
+        if photo.label.lower() in owner
+    ]

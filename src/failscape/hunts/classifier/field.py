@@ -109,14 +109,17 @@ class Field:
             for other in shorter
         )
 
-    def toggles(self, description: Description, place: int) -> list[Description]:
-        """The description without one clause, and with others of its kind instead."""
-        instead = self._alternatives(description, place)
+    def toggles(self, description: Description, place: int, look: bool = False) -> list[Description]:
+        """The description without one clause, and with others of its kind instead.
+
+        `look` chooses no alternatives that were not chosen before: looking must change nothing.
+        """
+        key = f"{self.subject(description)}|{place}"
+        instead = self._chosen.get(key, []) if look else self._alternatives(key, description, place)
         return [description.without(place), *(description.without(place, clause) for clause in instead)]
 
-    def _alternatives(self, description: Description, place: int) -> list[Clause]:
+    def _alternatives(self, key: str, description: Description, place: int) -> list[Clause]:
         """Fixed when first asked for: the safest values of the kind, as far as the race has seen them."""
-        key = f"{self.subject(description)}|{place}"
         if key not in self._chosen:
             target = self.targets[description.label]
             options = self.candidates.alternatives(target, description.clauses[place])

@@ -25,7 +25,7 @@ MOSTLY = 0.6
 """A wrong label with this share of the failures is what the sentence is about."""
 
 
-def describe_bug(field: Field, arm: Arm) -> Finding:
+def describe_bug(field: Field, arm: Arm, real: dict[str, Any] | None = None) -> Finding:
     state, target = field.classes[arm.description.label], field.targets[arm.description.label]
     block = field.blocks.get(arm.subject)
     confirmed = block is not None and block.complete and block.counts.valid > 0
@@ -59,6 +59,7 @@ def describe_bug(field: Field, arm: Arm) -> Finding:
             "baseline_wrong": dict(state.base.wrong.most_common(LABELS)),
             "toggles": toggles,
             "spurious": spurious,
+            "real": real,
         },
     )
 
@@ -107,7 +108,7 @@ def toggles_of(field: Field, description: Description) -> list[dict[str, Any]]:
     if full is None:
         return found
     for place, clause in enumerate(description.clauses):
-        for number, other in enumerate(field.toggles(description, place)):
+        for number, other in enumerate(field.toggles(description, place, look=True)):
             block = field.blocks.get(field.subject(other))
             row = _compare(full, block) if block is not None else None
             if row is None:

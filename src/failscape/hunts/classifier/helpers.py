@@ -16,7 +16,7 @@ from failscape.trials import Answer, Caption, Embed, Probe, Show, Step, Verdict
 
 
 class Use(NamedTuple):
-    """What a planned trial is for: `what` is base, race, block, caption or answer."""
+    """What a planned trial is for: `what` is base, race, block, caption, answer, photo or text."""
 
     what: str
     owner: Any

@@ -16,8 +16,10 @@ from failscape.hunts.classifier.field import Field
 from failscape.hunts.classifier.findings import describe_bug
 from failscape.hunts.classifier.helpers import Helpers, Use
 from failscape.hunts.classifier.labels import Target
+from failscape.hunts.classifier.photos import Photo
 from failscape.hunts.classifier.prompts import Description, Template
 from failscape.hunts.classifier.race import Outlook
+from failscape.hunts.classifier.real import RealPhotos
 from failscape.hunts.classifier.rounds import Outcome, Planned, RoundHunt
 from failscape.hunts.classifier.rules import Rules, stream_seed
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
@@ -51,7 +53,10 @@ FRESH = 0.35
 
 
 class ClassifierHunt(RoundHunt):
-    """Many classes, one budget. `judged`, `captions`, `vectors` and `asks` say which helpers there are."""
+    """Many classes, one budget. `judged`, `captions`, `vectors` and `asks` say which helpers there are.
+
+    `photos` are real pictures to compare findings with, found by `match`: captions or embedding.
+    """
 
     def __init__(
         self,
@@ -64,6 +69,8 @@ class ClassifierHunt(RoundHunt):
         captions: bool = True,
         vectors: bool = False,
         asks: bool = False,
+        photos: Sequence[Photo] = (),
+        match: str = "captions",
     ) -> None:
         super().__init__()
         self.field = Field(targets, template, corpus, rules)
@@ -71,6 +78,7 @@ class ClassifierHunt(RoundHunt):
         self._judged = judged
         self._helpers = Helpers(self.field, captions, vectors, asks)
         self._scales = Scales(self.field)
+        self._real = RealPhotos(self.field, photos, match == "embedding", captions)
         self._names = {target.name for target in targets}
         self._steps: dict[str, tuple[Step, ...]] = {}
         self._touched: set[str] = set()
@@ -83,6 +91,7 @@ class ClassifierHunt(RoundHunt):
         for part, share in (
             (self._plan_baselines, 1.0),
             (self._plan_helpers, 1.0),
+            (self._real.plan, 1.0),
             (self._plan_blocks, FRESH),
             (self._plan_race, 1.0),
             (self._plan_blocks, 1.0),
@@ -184,6 +193,8 @@ class ClassifierHunt(RoundHunt):
             self.field.blocks[use.owner].add(use.number, outcome)
         elif use.what == "base":
             self._absorb_baseline(self.field.classes[use.owner], outcome)
+        elif use.what in ("photo", "text"):
+            self._real.absorb(use, outcome)
         elif use.what == "caption":
             self._helpers.absorb_caption(use, outcome)
         else:
@@ -245,7 +256,7 @@ class ClassifierHunt(RoundHunt):
     def findings(self) -> list[Finding]:
         """Proven descriptions that no shorter one explains, most certain first."""
         bugs = sorted(self.field.bugs(), key=lambda arm: (-arm.log_e, arm.subject))
-        return [describe_bug(self.field, arm) for arm in bugs]
+        return [describe_bug(self.field, arm, self._real.about(arm)) for arm in bugs]
 
     def survey(self) -> ClassifierSurvey:
         return survey_of(self.field)

@@ -1,0 +1,227 @@
+"""Photos instead of a generator: the hunt selects. Half of the photos suggest, the other half decides. Pure.
+
+Every photo is classified once. Which half it belongs to follows from its content, before anybody looks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from failscape.errors import ConfigError
+from failscape.hunts.classifier.english import sentence
+from failscape.hunts.classifier.labels import Target
+from failscape.hunts.classifier.prompts import Clause, describe
+from failscape.hunts.classifier.rounds import Outcome, Planned, RoundHunt
+from failscape.hunts.classifier.rules import Rules
+from failscape.hunts.classifier.tallies import Counts
+from failscape.hunts.classifier.words import Words
+from failscape.spaces.corpus import Corpus
+from failscape.stats.excess import log_excess, log_excess_grid
+from failscape.stats.fdr import log_e_bh
+from failscape.stats.intervals import clopper_pearson
+from failscape.trials import (
+    Caption,
+    Classify,
+    Decide,
+    Finding,
+    Probe,
+    Progress,
+    Show,
+    Step,
+    Trial,
+    Verdict,
+)
+
+PER_CLASS = 20
+"""Clauses that may be claimed per class: what e-BH counts over."""
+
+FEWEST = 5
+MOSTLY = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Photo:
+    """A stored picture of a class (by its number), with what people said about it."""
+
+    digest: str
+    label: int
+    captions: tuple[str, ...] = ()
+
+    @property
+    def suggests(self) -> bool:
+        return int(self.digest[-1], 16) % 2 == 0
+
+
+@dataclass(slots=True)
+class Seen:
+    photo: Photo
+    outcome: Outcome
+    clauses: dict[str, Clause]
+
+    @property
+    def valid(self) -> bool:
+        return self.outcome.verdict in (Verdict.PASS, Verdict.FAIL)
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome.verdict is Verdict.FAIL
+
+
+class PhotoHunt(RoundHunt):
+    """`captions`: the captioner describes photos that come without a caption."""
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        photos: Sequence[Photo],
+        corpus: Corpus | None,
+        rules: Rules,
+        *,
+        judged: bool = False,
+        captions: bool = False,
+    ) -> None:
+        super().__init__()
+        if not photos:
+            raise ConfigError(
+                "no photo has the label of a class", "name the labels of the folder in `classes`"
+            )
+        self.targets, self.photos, self.rules = tuple(targets), tuple(photos), rules
+        self._words = Words(corpus)
+        self._judged, self._captions = judged, captions
+        self._names = {target.name for target in targets}
+        self._issued = 0
+        self._seen: list[Seen] = []
+        self._found: tuple[int, list[Finding]] = (-1, [])
+
+    def plan(self) -> list[Planned]:
+        part = range(self._issued, min(len(self.photos), self._issued + self.rules.round))
+        self._issued = part.stop
+        return [Planned(self._probe(number), number) for number in part]
+
+    def _probe(self, number: int) -> Probe:
+        photo = self.photos[number]
+        target = self.targets[photo.label]
+        gate: tuple[Step, ...] = (Decide((target.presence(),)),) if self._judged else ()
+        see: tuple[Step, ...] = (Caption(),) if self._captions and not photo.captions else ()
+        last = Classify(target.accept, self.rules.top_k, target.aim)
+        steps = (Show((photo.digest,)), *gate, *see, last)
+        return Probe(f"{target.name}#p{number}", target.name, steps)
+
+    def know(self, trial: Trial) -> None:
+        if trial.subject.partition("; ")[0] not in self._names:
+            raise ConfigError(
+                f"the trial {trial.key!r} is about {trial.subject!r}, which this hunt does not know",
+                "resume with the classes and the folder that it was run with",
+            )
+
+    def absorb(self, use: Any, outcome: Outcome) -> None:
+        photo = self.photos[use]
+        target = self.targets[photo.label]
+        said: Sequence[Any] = photo.captions
+        if not said and self._captions and outcome.verdict is not Verdict.INVALID:
+            said = outcome.facts[-2]
+        clauses = self._words.clauses(map(str, said), target.name, target.superclass)
+        self._seen.append(Seen(photo, outcome, {clause.label: clause for clause in clauses}))
+
+    def findings(self) -> list[Finding]:
+        if self._found[0] != len(self._seen):
+            self._found = (len(self._seen), self._analyse())
+        return list(self._found[1])
+
+    def _analyse(self) -> list[Finding]:
+        tested: list[tuple[float, int, Clause, Counts, Counts]] = []
+        for label in range(len(self.targets)):
+            mine = [seen for seen in self._seen if seen.photo.label == label and seen.valid]
+            decide = [seen for seen in mine if not seen.photo.suggests]
+            for clause in _suggested([seen for seen in mine if seen.photo.suggests]):
+                having = _counts([seen for seen in decide if clause.label in seen.clauses])
+                rest = _counts([seen for seen in decide if clause.label not in seen.clauses])
+                if having.valid >= FEWEST:
+                    grid = log_excess_grid(rest.fails, rest.passes)
+                    log_e = log_excess(grid, [having.fails], [having.passes], self.rules.margin)[0]
+                    tested.append((float(log_e), label, clause, having, rest))
+        sure = log_e_bh([one[0] for one in tested], self.rules.fdr, PER_CLASS * len(self.targets))
+        claims = [one for one, yes in zip(tested, sure, strict=True) if yes]
+        return [
+            self._finding(*one) for one in sorted(claims, key=lambda one: (-one[0], one[1], one[2].label))
+        ]
+
+    def _finding(self, log_e: float, label: int, clause: Clause, having: Counts, rest: Counts) -> Finding:
+        target = self.targets[label]
+        often, hits = having.wrong.most_common(1)[0] if having.wrong else ("", 0)
+        called = often if hits >= MOSTLY * having.fails else ""
+        event = hits if called else having.fails
+        usual = rest.wrong[called] if called else rest.fails
+        interval = _interval(event, having.valid)
+        rates = (event / having.valid, usual / max(1, rest.valid))
+        return Finding(
+            subject=_subject(target.name, clause),
+            title=sentence(target.name, [clause], called, rates, interval, often, ""),
+            caption=f"photos of {target.name}: {clause.value}",
+            status="certified",
+            rate=having.rate,
+            interval=_interval(having.fails, having.valid),
+            e_value=float(np.exp(min(log_e, 700.0))),
+            trials=having.valid,
+            failures=having.fails,
+            invalid=having.invalid,
+            parents=({"subject": target.name, "failures": rest.fails, "trials": rest.valid},),
+            details={
+                "class": target.name,
+                "short": f"{target.name}: {clause.value}",
+                "clauses": [{"label": clause.label, "kind": clause.kind, "value": clause.value}],
+                "source": "photos",
+                "confirmed": True,
+                "baseline": {"fails": rest.fails, "valid": rest.valid, "rate": rest.rate},
+                "wrong": dict(having.wrong),
+                "baseline_wrong": dict(rest.wrong),
+                "toggles": [],
+                "spurious": [],
+                "photos": self._names_of(label, clause),
+            },
+        )
+
+    def _names_of(self, label: int, clause: Clause) -> list[str]:
+        """The failed photos behind a finding, by digest."""
+        return [
+            seen.photo.digest
+            for seen in self._seen
+            if seen.photo.label == label and seen.failed and clause.label in seen.clauses
+        ][:50]
+
+    def progress(self) -> Progress:
+        done, total = len(self._seen), len(self.photos)
+        return Progress("photos" if done < total else "done", done, total, len(self.findings()))
+
+
+def _suggested(seen: Sequence[Seen]) -> list[Clause]:
+    """Clauses commoner among the failed photos of the suggesting half than among the others, by lift."""
+    failed = Counter(label for one in seen if one.failed for label in one.clauses)
+    passed = Counter(label for one in seen if not one.failed for label in one.clauses)
+    fails = max(1, sum(one.failed for one in seen))
+    passes = max(1, len(seen) - fails)
+    known = {label: clause for one in seen for label, clause in one.clauses.items()}
+    lift = {label: hits / fails - passed[label] / passes for label, hits in failed.items()}
+    ranked = sorted((label for label in lift if lift[label] > 0), key=lambda label: (-lift[label], label))
+    return [known[label] for label in ranked[:PER_CLASS]]
+
+
+def _counts(seen: Sequence[Seen]) -> Counts:
+    counts = Counts()
+    for one in seen:
+        counts.add(one.outcome)
+    return counts
+
+
+def _interval(hits: int, of: int) -> tuple[float, float]:
+    low, high = clopper_pearson(hits, of)
+    return float(low), float(high)
+
+
+def _subject(name: str, clause: Clause) -> str:
+    return "; ".join([name, *(one.label for one in describe(0, [clause]).clauses)])

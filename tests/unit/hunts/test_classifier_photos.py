@@ -1,0 +1,124 @@
+"""Hunting in a folder of photos, and comparing findings with photos."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+
+import pytest
+
+from failscape.errors import ConfigError
+from failscape.hunts.classifier.hunt import ClassifierHunt
+from failscape.hunts.classifier.labels import Target
+from failscape.hunts.classifier.photos import Photo, PhotoHunt
+from failscape.hunts.classifier.prompts import Template
+from failscape.hunts.classifier.rules import Rules
+from failscape.spaces.corpus import load_corpus
+from failscape.testing.hunt_suite import HuntSuite
+from failscape.testing.planted_classifier import PlantedClassifier
+from failscape.testing.simulation import simulate
+from failscape.trials import Classify, Embed, Probe, Show, Trial, Verdict
+
+CORPUS = load_corpus("toybox")
+TARGETS = [Target("penguin", ("penguin",)), Target("cow", ("cow",))]
+
+
+def album(count: int = 400) -> list[Photo]:
+    """Every fourth photo is at night; its digest tells everything."""
+    found = []
+    for number in range(count):
+        night = number % 4 == 0
+        mark = hashlib.blake2b(f"{number}".encode(), digest_size=8).hexdigest()
+        said = ("it is at night.",) if night else ("it is in a meadow.",)
+        found.append(Photo(f"{'n' if night else 'd'}{mark}", number % 2, said))
+    return found
+
+
+def classify(probe: Probe) -> Trial:
+    """Penguins at night are called owl eight times of ten; everything else is right 95 times of 100."""
+    digest = next(step for step in probe.steps if isinstance(step, Show)).images[0]
+    luck = random.Random(digest).random()
+    wrong = luck < (0.8 if digest[0] == "n" and probe.subject == "penguin" else 0.05)
+    ranking = [["owl" if wrong else probe.subject, 0.9]]
+    verdict = Verdict.FAIL if wrong else Verdict.PASS
+    facts = [[digest], *([["x"]] * (len(probe.steps) - 2)), ranking]
+    return Trial(probe.key, probe.subject, verdict, "", facts, probe.seed)
+
+
+class TestPromises(HuntSuite):
+    images = 400
+
+    def make_hunt(self) -> PhotoHunt:
+        return PhotoHunt(TARGETS, album(), CORPUS, Rules(round=50))
+
+    def run(self, probe: Probe) -> Trial:
+        return classify(probe)
+
+
+def play(hunt: PhotoHunt) -> None:
+    while probes := hunt.ask(64):
+        for probe in probes:
+            hunt.tell(classify(probe))
+
+
+def test_what_fails_in_one_half_is_proven_on_the_other() -> None:
+    hunt = PhotoHunt(TARGETS, album(), CORPUS, Rules())
+    play(hunt)
+    (finding,) = hunt.findings()
+    assert finding.subject == "penguin; Background: time=night"
+    assert finding.title.startswith("Penguins at night are called owl")
+    decided = [
+        photo for photo in album() if not photo.suggests and photo.digest[0] == "n" and photo.label == 0
+    ]
+    assert finding.trials == len(decided)
+
+
+def test_halves_depend_on_content_alone() -> None:
+    share = sum(photo.suggests for photo in album()) / 400
+    assert 0.4 < share < 0.6
+    assert [photo.suggests for photo in album()] == [photo.suggests for photo in album()]
+
+
+def test_a_folder_without_the_classes_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="no photo has the label"):
+        PhotoHunt(TARGETS, [], CORPUS, Rules())
+
+
+def test_photos_show_whether_a_bug_is_real() -> None:
+    world = PlantedClassifier(classes=2, bugs=1, seed=3, rates=(0.8, 0.9))
+    bug = world.bugs[0]
+    value = bug.values[0].partition("=")[2]
+    label = world.names.index(bug.name)
+    photos = [
+        Photo(world.draw(f"{bug.name}; {bug.values[0]}" if odd else bug.name, "photo", n), label, (said,))
+        for n in range(60)
+        for odd, said in ((n % 2 == 0, f"it is {value}" if n % 2 == 0 else "it is there"),)
+    ]
+    template = Template("a photo of a {class}.")
+    hunt = ClassifierHunt(world.targets(), template, world.corpus, Rules(seed=1), photos=photos)
+    simulate(hunt, world, 6_000)
+    found = next(one for one in hunt.findings() if one.subject == f"{bug.name}; {bug.values[0]}")
+    real = found.details["real"]
+    assert real["photos"] == 30
+    assert real["rate"] > 0.6
+    assert real["all_photos"] == 60
+
+
+def test_matching_by_embedding_asks_for_texts_and_images() -> None:
+    world = PlantedClassifier(classes=2, bugs=1, seed=3, rates=(0.8, 0.9))
+    label = world.names.index(world.bugs[0].name)
+    photos = [Photo(world.draw(world.bugs[0].name, "photo", n), label) for n in range(5)]
+    hunt = ClassifierHunt(
+        world.targets(),
+        Template("a photo of a {class}."),
+        world.corpus,
+        Rules(seed=1),
+        photos=photos,
+        match="embedding",
+    )
+    done = simulate(hunt, world, 3_000, keep=True)
+    shown = [trial for trial in done.trials if "#p" in trial.key]
+    assert len(shown) == 5
+    assert any("#e0" in trial.key for trial in done.trials)
+    assert Embed.role == "embedder"
+    assert Classify.role == "classifier"
