@@ -44,5 +44,5 @@ def test_the_worst_cell_is_darkest():
 
 
 def test_a_hunt_without_a_map_and_a_moved_corpus_place_nothing():
-    assert placer_of("vlm", {})("cat") is None
+    assert placer_of("unheard of", {})("cat") is None
     assert placer_of("t2i", {"space": {"corpus": "no/such/folder"}})("cat") is None
