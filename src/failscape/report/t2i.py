@@ -72,7 +72,8 @@ def notes(finding: Finding) -> Iterator[str]:
     for name in ("interaction", "blamed"):
         said = finding.details.get(name)
         if isinstance(said, dict) and said.get("sentence"):
-            yield str(said["sentence"])
+            sentence = str(said["sentence"])
+            yield sentence[:1].upper() + sentence[1:]
     corrected = finding.details.get("corrected")
     if isinstance(corrected, dict):
         low, high = corrected["interval"]
