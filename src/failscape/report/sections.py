@@ -19,7 +19,8 @@ cost), which template shows it and which pictures it needs. Its template is incl
 pictures, `parts.heat` a map, `parts.share` a share with its interval, `parts.panels` small panels side by
 side (`trust.Panel`). A template with several sections asks for `section.id`. Styles go to
 `templates/<kind>.css`, which is read when it exists. Leave a section out when there is nothing to say: an
-empty panel is clutter. Bound what is shown, whatever the hunt found. Text is escaped by itself.
+empty panel is clutter. Bound what is shown, whatever the hunt found. Findings of older or imported hunts may
+lack details: read them with a default. Text is escaped by itself.
 """
 
 from __future__ import annotations
