@@ -224,9 +224,12 @@ def _refuse_near_twins(file: Path, words: Vocabulary) -> None:
 
 def _write_corpus(folder: Path, words: Vocabulary) -> None:
     entities: dict[str, dict[str, list[str]]] = {}
+    classes = {_class_name(upper).lower() for upper, _ in words.entities.values()}
     for entity, (upper, sub) in words.entities.items():
         group = entities.setdefault(_class_name(upper), {})
-        group.setdefault(_class_name(sub), []).append(entity)
+        name = _class_name(sub)
+        # A corpus has no class inside a class, but a file of results may.
+        group.setdefault(f"{name} (sub-class)" if name.lower() in classes else name, []).append(entity)
     files: dict[str, Any] = {"entities": entities}
     for family in FAMILIES:
         subs = {

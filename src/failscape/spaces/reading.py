@@ -67,7 +67,7 @@ def read_entities(source: Source) -> list[Entity]:
                 raise source.error(f"class {upper!r} is empty", "give it a sub-class or remove it", upper)
             for sub, rows in subs.items():
                 with source.noting():
-                    _refuse_cycle(source, upper, sub, names)
+                    _refuse_cycle(source, upper, sub, names, len(subs) == 1)
                     entities += _read_sub_class(source, upper, sub, rows)
     if not entities and not source.faults.found:
         raise source.error("there is no entity", "add at least one class with a sub-class and an entity")
@@ -89,10 +89,13 @@ def _read_sub_class(source: Source, upper: str, sub: str, rows: Any) -> list[Ent
     return entities
 
 
-def _refuse_cycle(source: Source, upper: str, sub: str, classes: dict[str, str]) -> None:
-    """A class below a class could not be told apart in rules and tables, and below itself has no end."""
+def _refuse_cycle(source: Source, upper: str, sub: str, classes: dict[str, str], alone: bool) -> None:
+    """A class below a class could not be told apart in rules and tables, and below itself has no end.
+
+    Only a class that is not divided may have one sub-class of its own name: that is all of it.
+    """
     other = classes.get(sub.lower())
-    if other is not None:
+    if other is not None and not (alone and other == upper):
         inside = "itself" if other == upper else f"the class {upper!r}"
         message = f"the class {other!r} is also a sub-class of {inside}"
         raise source.error(message, "give the sub-class a name of its own", upper, sub)

@@ -105,7 +105,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         {"attributes_base": {"Colour": {"wording": "{valu} {thing}", "values": ["red"]}}},
         r"unknown slot \{valu\}",
     ),
-    "class inside itself": ({"entities": {"A": {"a": ["x"]}}}, "'A' is also a sub-class of itself"),
+    "class inside itself": (
+        {"entities": {"A": {"a": ["x"], "B": ["y"]}}},
+        "'A' is also a sub-class of itself",
+    ),
     "class inside another": (
         {"entities": {"A": {"B": ["x"]}, "B": {"C": ["y"]}}},
         "'B' is also a sub-class of the class 'A'",
@@ -150,6 +153,11 @@ def test_errors_point_at_the_line(tmp_path: Path) -> None:
     folder = write_corpus(tmp_path, entities='{"A": {\n "B": ["cat"],\n "C": ["dog",\n "cat"]}}')
     with pytest.raises(ConfigError, match=r"entities\.json, line 4: the entity 'cat' is given twice"):
         load_corpus(folder)
+
+
+def test_a_class_that_is_not_divided_may_have_one_sub_class_of_its_name(tmp_path: Path) -> None:
+    corpus = load_corpus(write_corpus(tmp_path, entities={"Food": {"Food": ["apple"]}}))
+    assert corpus.entities[0].sub_class == "Food"
 
 
 def test_the_line_is_that_of_the_mistake_not_of_the_same_word_elsewhere(tmp_path: Path) -> None:
