@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas.images import ImageStore
-from failscape.atlas.records import Event, HuntRow, RunRow, Spent, StoredCall, StoredTrial
+from failscape.atlas.records import Event, HuntRow, RunRow, Spent, StoredCall, StoredTrial, prompts_of
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity, Usage
-from failscape.trials import Facts, Generate, Step, Trial, Verdict, steps_from_json
+from failscape.trials import Facts, Step, Trial, Verdict, steps_from_json
 
 _MANY = 1024
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
@@ -212,14 +212,14 @@ def verdicts(db: sqlite3.Connection, hunt: int) -> Iterator[tuple[str, int, bool
 
 
 def prompts(db: sqlite3.Connection, hunt: int, subject: str) -> set[str]:
-    """The distinct prompts that were really sent for a subject."""
+    """The distinct prompts that were really sent for a subject. A plan has one reworded prompt."""
     rows = db.execute(
-        "SELECT steps FROM plans WHERE id IN (SELECT plan FROM trials INDEXED BY trials_by_subject"
-        " WHERE hunt = ? AND subject = ?)",
+        "SELECT p.steps, t.facts, min(t.id) FROM trials t INDEXED BY trials_by_subject"
+        " JOIN plans p ON p.id = t.plan WHERE t.hunt = ? AND t.subject = ? GROUP BY t.plan",
         (hunt, subject),
     )
-    steps = (step for row in rows for step in steps_from_json(row[0]))
-    return {step.prompt for step in steps if isinstance(step, Generate)}
+    plans = ((steps_from_json(steps), json.loads(facts)) for steps, facts, _ in rows)
+    return {prompt for steps, facts in plans for prompt in prompts_of(steps, facts)}
 
 
 _TRIAL = (

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from failscape.models.roles import Identity, Usage
 from failscape.pictures import Picture
-from failscape.trials import Facts, Probe, Step, Trial
+from failscape.trials import Facts, Generate, Probe, Reword, Step, Trial
 
 KeepImages = Literal["all", "failures", "none"]
 
@@ -132,3 +132,15 @@ def images_of(steps: tuple[Step, ...], facts: Facts) -> tuple[str, ...]:
         elif kind == "Show":
             found.extend(fact)
     return tuple(found)
+
+
+def prompts_of(steps: tuple[Step, ...], facts: Facts) -> list[str]:
+    """What images were really drawn from: the reworded prompt where there is one."""
+    found, reworded = [], ""
+    for place, step in enumerate(steps):
+        if isinstance(step, Reword) and place < len(facts) and facts[place]:
+            reworded = facts[place][0]
+        elif isinstance(step, Generate):
+            found.append(reworded or step.prompt)
+            reworded = ""
+    return found

@@ -10,7 +10,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from failscape.trials import Answer, Caption, Classify, Decide, Facts, Generate, Propose, Step, Verify
+from failscape.atlas.records import prompts_of
+from failscape.trials import (
+    Answer,
+    Caption,
+    Classify,
+    Decide,
+    Facts,
+    Generate,
+    Propose,
+    Reword,
+    Step,
+    Verify,
+)
 
 State = Literal["yes", "no", "open"]
 
@@ -63,9 +75,12 @@ def marks_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Mark, ...]:
 def lines_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Line, ...]:
     """The words of a trial. Prompts come first, then questions with their answers."""
     found: list[Line] = []
+    drawn_from = prompts_of(tuple(steps), facts)
     for step, fact in zip(steps, facts, strict=False):
-        if isinstance(step, Generate):
-            found.append(Line("prompt", step.prompt))
+        if isinstance(step, Reword):
+            found += [Line("prompt before polish", step.text)] if fact and fact[0] != step.text else []
+        elif isinstance(step, Generate):
+            found.append(Line("prompt", drawn_from.pop(0)))
         elif isinstance(step, Answer):
             found += [Line("asked", step.question), Line("answered", _as_text(fact))]
         elif isinstance(step, Verify):

@@ -52,8 +52,8 @@ def _sentence(found: Nuisance) -> str:
     if found.p_value > CONCERN:
         return (
             f"Every node was asked for in several wordings ({told}). There is no sign that the wording "
-            "matters: the failures belong to the concepts. If the rate of failure differs between the wordings of one "
-            f"node, then by {high} at most (standard deviation, upper end of a 95% interval)."
+            "matters: the failures belong to the concepts. If the rate of failure differs between the "
+            f"wordings of one node, then by {high} at most (standard deviation, upper end of a 95% interval)."
         )
     return (
         f"Every node was asked for in several wordings ({told}). The wording matters: the rate of failure "

@@ -9,6 +9,7 @@ from typing import Any
 from failscape.atlas import Atlas
 from failscape.config import T2IConfig
 from failscape.models.polish import PolishContract
+from failscape.report.marks import lines_of
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import Summary, run_session
 from failscape.testing.faulty import FaultyServer
@@ -73,6 +74,13 @@ async def test_each_prompt_is_polished_once_even_by_tries_side_by_side(tmp_path:
         found = rewordings(tmp_path)
         assert server.requests == len({step.text for step, _, _ in found}) > before
     assert all(fact == [step.text.replace("An image", "A picture"), ""] for step, fact, _ in found)
+    with Atlas.open(tmp_path, readonly=True) as atlas:
+        hunt = atlas.hunt().id
+        sent = {prompt for subject in atlas.subjects(hunt) for prompt in atlas.prompts(hunt, subject)}
+        shown = [lines_of(one.steps, one.trial.facts)[:2] for one in atlas.trials(hunt)]
+    assert sent == {fact[0] for _, fact, _ in found}
+    assert {lines[0].label for lines in shown} == {"prompt before polish"}
+    assert {lines[1].text for lines in shown} == sent
     assert {verdict for _, _, verdict in found} == {Verdict.PASS, Verdict.FAIL}
 
 
