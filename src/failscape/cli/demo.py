@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from failscape.atlas import Atlas
-from failscape.cli.demos import DEMOS
+from failscape.cli.demos import DEMOS, Demo
 from failscape.cli.run import run_and_report
 from failscape.config_files import parse_config
+from failscape.errors import ConfigError
 from failscape.report import write_report
 
 
@@ -18,15 +20,18 @@ from failscape.report import write_report
 @click.argument("kind", type=click.Choice(list(DEMOS)), default="t2i")
 @click.option("--atlas", type=click.Path(path_type=Path), help="Folder [runs/demo, or runs/demo-KIND].")
 @click.option("--images", type=click.IntRange(min=1), help="How many to draw; each demo has its own number.")
-def command(kind: str, atlas: Path | None, images: int | None) -> None:
+@click.option("--questioner", help="Who asks in the vlm demo: evolve, or grpo (needs the extra `rl`).")
+def command(kind: str, atlas: Path | None, images: int | None, questioner: str | None) -> None:
     """Hunt a small network that comes with the package. No account, no GPU, no torch.
 
     KIND is the kind of hunt; t2i unless told.
     """
     demo = DEMOS[kind]
     budget = {**demo.settings["budget"], **({} if images is None else {"images": images})}
-    settings = parse_config({**demo.settings, "budget": budget}, "demo")
-    folder = atlas or Path("runs") / ("demo" if kind == "t2i" else f"demo-{kind}")
+    other = _questioner(demo, kind, questioner)
+    settings = parse_config({**demo.settings, **other, "budget": budget}, "demo")
+    name = "demo" if kind == "t2i" else f"demo-{kind}"
+    folder = atlas or Path("runs") / (f"{name}-{questioner}" if other else name)
     click.echo(demo.opening)
     summary = run_and_report(settings, folder)
     if summary.stop.kind == "interrupted":
@@ -34,3 +39,13 @@ def command(kind: str, atlas: Path | None, images: int | None) -> None:
     with Atlas.open(folder, readonly=True) as opened:
         written = write_report(opened)
     click.echo(f"\nThe report, with pictures: {written.path}")
+
+
+def _questioner(demo: Demo, kind: str, name: str | None) -> dict[str, Any]:
+    """The settings that another way to ask changes."""
+    if name is None:
+        return {}
+    if name not in demo.questioners:
+        known = ", ".join(demo.questioners) or "none"
+        raise ConfigError(f"the {kind} demo has no questioner {name!r}", f"it has: {known}")
+    return demo.questioners[name]

@@ -12,10 +12,11 @@ THINGS = (
 
 
 class Demo(NamedTuple):
-    """`opening` is the line on the screen before the hunt starts."""
+    """`opening` is the line on the screen before the hunt starts. `questioners` are other ways to ask."""
 
     opening: str
     settings: dict[str, Any]
+    questioners: dict[str, dict[str, Any]] = {}  # noqa: RUF012 - read-only
 
 
 DEMOS: dict[str, Demo] = {
@@ -44,6 +45,22 @@ DEMOS: dict[str, Demo] = {
             "space": {"corpus": "toybox"},
             "budget": {"images": 9000},
             "seed": 7,
+        },
+    ),
+    "vlm": Demo(
+        "Hunting toy-vlm, a small vision-language model: which kinds of question does it get wrong?",
+        {
+            "hunt": "vlm",
+            "target": {"provider": "toybox", "model": "toy-vlm"},
+            "verifier": "exact",
+            "images": {"source": "toybox"},
+            "questions": 3000,
+            "budget": {},
+            "seed": 7,
+        },
+        {
+            "evolve": {},
+            "grpo": {"questions": 4800, "questioner": {"strategy": "grpo", "training": {"steps": 50}}},
         },
     ),
 }

@@ -58,9 +58,9 @@ class RewardConfig(Settings):
     """Reward of a question = failure + semantic and lexical diversity - invalid penalty."""
 
     failure: float = Field(1.0, ge=0)
-    semantic: float = Field(0.6, ge=0, description="distance to recent questions and to those of its group")
-    lexical: float = Field(0.3, ge=0, description="1 - Self-BLEU against the same")
-    invalid: float = Field(1.0, ge=0, description="what an invalid question loses")
+    semantic: float = Field(0.3, ge=0, description="distance to recent questions and to those of its group")
+    lexical: float = Field(0.15, ge=0, description="1 - Self-BLEU against the same")
+    invalid: float = Field(0.3, ge=0, description="what an invalid question loses")
     share: float = Field(
         0.2, gt=0, le=1, description="a failure counts less when its skills make up more of recent failures"
     )

@@ -16,6 +16,7 @@ from failscape.atlas import Atlas, HuntRow, StoredTrial
 from failscape.atlas.faults import explained
 from failscape.atlas.images import link_or_copy, write_whole
 from failscape.errors import ConfigError, MissingExtra
+from failscape.report.vlm_dataset import vlm_rows, write_chats
 from failscape.trials import Classify, Finding, Generate, Verdict
 
 METADATA = "metadata.jsonl"
@@ -68,8 +69,11 @@ def _classified(finding: Finding, stored: StoredTrial) -> Item:
     }
 
 
-ROWS: dict[str, Rows] = {"classifier": classifier_rows}
+ROWS: dict[str, Rows] = {"classifier": classifier_rows, "vlm": vlm_rows}
 """Hunt kind → what makes its rows."""
+
+EXTRAS: dict[str, Callable[[Sequence[Item], Path], None]] = {"vlm": write_chats}
+"""Hunt kind → what else is written beside the rows."""
 
 
 def write_dataset(
@@ -98,6 +102,8 @@ def write_dataset(
         if not rows:
             raise ConfigError("there is nothing to write: no finding has failed images that were kept")
         write_whole(out / CARD, _card(row, rows, findings, licence).encode())
+        if row.kind in EXTRAS:
+            EXTRAS[row.kind](rows, out)
         if parquet:
             _write_parquet(rows, out)
         lines = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in rows)

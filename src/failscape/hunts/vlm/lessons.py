@@ -156,7 +156,7 @@ class LessonPlanner(Planner):
 
     def _note(self, name: str, row: Sequence[Outcome]) -> None:
         """An invalid question counts against the skill that was named: it brought nothing."""
-        skill = name.partition("[")[2].rstrip("]")
+        skill = _skill_in(name)
         for outcome in row if skill else ():
             if outcome.failed:
                 self._brought[skill].failures += 1
@@ -181,6 +181,11 @@ class LessonPlanner(Planner):
             )
 
 
+def _skill_in(guidance: str) -> str:
+    """The skill that a lesson names, "" for none."""
+    return guidance.partition(":")[0].partition("[")[2].rstrip("]")
+
+
 def _kind(guidance: str) -> str:
     return next((kind for kind in (WARM_UP, LESSON) if guidance.startswith(f"{kind} ")), "")
 
@@ -192,4 +197,7 @@ def _place(key: str) -> tuple[int, str]:
 
 def _written(item: Item, at: int, outcome: Outcome) -> Written:
     vector = tuple(item.vectors[at]) if at < len(item.vectors) else ()
-    return Written(outcome.text, item.key, outcome.pattern.skills, outcome.valid, outcome.failed, vector)
+    skills = outcome.pattern.skills
+    asked_for = _skill_in(item.work.guidance) if isinstance(item.work, Draft) else ""
+    followed = not asked_for or not skills or asked_for in skills
+    return Written(outcome.text, item.key, skills, outcome.valid, outcome.failed, vector, followed)

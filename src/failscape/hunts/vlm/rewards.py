@@ -22,16 +22,19 @@ LEXICAL_HISTORY = 48
 @dataclass(frozen=True, slots=True)
 class Weights:
     failure: float = 1.0
-    semantic: float = 0.6
-    lexical: float = 0.3
-    invalid: float = 1.0
+    semantic: float = 0.3
+    lexical: float = 0.15
+    invalid: float = 0.3
     share: float = 0.2
     history: int = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A question as the reward sees it. `group` names the picture it is about, `vector` is its meaning."""
+    """A question as the reward sees it. `group` names the picture it is about, `vector` is its meaning.
+
+    `followed` is False when a skill was asked for by name and the question does not take it.
+    """
 
     text: str
     group: str
@@ -39,6 +42,7 @@ class Written:
     valid: bool
     failed: bool
     vector: tuple[float, ...] = ()
+    followed: bool = True
 
 
 class Rewards:
@@ -75,7 +79,7 @@ class Rewards:
         shares: dict[tuple[str, ...], float],
     ) -> float:
         question, weights = questions[at], self._weights
-        if not question.valid:
+        if not question.valid or not question.followed:
             return -weights.invalid
         peers = [
             i

@@ -1,0 +1,205 @@
+"""What the report says about vlm hunts: modes with examples, the tree of failures, learning, several targets.
+
+See `sections.py` for how it joins the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from failscape.errors import FailscapeError
+from failscape.hunts.vlm.taxonomy import compare
+from failscape.report.evidence import load_hunt
+from failscape.report.figures import percent
+from failscape.report.maps import Place, Placer
+from failscape.report.sections import END, LEAD, TRUST, Context, Section, Tile
+from failscape.report.vlm_plots import calendar, lines, rings
+from failscape.spaces.questions import Pattern
+from failscape.trials import Finding
+
+TEMPLATE = "vlm.html"
+CARDS = 12
+SHOTS = 4
+LEAVES = 40
+TARGETS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ModeCard:
+    """A finding with questions that failed, and one nearby that did not."""
+
+    number: int
+    finding: Finding
+    examples: list[dict[str, Any]]
+    contrast: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    picture: Markup
+    leaves: list[dict[str, Any]]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How the search went. `trained` is the trainer's own log, where a questioner learned."""
+
+    curve: Markup
+    skills: Markup
+    coverage: dict[str, Any]
+    diversity: dict[str, Any]
+    trained: int
+
+
+def placer(config: dict[str, Any]) -> Placer:
+    """Columns are skills; a form of question is what a subject is about."""
+
+    def place(subject: str) -> Place | None:
+        pattern = Pattern.parse(subject)
+        rows = tuple(name for name, _ in pattern.clauses) or ("no clause",)
+        return Place(" + ".join(pattern.skills) or "any", pattern.form, rows)
+
+    return place
+
+
+def tiles(context: Context) -> Iterator[Tile]:
+    coverage = context.survey.get("coverage") or {}
+    if coverage:
+        words = f"of {coverage['valid']:,} valid questions in the search"
+        yield Tile("Failed", percent(coverage["discovery_rate"]), words)
+        yield Tile(
+            "Skill combinations", str(coverage["failing_combinations"]), f"of {coverage['combinations']} fail"
+        )
+
+
+def notes(finding: Finding) -> Iterator[str]:
+    details = finding.details
+    if not details.get("minimal"):
+        yield "Whether a simpler kind of question fails too is not settled yet."
+    agreement = details.get("agreement")
+    if agreement is not None and agreement < 1:
+        yield f"On average {percent(agreement)} of the verifiers agreed."
+    explained = details.get("explains") or []
+    if explained:
+        yield f"It explains {len(explained)} more complicated kinds of question that fail as well."
+
+
+def sections(context: Context) -> Iterator[Section]:
+    findings = context.loaded.findings
+    if findings:
+        cards = [_card(number, finding) for number, finding in enumerate(findings[:CARDS], 1)]
+        shown = [digest for card in cards for example in _all(card) for digest in example["images"]]
+        yield Section(
+            "modes",
+            "What it gets wrong",
+            TEMPLATE,
+            {"cards": cards, "total": len(findings), "margin": context.survey.get("margin", 0.0)},
+            LEAD,
+            "Modes",
+            "Kinds of question that fail more often than the margin, on fresh pictures and in other words.",
+            "The rate is that of the confirmation only: what made us look is not counted. Below, kinds of "
+            "question with one clause or skill less, and the nearest kind that the target gets right.",
+            tuple(dict.fromkeys(shown)),
+        )
+    tree = context.survey.get("taxonomy") or {}
+    if tree.get("trials"):
+        yield _tree_section(tree)
+    if (context.survey.get("coverage") or {}).get("valid"):
+        yield _course_section(context)
+    yield from _targets(context)
+
+
+def _card(number: int, finding: Finding) -> ModeCard:
+    contrast = finding.details.get("contrast")
+    return ModeCard(number, finding, finding.details.get("examples", [])[:SHOTS], contrast)
+
+
+def _all(card: ModeCard) -> list[dict[str, Any]]:
+    passed = (card.contrast or {}).get("example")
+    return [*card.examples, *([passed] if passed else [])]
+
+
+def _tree_section(tree: dict[str, Any]) -> Section:
+    leaves = [
+        {**leaf, "family": family["name"], "skills": combination["name"]}
+        for family in tree["children"]
+        for combination in family["children"]
+        for leaf in combination["children"]
+    ]
+    ranked = sorted(leaves, key=lambda leaf: (-leaf["rate"], -leaf["trials"]))
+    return Section(
+        "taxonomy",
+        "The tree of failures",
+        TEMPLATE,
+        Tree(rings(tree), ranked[:LEAVES], len(ranked)),
+        LEAD,
+        "Tree",
+        "From the middle out: families of skills, combinations of skills, kinds of question.",
+        "Width is how much was asked, colour how much of it failed. Confirmed modes have a dark rim. "
+        "Questions of the search are no fair sample: it asks more where it finds failures.",
+    )
+
+
+def _course_section(context: Context) -> Section:
+    survey = context.survey
+    trained = sum(event.kind == "training" for event in context.atlas.events(context.loaded.row.id))
+    names = {"rate": "failed (of valid)", "invalid": "invalid", "different": "different"}
+    course = Course(
+        lines(survey["learning"], names),
+        calendar(survey["curriculum"]["skills"]),
+        survey["coverage"],
+        survey["diversity"],
+        trained,
+    )
+    return Section(
+        "learning",
+        "How the search went",
+        TEMPLATE,
+        course,
+        TRUST,
+        "Learning",
+        "What was asked over time, and how much of it failed.",
+        "Left: shares of the questions written at that time. Right: skills, those asked early at the top. A "
+        "search that learns shows a rising share of failures without fewer different questions.",
+    )
+
+
+def _targets(context: Context) -> Iterator[Section]:
+    """Modes that several targets share, when more than one was hunted in this atlas."""
+    rows = [row for row in context.atlas.hunts() if row.kind == "vlm" and row.id != context.loaded.row.id]
+    modes: dict[str, list[Pattern]] = {}
+    for row, findings in [
+        (context.loaded.row, context.loaded.findings),
+        *((row, None) for row in rows[-TARGETS:]),
+    ]:
+        model = row.identities.get("answerer")
+        name = f"{model.provider} {model.model}".strip() if model else f"hunt {row.id}"
+        if findings is None:
+            try:
+                findings = load_hunt(context.atlas, row.id).findings
+            except FailscapeError:
+                continue
+        modes.setdefault(name, []).extend(Pattern.parse(finding.subject) for finding in findings)
+    if len(modes) < 2:
+        return
+    shared = compare({name: set(found) for name, found in modes.items()})
+    universal = sum(len(owners) == len(modes) for owners in shared.values())
+    table = [
+        {"title": Pattern.parse(text).title, "targets": owners, "all": len(owners) == len(modes)}
+        for text, owners in shared.items()
+    ]
+    yield Section(
+        "targets",
+        "Universal and model-specific modes",
+        TEMPLATE,
+        {"names": list(modes), "lines": table[:60]},
+        END,
+        "Targets",
+        f"{universal} of {len(shared)} modes are shared by all {len(modes)} targets.",
+        "A mode counts as shared when it was certified for each of them in its own hunt.",
+    )
