@@ -23,7 +23,7 @@ from failscape.hunts.classifier.real import RealPhotos
 from failscape.hunts.classifier.rounds import Outcome, Planned, RoundHunt
 from failscape.hunts.classifier.rules import Rules, stream_seed
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
-from failscape.hunts.classifier.tallies import ClassState, wrong_label
+from failscape.hunts.classifier.tallies import ClassState, Counts, wrong_label
 from failscape.hunts.classifier.weighing import Scales
 from failscape.spaces.corpus import Corpus
 from failscape.trials import (
@@ -41,7 +41,7 @@ from failscape.trials import (
 HOPELESS = 0.003
 """Descriptions with a smaller chance of being a bug get no more images."""
 
-FEWEST = 4
+FEWEST = 10
 """Images that every tried description gets before it can be given up."""
 
 
@@ -219,12 +219,16 @@ class ClassifierHunt(RoundHunt):
         for state in self.field.classes:
             base = state.base
             state.ready |= state.issued == base.tries and not self._missing(state)
-            if state.skip or base.tries < 20 or base.valid >= self.rules.least_presence * base.tries:
+            if state.skip or not self._is_undrawable(base):
                 continue
             shown = f"{base.valid} of {base.tries} images could be used"
             if base.absent > base.invalid / 2:
                 shown = f"{base.tries - base.absent} of {base.tries} images show it"
             state.skip = f"skipped: {shown}"
+
+    def _is_undrawable(self, counts: Counts) -> bool:
+        """Hardly any image of it can be used."""
+        return counts.tries >= 20 and counts.valid < self.rules.least_presence * counts.tries
 
     def _look(self) -> None:
         """Rank what is still in the race; what is hopeless, proven or used up has left it."""
@@ -234,7 +238,8 @@ class ClassifierHunt(RoundHunt):
         index = outlook.index
         self._racing: set[str] = set()
         for at, arm in enumerate(arms):
-            hopeless = outlook.chance[at] < HOPELESS and arm.counts.tries >= FEWEST
+            hopeless = outlook.chance[at] < HOPELESS and arm.counts.valid >= FEWEST
+            hopeless |= self._is_undrawable(arm.counts)
             if not hopeless and arm.log_e < need and arm.counts.tries < most:
                 self._racing.add(arm.subject)
                 if arm.urgent:

@@ -101,7 +101,7 @@ def _chances(
     for _ in range(STEPS):
         overall = (chance[tried].sum() + PRIOR_SHARE * STRENGTH) / (tried.sum() + STRENGTH)
         logits = special.logit(overall) + sum(_ratio(chance, tried, one, overall) for one in members)
-        chance = special.expit(np.clip(logits, -7.0, 4.0) + odds)
+        chance = special.expit(np.clip(logits, -5.0, 4.0) + odds)
     return np.asarray(chance, dtype=np.float64)
 
 

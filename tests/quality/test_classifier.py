@@ -1,0 +1,73 @@
+"""What the classifier hunt promises, measured over many planted classifiers."""
+
+from __future__ import annotations
+
+import pytest
+
+from failscape.hunts.classifier.hunt import ClassifierHunt
+from failscape.hunts.classifier.prompts import Template
+from failscape.hunts.classifier.rules import Rules
+from failscape.testing.planted_classifier import PlantedClassifier
+from failscape.testing.simulation import simulate
+
+TEMPLATE = Template("a realistic photograph of a {class} ({superclass}).")
+SEEDS = 20
+
+
+def hunted(world: PlantedClassifier, images: int, **rules: float) -> ClassifierHunt:
+    settings = Rules(seed=world.seed, toggles=0, confirm=20, **rules)  # type: ignore[arg-type]
+    hunt = ClassifierHunt(world.targets(), TEMPLATE, world.corpus, settings, vectors=True)
+    simulate(hunt, world, images, in_flight=256, shuffle=world.seed)
+    return hunt
+
+
+@pytest.fixture(scope="module")
+def runs() -> list[tuple[PlantedClassifier, set[tuple[str, ...]]]]:
+    found = []
+    for seed in range(SEEDS):
+        world = PlantedClassifier(classes=3, bugs=2, seed=seed, plain=0.9)
+        hunt = hunted(world, 4_000)
+        found.append((world, {tuple(finding.subject.split("; ")) for finding in hunt.findings()}))
+    return found
+
+
+def test_at_most_five_percent_of_claims_are_false(
+    runs: list[tuple[PlantedClassifier, set[tuple[str, ...]]]],
+) -> None:
+    shares = []
+    for world, claims in runs:
+        false = [claim for claim in claims if world.effect(claim[0], claim[1:]) <= 0.05]
+        shares.append(len(false) / max(1, len(claims)))
+    assert sum(shares) / len(shares) <= 0.05
+
+
+def test_nine_in_ten_large_bugs_are_found_and_named(
+    runs: list[tuple[PlantedClassifier, set[tuple[str, ...]]]],
+) -> None:
+    large, named = 0, 0
+    for world, claims in runs:
+        bugs = {(bug.name, *bug.values) for bug in world.bugs if world.effect(bug.name, bug.values) >= 0.2}
+        large += len(bugs)
+        named += len(bugs & claims)
+    assert large > 100
+    assert named >= 0.9 * large
+
+
+def test_effects_just_below_the_margin_are_not_claimed() -> None:
+    """The hardest nulls: every planted excess is real, but too small."""
+    claims = 0
+    for seed in range(8):
+        world = PlantedClassifier(classes=3, bugs=6, seed=seed, rates=(0.12, 0.15), plain=0.95)
+        hunt = hunted(world, 4_000, margin=0.14)
+        claims += len(hunt.findings())
+    assert claims <= 1
+
+
+def test_an_unusable_presence_check_does_not_fake_bugs() -> None:
+    """One picture in four is empty, the judge lets a third of those pass, and the hunt was told so."""
+    claims = 0
+    for seed in range(5):
+        world = PlantedClassifier(classes=3, bugs=0, seed=seed, absent=0.25, slip=0.33)
+        hunt = hunted(world, 3_000, slip=0.33)
+        claims += len(hunt.findings())
+    assert claims <= 1
