@@ -24,7 +24,7 @@ _SKIPPED = frozenset({"a", "an", "the", "it", "is", "are", "there", "its"})
 def plain_words(text: str) -> list[str]:
     """Lower case, digits as words, British spelling, no marks and articles."""
     found = re.findall(r"[^\W\d_]+|\d+", text.lower())
-    named = [NUMBERS[int(word)] if word.isdigit() and int(word) < len(NUMBERS) else word for word in found]
+    named = [NUMBERS[int(word)] if word.isdecimal() and int(word) < len(NUMBERS) else word for word in found]
     return [{"gray": "grey", "color": "colour"}.get(word, word) for word in named if word not in _SKIPPED]
 
 

@@ -134,9 +134,12 @@ class FollowUp:
 
 
 class Sights(Protocol):
-    """Where pictures come from. Those for confirmation are never seen by the search."""
+    """Where pictures come from. Those for confirmation are never seen by the search.
 
-    def pick(self, rng: random.Random, fresh: bool) -> Sight | None: ...
+    Where pictures are made to order, `skill` asks for one that suits it; others take what there is.
+    """
+
+    def pick(self, rng: random.Random, fresh: bool, skill: str = "") -> Sight | None: ...
 
 
 class Grammar(Protocol):

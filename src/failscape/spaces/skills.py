@@ -64,7 +64,7 @@ class AlbumSights:
                 f"give at least {2 * images}",
             )
 
-    def pick(self, rng: random.Random, fresh: bool) -> Sight:
+    def pick(self, rng: random.Random, fresh: bool, skill: str = "") -> Sight:
         return sight_of(rng.sample(self._parts[fresh], self._images))
 
 
@@ -81,7 +81,7 @@ class DrawnSights:
         self._prompts = tuple(prompts)
         self._images = images
 
-    def pick(self, rng: random.Random, fresh: bool) -> Sight:
+    def pick(self, rng: random.Random, fresh: bool, skill: str = "") -> Sight:
         chosen = [rng.choice(self._prompts) for _ in range(self._images)]
         return Sight(f"{chosen}/{rng.getrandbits(40)}", tuple(map(Generate, chosen)), tuple(chosen))
 

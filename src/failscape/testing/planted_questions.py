@@ -49,6 +49,10 @@ class PlantedGrammar:
     def patterns(self) -> Sequence[Pattern]:
         return self._forms
 
+    def pick(self, rng: random.Random, fresh: bool, skill: str = "") -> Sight:
+        name = f"planted {rng.getrandbits(40)}"
+        return Sight(name, (Generate(name),), (name,))
+
     def draft(self, pattern: Pattern, rng: random.Random, fresh: bool, like: str = "") -> Asked:
         form = self._form_of(pattern, rng)
         clauses = {name: rng.choice(values) for name, values in VALUES.items()} | dict(pattern.clauses)

@@ -30,7 +30,16 @@ from failscape.toybox import world
 from failscape.toybox.follow_ups import follow
 from failscape.toybox.pairs import PAIRS, make_pair
 from failscape.toybox.question_sampling import draw_slots, scene_for
-from failscape.toybox.questions import BY_KEY, FORMS, NUMBERS, SKILLS, Form, Slots, parse_question, word_question
+from failscape.toybox.questions import (
+    BY_KEY,
+    FORMS,
+    NUMBERS,
+    SKILLS,
+    Form,
+    Slots,
+    parse_question,
+    word_question,
+)
 from failscape.trials import Generate, Step
 
 T = TypeVar("T")
@@ -102,8 +111,8 @@ class ToyGrammar:
         keys = [form.key for form in FORMS] if self._images == 1 else [form.key for form in PAIRS]
         return [make_pattern(key, SKILLS_OF[key]) for key in keys]
 
-    def pick(self, rng: random.Random, fresh: bool) -> Sight:
-        return _sight(LAYOUT, rng.getrandbits(40), 1)
+    def pick(self, rng: random.Random, fresh: bool, skill: str = "") -> Sight:
+        return _sight(f"{LAYOUT} {skill}".strip(), rng.getrandbits(40), 1)
 
     def draft(self, pattern: Pattern, rng: random.Random, fresh: bool, like: str = "") -> Asked | None:
         if pattern.second_turn:  # the first turn is what can be asked
@@ -168,7 +177,8 @@ class ToyGrammar:
 def _sight(text: str, number: int, images: int) -> Sight:
     key = f"{text} #{number}"
     steps: tuple[Step, ...] = (Generate(key), Generate(key + SECOND))[:images]
-    captions = tuple(world.caption(scene) for scene in scenes_of(key)) if text == LAYOUT else ()
+    free = text.startswith(LAYOUT)
+    captions = tuple(world.caption(scene) for scene in scenes_of(key)) if free else ()
     return Sight(key, steps, captions)
 
 
@@ -178,8 +188,8 @@ def scenes_of(key: str) -> tuple[world.Scene, ...]:
     text, _, number = key.removesuffix(SECOND).rpartition(" #")
     if not number.isdigit():
         raise BadReply(f"toy-world draws pictures by number, such as {LAYOUT} #7, but got {key!r}")
-    if text == LAYOUT:
-        return (_layout(int(number)),)
+    if text.startswith(LAYOUT):
+        return (_layout(int(number), text.removeprefix(LAYOUT).strip()),)
     made = _made(Pattern.parse(text), int(number))
     if made is None:
         raise BadReply(f"toy-world finds no picture for {key!r}")
@@ -192,10 +202,11 @@ def scene_of(prompt: str) -> world.Scene:
     return scenes[-1] if prompt.endswith(SECOND) else scenes[0]
 
 
-def _layout(number: int) -> world.Scene:
-    """Half of the pictures suit a rare form, as in the training of toy-questioner."""
+def _layout(number: int, skill: str) -> world.Scene:
+    """One that suits the skill; without one, half suit a rare form, as in the training of toy-questioner."""
     rng = np.random.default_rng(number)
-    key = FORMS[int(rng.integers(len(FORMS)))].key if rng.random() < 0.5 else "exists"
+    forms = [form.key for form in FORMS if not skill or form.skill == skill] or ["exists"]
+    key = forms[int(rng.integers(len(forms)))] if skill or rng.random() < 0.5 else "exists"
     return scene_for(rng, key)
 
 

@@ -97,10 +97,12 @@ class LessonPlanner(Planner):
         first = (number if kind == WARM_UP else number - self._warm_rounds) * self._schedule.pictures
         items = []
         for place in range(self._schedule.pictures):
-            sight = self._sights.pick(rng, False)
+            skill = self._skill(rng)
+            sight = self._sights.pick(rng, False, skill)
             if sight is None:
                 break
-            guidance = f"{kind} {first + place}{self._skill(rng)}: {' '.join(sight.captions)}"
+            named = f" [{skill}]" if skill else ""
+            guidance = f"{kind} {first + place}{named}: {' '.join(sight.captions)}"
             work = Draft(_ANYTHING, sight, guidance)
             item = self._item(number, place, SEARCH, _ANYTHING, work, self._schedule.group)
             item.embeds = self._schedule.embeds
@@ -108,7 +110,7 @@ class LessonPlanner(Planner):
         return items
 
     def _skill(self, rng: random.Random) -> str:
-        """The skill that a lesson asks for, in brackets; "" where the questioner is free.
+        """The skill that a lesson asks for; "" where the questioner is free.
 
         Half of the named ones by chance, so that nothing is forgotten; half by Thompson sampling on how often
         lessons with that name brought a failure.
@@ -117,12 +119,12 @@ class LessonPlanner(Planner):
         if not skills or rng.random() >= self._schedule.named:
             return ""
         if not self._schedule.adapt or rng.random() < 0.5:
-            return f" [{rng.choice(skills)}]"
+            return rng.choice(skills)
         drawn = {
             skill: rng.betavariate(1 + self._brought[skill].failures, 1 + self._brought[skill].passes)
             for skill in skills
         }
-        return f" [{max(skills, key=lambda skill: drawn[skill])}]"
+        return max(skills, key=lambda skill: drawn[skill])
 
     def _searching(self, number: int, rng: random.Random, room: int, first: int) -> list[Item]:
         """After the lessons only modes that may be wider than what fails get further questions."""

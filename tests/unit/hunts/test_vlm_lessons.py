@@ -1,0 +1,133 @@
+"""Lessons: rewards are what the docs say, replay gives the same ones, and a collapse ends them."""
+
+from __future__ import annotations
+
+import pytest
+
+from failscape.hunts.protocol import Hunt
+from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.hunt import VlmHunt
+from failscape.hunts.vlm.lessons import LessonPlanner, Schedule
+from failscape.hunts.vlm.outcomes import Ledger
+from failscape.hunts.vlm.planners import Rounds
+from failscape.hunts.vlm.rewards import Rewards, Weights, Written
+from failscape.spaces.questions import make_pattern
+from failscape.testing.hunt_suite import HuntSuite
+from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, simulate
+from failscape.trials import Embed, Probe, Propose, Trial, Verdict
+
+COUNTING = make_pattern("counting", ["counting"])
+
+
+def build(warm_up: int = 0, embeds: bool = False, questions: int = 500) -> VlmHunt:
+    grammar, ledger = PlantedGrammar(), Ledger()
+    confirmation = Confirmation(0.2, 0.05, 60, 80)
+    schedule = Schedule(6, 4, 4, warm_up, questions, embeds)
+    planner = LessonPlanner(grammar, ledger, confirmation, Rounds(16), 0, grammar, schedule, Weights())
+    return VlmHunt(grammar, ledger, confirmation, planner, questions)
+
+
+class Target(PlantedAnswerer):
+    """Plays the questioner too: `write` makes the questions of a lesson."""
+
+    def run(self, probe: Probe) -> Trial:
+        step = probe.steps[-1]
+        if isinstance(step, Propose):
+            facts = [*(s.prompt for s in probe.steps[:-1] if hasattr(s, "prompt")), self.write(probe, step)]
+            return Trial(probe.key, probe.subject, Verdict.NONE, "", facts, probe.seed)
+        if isinstance(step, Embed):
+            return Trial(
+                probe.key, probe.subject, Verdict.NONE, "", [[[float(len(t)), 1.0] for t in step.texts]]
+            )
+        return super().run(probe)
+
+    def write(self, probe: Probe, step: Propose) -> list[str]:
+        form = "counting" if probe.seed % 3 else "place"
+        said = "answer=yes; light=day; number=two; thing=thing1"
+        return [f"is it so that {form}: {said} #{probe.seed + n}?" for n in range(step.count - 1)] + ["what?"]
+
+
+class OneTrack(Target):
+    def write(self, probe: Probe, step: Propose) -> list[str]:
+        return ["is it so that place: answer=yes; light=day; number=two; thing=thing1 #1?"] * step.count
+
+
+@pytest.mark.parametrize("embeds", [False, True])
+class TestReplay:
+    def test_the_same_trials_give_the_same_rewards(self, embeds: bool) -> None:
+        first, second = build(32, embeds), build(32, embeds)
+        simulate(first, Target({COUNTING: 0.9}), in_flight=5)
+        simulate(second, Target({COUNTING: 0.9}), in_flight=64)
+        assert first.lessons() == second.lessons()
+        assert [lesson.name.split()[0] for lesson in first.lessons()] == ["warm-up"] * 8 + ["lesson"] * 24
+
+
+class TestLessons(HuntSuite):
+    images = 300
+
+    def make_hunt(self) -> Hunt:
+        return build(16, True, 250)
+
+    def run(self, probe: Probe) -> Trial:
+        return Target({COUNTING: 0.9}).run(probe)
+
+
+def test_what_failed_in_lessons_is_confirmed_afterwards() -> None:
+    hunt = build(questions=800)
+    simulate(hunt, Target({COUNTING: 0.9}))
+    assert [finding.subject for finding in hunt.findings()] == [COUNTING.text]
+
+
+def test_invalid_questions_cost_no_answer_and_get_the_penalty() -> None:
+    hunt = build()
+    simulate(hunt, Target({COUNTING: 0.9}))
+    for lesson in hunt.lessons():
+        assert lesson.texts[-1] == "what?"
+        assert lesson.rewards[-1] == -Weights().invalid
+    assert all(outcome.key == "" for outcome in hunt.ledger.outcomes if outcome.text == "what?")
+
+
+def test_a_collapse_is_said_and_ends_the_lessons() -> None:
+    hunt = build()
+    simulate(hunt, OneTrack({}))
+    assert len(hunt.lessons()) < 24
+    (said,) = hunt.notices()
+    assert "collapsed" in said
+    assert "place" in said
+
+
+def written(
+    text: str, group: str = "a", failed: bool = False, valid: bool = True, skill: str = "x"
+) -> Written:
+    return Written(text, group, (skill,), valid, failed)
+
+
+def test_failure_diversity_and_validity_pay() -> None:
+    one = Rewards(Weights(1.0, 0.5, 0.5, 0.7, 1.0))
+    alike, odd, bad, hit = one.of(
+        [
+            written("how many cows are there in the picture"),
+            written("which colour has the small boat", group="b"),
+            written("?", valid=False),
+            written("how many cows are there in the picture", failed=True),
+        ]
+    )
+    assert bad == -0.7
+    assert hit == pytest.approx(alike + 1.0)
+    assert odd > alike
+
+
+def test_a_skill_that_fails_all_the_time_earns_less() -> None:
+    rewards = Rewards(Weights(1.0, 0.0, 0.0, 1.0, 0.2))
+    first = rewards.of([written("a", failed=True, skill="x")])
+    for _ in range(20):
+        rewards.of([written("a", failed=True, skill="x")])
+    rare, common = rewards.of([written("b", failed=True, skill="y"), written("a", failed=True, skill="x")])
+    assert first == [pytest.approx(0.2)]
+    assert rare == pytest.approx(1.0)
+    assert common < 0.25
+
+
+def test_a_question_without_the_skill_asked_for_is_worth_nothing() -> None:
+    rewards = Rewards(Weights())
+    assert rewards.of([Written("a", "g", ("x",), True, True, followed=False)]) == [-Weights().invalid]
