@@ -1,0 +1,177 @@
+"""The counts of every node that was opened, in columns, so that a whole search can be weighed at once.
+
+A node has a slot (its place in the columns) and a code (one number, equal wherever the node is met).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.spaces.lattice import Lattice, Node
+
+Ints = NDArray[np.int64]
+Codes = NDArray[np.uint64]
+
+NO_VALUE = -1
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Nodes:
+    """Many nodes as arrays: `entity` is the place among the lattice's entities, `values` is padded with −1."""
+
+    __slots__ = ("entity", "values")
+
+    def __init__(self, entity: Ints, values: Ints) -> None:
+        self.entity = entity
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.entity)
+
+    def __getitem__(self, chosen: NDArray[np.bool_] | Ints) -> Nodes:
+        return Nodes(self.entity[chosen], self.values[chosen])
+
+    @property
+    def codes(self) -> Codes:
+        """Numbers that are equal for equal nodes. Two of a million differ but for a chance of 10⁻⁷."""
+        code = self.entity.astype(np.uint64)
+        with np.errstate(over="ignore"):
+            for column in range(self.values.shape[1]):
+                code = (code ^ (code >> np.uint64(29))) * _MIX + (self.values[:, column] + 2).astype(
+                    np.uint64
+                )
+        return np.asarray(code ^ (code >> np.uint64(32)))
+
+    def without(self, column: int) -> Nodes:
+        """The parents that lack the value in `column`."""
+        rest = np.delete(self.values, column, axis=1)
+        pad = np.full((len(self), 1), NO_VALUE, dtype=np.int64)
+        return Nodes(self.entity, np.concatenate([rest, pad], axis=1))
+
+
+def stack(parts: Sequence[Nodes]) -> Nodes:
+    return Nodes(
+        np.concatenate([part.entity for part in parts]), np.concatenate([part.values for part in parts])
+    )
+
+
+class Ledger:
+    """Grows as nodes are opened. `told` and `failed` are sets of try numbers, as bits of an integer."""
+
+    def __init__(self, lattice: Lattice) -> None:
+        self.lattice = lattice
+        self.width = max(lattice.depth, 1)
+        self.place_of = {entity: place for place, entity in enumerate(lattice.entities)}
+        self.slot_of: dict[str, int] = {}
+        self.slot_by_key: dict[tuple[int, ...], int] = {}
+        self.keys: list[tuple[int, ...]] = []
+        self.subjects: list[str] = []
+        self.told: list[int] = []
+        self.failed: list[int] = []
+        self.flying: list[int] = []
+        self.invalid: list[int] = []
+        self.adopted: set[int] = set()
+        """Slots with an image that is evidence, told or in flight: the tests that are counted."""
+        self._counts = np.zeros((1024, 2), dtype=np.int64)
+        self._bets = np.zeros((1024, 2), dtype=np.int64)
+        self._dropped = np.zeros((1024, self.width + 1), dtype=np.int32)
+        self._entity = np.zeros(1024, dtype=np.int64)
+        self._values = np.full((1024, self.width), NO_VALUE, dtype=np.int64)
+        size, values = len(lattice.entities), len(lattice.corpus.values)
+        self.seen = (np.zeros((size, 2), dtype=np.int32), np.zeros((size, values, 2), dtype=np.int32))
+        """What images of larger nodes show of an entity, and of an entity with one value: held, looked at."""
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    @property
+    def passes(self) -> Ints:
+        return self._counts[: len(self), 0]
+
+    @property
+    def fails(self) -> Ints:
+        return self._counts[: len(self), 1]
+
+    @property
+    def bets(self) -> Ints:
+        """[slot, (passes, fails)] of the images that count as evidence; scouts do not."""
+        return self._bets[: len(self)]
+
+    @property
+    def dropped(self) -> NDArray[np.int32]:
+        """[slot, check]: in how many failed images a check did not hold; the entity's comes first."""
+        return self._dropped[: len(self)]
+
+    @property
+    def nodes(self) -> Nodes:
+        return Nodes(self._entity[: len(self)], self._values[: len(self)])
+
+    @property
+    def layers(self) -> Ints:
+        return np.asarray((self._values[: len(self)] != NO_VALUE).sum(axis=1))
+
+    def node(self, slot: int) -> Node:
+        values = self._values[slot]
+        entity = self.lattice.entities[int(self._entity[slot])]
+        return Node(entity, tuple(int(value) for value in values if value != NO_VALUE))
+
+    def open(self, subject: str, node: Node) -> int:
+        """The slot of a node, a new one if it has none."""
+        slot = self.slot_of.get(subject)
+        if slot is not None:
+            return slot
+        slot = len(self.subjects)
+        if slot == len(self._entity):
+            self._grow()
+        self.slot_of[subject] = slot
+        self.subjects.append(subject)
+        key = (self.place_of[node.entity], *node.values)
+        self.keys.append(key)
+        self.slot_by_key[key] = slot
+        for column in (self.told, self.failed, self.flying, self.invalid):
+            column.append(0)
+        self._entity[slot] = self.place_of[node.entity]
+        self._values[slot, : len(node.values)] = node.values
+        return slot
+
+    def _grow(self) -> None:
+        def twice(column: NDArray[np.int64]) -> NDArray[np.int64]:
+            return np.concatenate([column, np.zeros_like(column)])
+
+        self._counts, self._bets, self._entity = twice(self._counts), twice(self._bets), twice(self._entity)
+        self._dropped = np.concatenate([self._dropped, np.zeros_like(self._dropped)])
+        self._values = np.concatenate([self._values, np.full_like(self._values, NO_VALUE)])
+
+    def count(self, slot: int, number: int, passed: bool, bet: bool, dropped: Sequence[int] = ()) -> None:
+        """Add one valid image; `dropped` are the places of the checks that did not hold."""
+        self.told[slot] |= 1 << number
+        if bet:
+            self._bets[slot, 0 if passed else 1] += 1
+        self._see(self.keys[slot], dropped)
+        if passed:
+            self._counts[slot, 0] += 1
+            return
+        self._counts[slot, 1] += 1
+        self.failed[slot] |= 1 << number
+        for check in dropped:
+            self._dropped[slot, check] += 1
+
+    def _see(self, key: tuple[int, ...], dropped: Sequence[int]) -> None:
+        """Note for the smaller nodes inside this one whether their checks held in its image."""
+        if len(key) == 1:
+            return
+        held = 0 not in dropped
+        entity, singles = self.seen
+        entity[key[0]] += (held, 1)
+        if len(key) > 2:
+            for place, value in enumerate(key[1:], 1):
+                singles[key[0], value] += (held and place not in dropped, 1)
+
+    def next_try(self, slot: int) -> int:
+        """The lowest number that is neither told nor in flight."""
+        taken = self.told[slot] | self.flying[slot]
+        return (~taken & (taken + 1)).bit_length() - 1

@@ -1,0 +1,131 @@
+"""From predicted log-odds to a whole distribution: how the true rates spread around a prediction.
+
+Nonparametric empirical Bayes: predictions are binned, and in every bin the distribution of the true rate over
+a grid is estimated by EM from the counts of the nodes in it. Nothing is assumed about its shape.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+Floats = NDArray[np.float64]
+
+STEP = 0.25
+GRID: Floats = np.arange(-5.5, 5.5 + STEP / 2, STEP)
+"""The grid of true log-odds."""
+RATES: Floats = special.expit(GRID)
+ROWS: Floats = np.arange(-6.0, 6.0 + STEP / 2, STEP)
+"""Predictions for which a prior is tabulated; a prediction takes the nearest row."""
+
+_BASE_WEIGHT = 8.0
+"""A bin starts with as much belief in the bell curve around its predictions as this many nodes would give."""
+
+_NODES_PER_BIN = 60
+_MOST_BINS = 14
+_EM_STEPS = 25
+
+_SURPRISE = 0.03
+_SURPRISE_SPREAD = 6.0
+"""Every prior keeps a little room for rates far from the prediction, so that images can overrule it."""
+
+
+def row_of(log_odds: Floats) -> NDArray[np.int64]:
+    """The nearest row of a table of priors."""
+    nearest = np.rint((np.asarray(log_odds) - ROWS[0]) / STEP)
+    return np.clip(nearest, 0, len(ROWS) - 1).astype(np.int64)
+
+
+def log_likelihoods(successes: Floats, failures: Floats) -> Floats:
+    """[row, grid point], up to what does not depend on the grid."""
+    # log-sigmoid in a form that cannot overflow
+    return np.asarray(
+        np.multiply.outer(successes, special.log_expit(GRID))
+        + np.multiply.outer(failures, special.log_expit(-GRID))
+    )
+
+
+def bell_priors(spread: float) -> Floats:
+    """[row, grid point]: a normal distribution of the true log-odds around every prediction."""
+    return _normalised(np.exp(-0.5 * (GRID[None, :] - ROWS[:, None]) ** 2 / max(spread, STEP**2)))
+
+
+def mix_priors(predicted: Floats, successes: Floats, failures: Floats, spread: float) -> Floats:
+    """[row, grid point]: a prior for every row, learned from nodes with these predictions and counts."""
+    base = bell_priors(spread)
+    if len(predicted) < 2 * _NODES_PER_BIN // 3:
+        return base
+    bins = min(_MOST_BINS, max(1, len(predicted) // _NODES_PER_BIN))
+    order = np.argsort(predicted, kind="stable")
+    shapes, centres = [], []
+    for members in np.array_split(order, bins):
+        centre = float(np.mean(predicted[members]))
+        prior = base[row_of(np.array([centre]))[0]]
+        shapes.append(_estimate(successes[members], failures[members], prior))
+        centres.append(centre)
+    return _spread_over_rows(np.array(shapes), np.array(centres), base)
+
+
+def _estimate(successes: Floats, failures: Floats, base: Floats) -> Floats:
+    """EM for the distribution of one bin. Nodes with equal counts are taken together."""
+    pairs, counts = np.unique(np.stack([successes, failures], axis=1), axis=0, return_counts=True)
+    logs = log_likelihoods(pairs[:, 0], pairs[:, 1])
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    weights = base.copy()
+    for _ in range(_EM_STEPS):
+        posterior = likelihood * weights
+        posterior /= posterior.sum(axis=1, keepdims=True)
+        weights = counts @ posterior + _BASE_WEIGHT * base
+        weights /= weights.sum()
+        weights = _smooth(weights)
+    return weights
+
+
+def _smooth(weights: Floats) -> Floats:
+    """A little of each point goes to its neighbours: EM alone ends in a few spikes."""
+    padded = np.pad(weights, 1, mode="edge")
+    return np.asarray(0.1 * padded[:-2] + 0.8 * padded[1:-1] + 0.1 * padded[2:])
+
+
+def _spread_over_rows(shapes: Floats, centres: Floats, base: Floats) -> Floats:
+    """Between two bins their shapes are mixed; each is moved along with the prediction."""
+    table = np.empty_like(base)
+    for number, row in enumerate(ROWS):
+        right = int(np.searchsorted(centres, row))
+        left = max(right - 1, 0)
+        right = min(right, len(centres) - 1)
+        gap = centres[right] - centres[left]
+        share = float((row - centres[left]) / gap) if gap > 1e-9 else 0.0
+        share = min(max(share, 0.0), 1.0)
+        first = _moved(shapes[left], row - centres[left])
+        second = _moved(shapes[right], row - centres[right])
+        table[number] = (1 - share) * first + share * second
+    return (1 - _SURPRISE) * _normalised(table) + _SURPRISE * bell_priors(_SURPRISE_SPREAD)
+
+
+def _moved(shape: Floats, by: float) -> Floats:
+    """The distribution moved along the grid; what leaves it stays at its end."""
+    steps = round(by / STEP)
+    if steps == 0:
+        return shape
+    moved = np.zeros_like(shape)
+    places = np.clip(np.arange(len(shape)) + steps, 0, len(shape) - 1)
+    np.add.at(moved, places, shape)
+    return moved
+
+
+def _normalised(table: Floats) -> Floats:
+    return np.asarray(table / table.sum(axis=1, keepdims=True))
+
+
+def relative_entropy(rates: Floats, threshold: float) -> Floats:
+    """KL(q, τ) of a coin with chance q against one with chance τ, in nats."""
+    return np.asarray(stats.entropy([rates, 1 - rates], np.array([[threshold], [1 - threshold]]), axis=0))
+
+
+def mean_above(weights: Floats, threshold: float) -> Floats:
+    """The mean log-odds of distributions over the grid ([row, point]), given that the rate is not below."""
+    passing = np.where(threshold <= RATES, 1.0, 1e-9)
+    kept = weights * passing
+    return np.asarray((kept @ GRID) / kept.sum(axis=1))
