@@ -98,7 +98,8 @@ class Template:
         """Adjectives join the noun, places follow it, styles replace the head, sentences come last."""
         plural = any("{things}" in clause.wording for clause in clauses)
         noun = plural_of(name) if plural else name
-        thing = f"{noun} ({superclass})" if self._with_superclass and superclass else noun
+        says_it = self._with_superclass and superclass and not name.endswith(")")
+        thing = f"{noun} ({superclass})" if says_it else noun
         head, sentences = self._head.replace("{superclass}", superclass), []
         for clause in sorted(clauses, key=lambda clause: (-clause.rank, clause.label)):
             if "{thing" in clause.wording:

@@ -1,0 +1,151 @@
+"""Whole classifier hunts on the toybox: run, resume, report, dataset, transfer; and models that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from failscape.atlas import Atlas
+from failscape.cli import cli
+from failscape.config_files import parse_config
+from failscape.report.evidence import load_hunt
+from failscape.runtime.progress import PlainReporter
+from failscape.runtime.session import Summary, run_session
+from failscape.trials import Verdict
+
+SETTINGS: dict[str, Any] = {
+    "hunt": "classifier",
+    "target": {"provider": "toybox", "model": "cnn"},
+    "generator": {"provider": "toybox", "model": "renderer"},
+    "judge": {"provider": "toybox"},
+    "captioner": {"provider": "toybox"},
+    "embedder": {"provider": "toybox"},
+    "classes": ["car", "apple"],
+    "space": {"corpus": "toybox"},
+    "search": {"baseline": 20, "baseline_more": 30, "confirm": 12, "toggles": 12, "round": 32},
+    "budget": {"images": 700},
+    "runtime": {"in_flight": 32},
+    "seed": 3,
+}
+
+
+def run(folder: Path, **changes: Any) -> Summary:
+    config = parse_config({**SETTINGS, **changes}, "test")
+    return asyncio.run(run_session(config, folder, PlainReporter()))
+
+
+@pytest.fixture(scope="module")
+def atlas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in two sessions."""
+    folder = tmp_path_factory.mktemp("classifier") / "atlas"
+    run(folder, budget={"images": 300})
+    again = run(folder)
+    assert again.resumed >= 300
+    return folder
+
+
+def test_bugs_of_a_real_network_are_found_with_causes(atlas: Path) -> None:
+    with Atlas.open(atlas, readonly=True) as opened:
+        loaded = load_hunt(opened)
+        keys = [trial.key for trial in opened.replay(loaded.row.id)]
+    assert len(keys) == len(set(keys))
+    assert len(loaded.findings) >= 3
+    assert all(finding.status == "certified" for finding in loaded.findings)
+    assert any("is the cause" in finding.title for finding in loaded.findings)
+    assert loaded.survey is not None
+    assert {row["name"] for row in loaded.survey["classes"]} == {"car", "apple"}
+
+
+def test_the_report_shows_them(atlas: Path) -> None:
+    result = CliRunner().invoke(cli, ["report", str(atlas)])
+    assert result.exit_code == 0, result.output
+    page = (atlas / "report" / "index.html").read_text()
+    for text in ("Bugs in plain words", "What causes it", 'class="mirrored"', "Wrong in general"):
+        assert text in page
+
+
+def test_the_dataset_holds_failed_pictures_with_prompts_and_licence(atlas: Path, tmp_path: Path) -> None:
+    out = tmp_path / "dataset"
+    arguments = ["dataset", str(atlas), "-o", str(out), "--license", "CC0"]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 0, result.output
+    rows = [json.loads(line) for line in (out / "metadata.jsonl").read_text().splitlines()]
+    assert rows
+    for row in rows:
+        assert (out / row["file_name"]).is_file()
+        assert row["predicted"] != row["label"]
+        assert row["failed"]
+        assert row["label"] in row["prompt"]
+        assert row["license"] == "CC0"
+    assert len({row["file_name"] for row in rows}) == len(rows)
+    again = CliRunner().invoke(cli, arguments)
+    assert "holds a dataset already" in str(again.exception)
+    more = CliRunner().invoke(cli, ["dataset", str(atlas), "-o", str(tmp_path / "all"), "--passes"])
+    assert more.exit_code == 0, more.output
+    assert len((tmp_path / "all" / "metadata.jsonl").read_text().splitlines()) >= len(rows)
+
+
+def test_other_classifiers_see_the_same_pictures(atlas: Path) -> None:
+    arguments = ["transfer", str(atlas), "--target", "toybox:vit", "--target", "toybox:cnn", "--json"]
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.output)
+    assert data["models"] == ["cnn", "vit", "cnn"] or data["models"] == ["cnn", "vit"]
+    for line in data["lines"]:
+        assert line["cells"][0]["fails"] == line["cells"][-1]["fails"], (
+            "the same network on the same pictures"
+        )
+    assert data["differences"][-1]["difference"] == 0
+    CliRunner().invoke(cli, ["report", str(atlas)])
+    assert "Do other classifiers fail there too?" in (atlas / "report" / "index.html").read_text()
+
+
+def test_a_classifier_that_gives_nan_or_too_few_rows_makes_trials_invalid(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(
+        "calls = 0\n"
+        "def classify(images):\n"
+        "    global calls\n"
+        "    calls += 1\n"
+        "    if calls % 5 == 0:\n"
+        "        return []\n"
+        "    return [[('car', float('nan') if calls % 7 == 0 else 0.9)] for _ in images]\n"
+    )
+    target = {"provider": "python", "path": f"{tmp_path}/net.py:classify", "batch": 1}
+    summary = run(
+        tmp_path / "atlas",
+        target=target,
+        classes=["car"],
+        captioner=None,
+        embedder=None,
+        budget={"images": 100},
+    )
+    with Atlas.open(tmp_path / "atlas", readonly=True) as opened:
+        counts = opened.counts(summary.hunt_id)
+    assert counts[Verdict.INVALID] > 10
+    assert counts[Verdict.PASS] > 30
+    assert counts[Verdict.FAIL] == 0
+
+
+def test_a_class_that_the_generator_cannot_draw_is_skipped(tmp_path: Path) -> None:
+    """Pictures of apples stay empty; the car goes on."""
+    (tmp_path / "draw.py").write_text(
+        "import numpy as np\n"
+        "from failscape.toybox.renderer import draw\n"
+        "def paint(prompt, seeds):\n"
+        "    empty = np.zeros((64, 64, 3), np.uint8)\n"
+        "    return [empty if 'apple' in prompt else draw(prompt, seed) for seed in seeds]\n"
+    )
+    generator = {"provider": "python", "path": f"{tmp_path}/draw.py:paint"}
+    run(tmp_path / "atlas", generator=generator, budget={"images": 300})
+    with Atlas.open(tmp_path / "atlas", readonly=True) as opened:
+        loaded = load_hunt(opened)
+    assert loaded.survey is not None
+    rows = {row["name"]: row for row in loaded.survey["classes"]}
+    assert "images show it" in rows["apple"]["skip"]
+    assert rows["car"]["skip"] == ""
+    assert not any(finding.subject.startswith("apple") for finding in loaded.findings)

@@ -1,0 +1,137 @@
+"""From settings to a classifier hunt: classes, labels, helpers, and mistakes that are caught before a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from failscape.config_files import parse_config
+from failscape.errors import ConfigError
+from failscape.hunts.build import build_hunt, contents, forewarn, pictures
+from failscape.hunts.classifier.build import rules_of, targets_of
+from failscape.hunts.classifier.hunt import ClassifierHunt
+from failscape.hunts.classifier.photos import PhotoHunt
+from failscape.stats.judges import JudgeAccuracy
+from failscape.trials import Classify, Generate
+
+TOYBOX: dict[str, Any] = {
+    "hunt": "classifier",
+    "target": {"provider": "toybox"},
+    "generator": {"provider": "toybox", "model": "renderer"},
+    "judge": {"provider": "toybox"},
+    "space": {"corpus": "toybox"},
+}
+
+
+def config(**changes: Any) -> Any:
+    return parse_config({**TOYBOX, **changes}, "test")
+
+
+def test_all_classes_of_the_toybox_with_singular_superclasses() -> None:
+    targets = targets_of(config())
+    assert len(targets) == 40
+    assert {target.name: target.superclass for target in targets}["penguin"] == "bird"
+    penguin = next(target for target in targets if target.name == "penguin")
+    assert set(penguin.others) >= {"flamingo", "owl"}
+
+
+def test_a_hunt_and_what_it_depends_on() -> None:
+    hunt = build_hunt(config(classes=["penguin", "owl"]))
+    assert isinstance(hunt, ClassifierHunt)
+    assert {name: content.kind for name, content in contents(config()).items()} == {
+        "space": "corpus",
+        "labels": "labels",
+    }
+    prompts = {probe.steps[0].prompt for probe in hunt.ask(4) if isinstance(probe.steps[0], Generate)}
+    assert "a realistic photograph of an owl (bird)." in prompts
+
+
+def test_shards_share_the_classes() -> None:
+    names = [
+        {target.name for target in build_hunt(config(), shard=(part, 3)).field.targets}  # type: ignore[attr-defined]
+        for part in range(3)
+    ]
+    assert len(set.union(*names)) == 40
+    assert sum(map(len, names)) == 40
+
+
+def test_synonyms_count_as_right_and_aims_are_passed_on() -> None:
+    settings = config(labels="imagenet", classes=["Persian cat"], aim={"Persian cat": "snow leopard"})
+    hunt = build_hunt(settings)
+    last = hunt.ask(1)[0].steps[-1]
+    assert isinstance(last, Classify)
+    assert "n02123394" in last.accept
+    assert last.aim == "snow leopard"
+
+
+def test_classes_that_nobody_knows_are_refused() -> None:
+    with pytest.raises(ConfigError, match="'pengiun'") as error:
+        build_hunt(config(classes=["pengiun"]))
+    assert "penguin" in error.value.fix
+
+
+def test_a_class_that_the_classifier_does_not_carry_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    target = {"provider": "onnx", "path": "x.onnx", "labels": str(tmp_path / "labels.txt")}
+    with pytest.raises(ConfigError, match="no class 'king penguin'"):
+        build_hunt(config(target=target, labels="imagenet", classes=["king penguin"]))
+
+
+def test_all_classes_of_an_unknown_classifier_is_refused() -> None:
+    with pytest.raises(ConfigError, match="needs to know the classes"):
+        build_hunt(config(target={"provider": "http", "endpoints": ["http://localhost:1"]}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"generator": None}, "needs a `generator`"),
+        ({"match": "embedding"}, "needs an `embedder`"),
+        ({"search": {"proposed": 70}}, "must not be larger"),
+        ({"search": {"fdr": 2}}, "search.fdr"),
+    ],
+)
+def test_settings_that_cannot_work(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        config(**changes)
+
+
+def test_warnings_before_the_first_image() -> None:
+    few = forewarn(config(budget={"images": 100}))
+    assert any("too few for 40 baselines" in line for line in few)
+    assert any("without a `judge`" in line for line in forewarn(config(judge=None)))
+    kept = {"keep_images": "failures"}
+    assert any(
+        "keep_images" in line for line in forewarn(config(captioner={"provider": "toybox"}, runtime=kept))
+    )
+    assert forewarn(config()) == []
+
+
+def test_the_judges_errors_become_bounds() -> None:
+    counts = {"entity": (95, 100, 97, 100)}
+    rules = rules_of(config(), JudgeAccuracy.from_counts(counts))
+    assert 0.85 < rules.sensitivity < 0.95
+    assert 0.03 < rules.slip < 0.12
+    assert rules_of(config()).slip == 0
+
+
+def test_a_folder_of_photos(tmp_path: Path) -> None:
+    for name, shade in (("penguin", 10), ("owl", 90)):
+        (tmp_path / name).mkdir()
+        for number in range(3):
+            pixels = np.full((8, 8, 3), shade + number, np.uint8)
+            Image.fromarray(pixels).save(tmp_path / name / f"{number}.png")
+    (tmp_path / "owl" / "broken.png").write_bytes(b"no image")
+    settings = config(generator=None, judge=None, photos=str(tmp_path), classes=["penguin"])
+    hunt = build_hunt(settings)
+    assert isinstance(hunt, PhotoHunt)
+    assert len(hunt.ask(10)) == 3
+    assert len(list(pictures(settings))) == 3
+    assert any("broken.png" in line for line in forewarn(settings))
+    assert contents(settings)["photos"].kind == "images"
+    everyone = build_hunt(config(generator=None, judge=None, photos=str(tmp_path)))
+    assert len(everyone.ask(10)) == 6
