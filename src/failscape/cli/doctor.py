@@ -11,13 +11,16 @@ from typing import cast
 
 import click
 
-from failscape.config import T2IConfig
+from failscape.config import ClassifierConfig, HuntConfig, T2IConfig
 from failscape.config_files import load_config
 from failscape.errors import ConfigError
+from failscape.hunts.classifier.build import targets_of
+from failscape.hunts.classifier.prompts import Template
 from failscape.hunts.t2i.build import build_lattice
-from failscape.models.doctor import Observation, Sample, examine
+from failscape.models.doctor import SEEDS, Observation, Sample, examine
+from failscape.models.doctor_classifier import examine_classifier
 from failscape.models.registry import create_model
-from failscape.models.roles import ImageGenerator, Judge
+from failscape.models.roles import Classifier, ImageGenerator, Judge
 from failscape.runtime.stages import Team
 from failscape.spaces.lattice import Node
 from failscape.spaces.wording import Wording
@@ -34,9 +37,15 @@ MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("fail", "
 def command(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
     """Draw and judge a few images of CONFIG's models, and say what is wrong with them."""
     settings = load_config(config, overrides)
-    if not isinstance(settings, T2IConfig):
-        raise ConfigError(f"doctor examines t2i configs only, but this is `hunt: {settings.hunt}`")
-    observations = asyncio.run(_examine(settings))
+    if isinstance(settings, T2IConfig):
+        observations = asyncio.run(_examine(settings, samples_of(settings)))
+    elif isinstance(settings, ClassifierConfig) and settings.generator and settings.judge:
+        observations = asyncio.run(_examine_classifier(settings))
+    else:
+        raise ConfigError(
+            f"doctor cannot examine this `hunt: {settings.hunt}`",
+            "it needs a t2i config, or a classifier config with generator and judge",
+        )
     if as_json:
         click.echo(json.dumps([asdict(observation) for observation in observations], indent=2))
     else:
@@ -46,15 +55,43 @@ def command(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
         sys.exit(1)
 
 
-async def _examine(settings: T2IConfig) -> list[Observation]:
-    models = {
-        role: create_model(role, config.model_copy(update={"patience": min(config.patience, PATIENCE)}))
-        for role, config in settings.models().items()
-    }
-    async with Team(models) as team:
+async def _examine(settings: HuntConfig, samples: list[Sample]) -> list[Observation]:
+    async with _team(settings) as team:
         generator = cast(ImageGenerator, team.models["generator"])
         judge = cast(Judge, team.models["judge"])
-        return await examine(generator, judge, samples_of(settings))
+        return await examine(generator, judge, samples)
+
+
+async def _examine_classifier(settings: ClassifierConfig) -> list[Observation]:
+    """Generator and presence check as in t2i; then the classifier looks at the same pictures."""
+    targets, template = targets_of(settings), Template(settings.template)
+    chosen = targets[:: max(1, len(targets) // SAMPLES)][:SAMPLES]
+    prompts = [template.prompt(target.name, target.superclass) for target in chosen]
+    samples = [Sample(prompt, (target.presence(),)) for prompt, target in zip(prompts, chosen, strict=True)]
+    known = [name for target in targets for name in target.accept]
+    async with _team(settings) as team:
+        generator = cast(ImageGenerator, team.models["generator"])
+        observations = await examine(generator, cast(Judge, team.models["judge"]), samples)
+        drawn = [(await generator.generate([prompt], [SEEDS[0]]))[0].value for prompt in prompts]
+        shown = [
+            (picture, target.name, target.accept)
+            for picture, target in zip(drawn, chosen, strict=True)
+            if picture is not None
+        ]
+        if shown:
+            classifier = cast(Classifier, team.models["classifier"])
+            observations += await examine_classifier(classifier, shown, known)
+    return observations
+
+
+def _team(settings: HuntConfig) -> Team:
+    """Little patience: a doctor should not wait five minutes for a server that is down."""
+    return Team(
+        {
+            role: create_model(role, config.model_copy(update={"patience": min(config.patience, PATIENCE)}))
+            for role, config in settings.models().items()
+        }
+    )
 
 
 def samples_of(settings: T2IConfig) -> list[Sample]:
