@@ -27,7 +27,7 @@ DEMOS: dict[str, Demo] = {
             "target": {"provider": "toybox", "model": "toy-painter"},
             "judge": {"provider": "toybox", "model": "toy-eyes"},
             "space": {"corpus": "toybox", "entities": THINGS, "depth": 2},
-            "search": {"strategy": "failureatlas", "images_per_node": 8},
+            "search": {"strategy": "certified"},
             "budget": {"images": 9000},
             "seed": 7,
         },

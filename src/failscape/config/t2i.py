@@ -40,16 +40,41 @@ class PredictorConfig(Settings):
 
 
 class SearchConfig(Settings):
-    """The FailureAtlas rule: a fixed number of images per node, a threshold, all parents must pass."""
+    """How the space is searched, and what counts as a failure.
 
-    strategy: Literal["failureatlas", "curtailed", "sprt", "random"] = Field(
-        "failureatlas", description="the others are baselines: stop a node sooner, or draw nodes at random"
+    `certified` and `probable` choose by model across all layers; `failureatlas` is the rule of that paper;
+    `curtailed`, `sprt` and `random` are baselines. Each setting says whose it is.
+    """
+
+    strategy: Literal["certified", "probable", "failureatlas", "curtailed", "sprt", "random"] = Field(
+        "certified",
+        description="certified: error control by e-BH; probable: by posterior, cheaper, not guaranteed",
     )
     threshold: float = Field(0.8, gt=0, lt=1, description="a node fails when its success rate is below")
-    at_threshold: Literal["pass", "fail"] = Field("pass", description="what a rate equal to it means")
-    images_per_node: int = Field(25, ge=1)
-    traversal: Literal["layer", "entity"] = "layer"
-    batch_nodes: int = Field(32, ge=1, description="nodes opened at a time")
+    fdr: float = Field(
+        0.05,
+        gt=0,
+        le=0.5,
+        description="certified, probable: largest expected share of false claims",
+    )
+    minimal_doubt: float = Field(
+        0.03, gt=0, le=0.5, description="certified, probable: largest mean doubt that claims are minimal"
+    )
+    panel: float = Field(
+        0.04, ge=0, le=0.5, description="certified, probable: share of images for nodes drawn at random"
+    )
+    replication: float = Field(
+        0.03, ge=0, le=0.5, description="certified, probable: share of images to try findings again"
+    )
+    openings: float = Field(
+        0.1, gt=0, le=1, description="certified: most nodes that become tests per image, beside entities"
+    )
+    at_threshold: Literal["pass", "fail"] = Field(
+        "pass", description="baselines: what a rate equal to it means"
+    )
+    images_per_node: int = Field(25, ge=1, description="baselines: images that settle a node")
+    traversal: Literal["layer", "entity"] = Field("layer", description="baselines: which nodes come first")
+    batch_nodes: int = Field(32, ge=1, description="baselines: nodes opened at a time")
     predictor: PredictorConfig = PredictorConfig()
 
 

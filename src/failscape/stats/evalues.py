@@ -72,4 +72,4 @@ def log_bet(successes: ArrayLike, failures: ArrayLike, threshold: ArrayLike) -> 
             - s * np.log(tau)
             - f * np.log1p(-tau)
         )
-    return np.logaddexp(np.log1p(-LOW_SHARE) + even, np.log(LOW_SHARE) + low)
+    return np.asarray(np.logaddexp(np.log1p(-LOW_SHARE) + even, np.log(LOW_SHARE) + low))

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
+from scipy import optimize, special
 
 Floats = NDArray[np.float64]
 
@@ -56,3 +56,23 @@ def _checked(hits: ArrayLike, trials: ArrayLike, level: float) -> tuple[Floats, 
     if np.any(k < 0) or np.any(k > n):
         raise ValueError("`0 <= hits <= trials` must hold everywhere")
     return k, n, (1 - level) / 2
+
+
+def anytime_interval(hits: int, trials: int, level: float = 0.95) -> tuple[float, float]:
+    """An interval of a rate that holds whenever and why ever one stopped counting.
+
+    Rates q that a bet against them (a uniform mixture over all rates) has not refuted: the ratio
+    B(1+h, 1+m) / (q^h (1−q)^m) stays below 1 / (1 − level).
+    """
+    if not 0 <= hits <= trials:
+        raise ValueError(f"`0 <= hits <= trials` must hold, but got {hits} and {trials}")
+    misses = trials - hits
+    most = float(special.betaln(1 + hits, 1 + misses)) + np.log(1 / (1 - level)) * -1
+
+    def refuted(rate: float) -> float:
+        return float(most - special.xlogy(hits, rate) - special.xlog1py(misses, -rate))
+
+    centre = hits / trials if trials else 0.5
+    low = 0.0 if hits == 0 or refuted(1e-12) <= 0 else optimize.brentq(refuted, 1e-12, centre)
+    high = 1.0 if misses == 0 or refuted(1 - 1e-12) <= 0 else optimize.brentq(refuted, centre, 1 - 1e-12)
+    return float(low), float(high)

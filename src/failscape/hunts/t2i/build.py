@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 from failscape.config import T2IConfig
 from failscape.hunts.protocol import Content, Hunt
+from failscape.hunts.t2i.agenda import FIRST_IMAGES
+from failscape.hunts.t2i.certified import CertifiedHunt, CertifiedSettings
 from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.predictors import build_ordering, forewarn_predictor
 from failscape.hunts.t2i.prompting import Prompting
+from failscape.hunts.t2i.reach import check_reach
 from failscape.hunts.t2i.stopping import RULES
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.lattice import Lattice
 from failscape.spaces.wording import Wording
+from failscape.stats.evalues import log_bet
 from failscape.stats.judges import JudgeAccuracy
+
+CHOOSING = ("certified", "probable")
+"""Strategies that choose by model."""
 
 
 def build_hunt(
@@ -19,6 +28,19 @@ def build_hunt(
 ) -> Hunt:
     lattice = build_lattice(config)
     search = config.search
+    if search.strategy in CHOOSING:
+        settings = CertifiedSettings(
+            threshold=search.threshold,
+            fdr=search.fdr,
+            tier=search.strategy,
+            minimal_doubt=search.minimal_doubt,
+            openings=search.openings,
+            panel=search.panel,
+            replication=search.replication,
+            images=config.budget.images,
+        )
+        prompting = build_prompting(config, lattice)
+        return CertifiedHunt(lattice, prompting, settings, accuracy=accuracy, seed=config.seed, shard=shard)
     return FailureAtlasHunt(
         lattice,
         Wording(lattice.corpus),
@@ -42,10 +64,38 @@ def contents(config: T2IConfig) -> dict[str, Content]:
 
 def forewarn(config: T2IConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
     warnings = forewarn_predictor(config)
+    if config.search.strategy in CHOOSING:
+        return warnings + _forewarn_certified(config, accuracy or JudgeAccuracy.perfect())
     images, needed = config.budget.images, config.search.images_per_node
     if images is not None and images < needed:
         warnings.append(f"a budget of {images} images cannot finish even one node, which takes {needed}")
     return warnings
+
+
+def _forewarn_certified(config: T2IConfig, accuracy: JudgeAccuracy) -> list[str]:
+    """Refuses a judge that cannot tell; warns of a budget that cannot certify anything."""
+    lattice, search, images = build_lattice(config), config.search, config.budget.images
+    kinds = [value.kind for value in lattice.corpus.values if value.family in config.space.families]
+    warnings = check_reach(kinds, config.space.depth, accuracy, search.threshold)
+    least = least_images(len(lattice.entities), search.threshold, search.fdr, search.openings)
+    if images is not None and images < least:
+        warnings.append(
+            f"a budget of {images:,} images is too small to certify anything at fdr {search.fdr:g}: "
+            f"{len(lattice.entities):,} entities alone need about {least:,}. "
+            "Take fewer entities, a larger budget or a larger fdr"
+        )
+    return warnings
+
+
+def least_images(entities: int, threshold: float, fdr: float, openings: float) -> int:
+    """Images after which a model that never succeeds could first be claimed: all entities get their first
+    images, then one node fails again and again until e-BH, which counts every test, must believe it."""
+    fails = 1
+    while True:
+        spent = FIRST_IMAGES * entities + fails
+        if float(log_bet(0, fails, threshold)) >= math.log((entities + openings * spent) / fdr):
+            return spent
+        fails += 1
 
 
 def build_lattice(config: T2IConfig) -> Lattice:
