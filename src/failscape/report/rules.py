@@ -12,8 +12,8 @@ from failscape.trials import Verdict
 
 PICTURED = 6
 LISTED = 30
-EXAMPLES = 7
-EXCEPTIONS = 3
+EXAMPLES = 6
+EXCEPTIONS = 6
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ PLANTED = {
         "params": {"regime": "weak"},
     },
     "space": {"corpus": "starter", "entities": "sample", "depth": 1},
-    "search": {"images_per_node": 6},
+    "search": {"strategy": "failureatlas", "images_per_node": 6},
     "budget": {"images": 500},
 }
 
