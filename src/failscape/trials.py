@@ -62,6 +62,14 @@ class Reword:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """Change the latest image as `instruction` says. Facts: the digest of the new image."""
+
+    role: ClassVar[str] = "editor"
+    instruction: str
+
+
+@dataclass(frozen=True, slots=True)
 class Show:
     """Bring stored images into the trial. Facts: their digests."""
 
@@ -146,11 +154,10 @@ class Embed:
     texts: tuple[str, ...] = ()
 
 
-Step = Generate | Reword | Show | Recall | Decide | Classify | Caption | Answer | Verify | Propose | Embed
-STEP_KINDS: dict[str, type[Any]] = {
-    kind.__name__.lower(): kind
-    for kind in (Generate, Reword, Show, Recall, Decide, Classify, Caption, Answer, Verify, Propose, Embed)
-}
+Step = (
+    Generate | Edit | Reword | Show | Recall | Decide | Classify | Caption | Answer | Verify | Propose | Embed
+)
+STEP_KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in Step.__args__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +176,7 @@ class Probe:
     @property
     def images(self) -> int:
         """How many images it will have drawn."""
-        return sum([type(step) is Generate for step in self.steps])
+        return sum([type(step) in (Generate, Edit) for step in self.steps])
 
 
 class Trial:

@@ -123,11 +123,11 @@ class StoredTrial:
 
 
 def images_of(steps: tuple[Step, ...], facts: Facts) -> tuple[str, ...]:
-    """The digests that the facts of `generate` and `show` steps name."""
+    """The digests that the facts of `generate`, `edit` and `show` steps name."""
     found: list[str] = []
     for step, fact in zip(steps, facts, strict=False):
         kind = type(step).__name__
-        if kind == "Generate" and isinstance(fact, str):
+        if kind in ("Generate", "Edit") and isinstance(fact, str):
             found.append(fact)
         elif kind == "Show":
             found.extend(fact)

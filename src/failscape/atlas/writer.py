@@ -123,7 +123,7 @@ class RowWriter:
             "UPDATE totals SET images = images + ?, requests = requests + ?, money = money + ?"
             " WHERE hunt = ?",
             (
-                sum(call.role == "generator" for call in paid),
+                sum(call.role in ("generator", "editor") for call in paid),
                 sum(call.usage.requests for call in paid),
                 sum(call.usage.cost for call in paid),
                 hunt,

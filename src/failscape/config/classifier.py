@@ -50,6 +50,9 @@ class ClassifierConfig(HuntConfig):
     hunt: Literal["classifier"]
     generator: ModelConfig | None = Field(None, description="draws the pictures; or give `photos`")
     photos: str = Field("", description="a folder of real photos with labels")
+    editor: ModelConfig | None = Field(
+        None, description="changes photos by instruction: counterfactuals for hunts in `photos`"
+    )
     match: Literal["captions", "embedding"] = Field(
         "captions", description="how photos like a finding are found; embedding needs texts and images"
     )
@@ -77,6 +80,7 @@ class ClassifierConfig(HuntConfig):
     def models(self) -> dict[str, ModelConfig]:
         roles = {
             "generator": self.generator,
+            "editor": self.editor if self.generator is None else None,
             "judge": self.judge,
             "classifier": self.target,
             "captioner": self.captioner,

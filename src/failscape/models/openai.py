@@ -6,6 +6,7 @@ This file holds the factory, the image generator and the embedder; the chat role
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from failscape.config import ModelConfig
@@ -14,11 +15,12 @@ from failscape.models.http import NOTHING, HttpModel, decode, with_params
 from failscape.models.images import bytes_of_data_uri, picture_from_base64, picture_from_bytes
 from failscape.models.limits import Backoff
 from failscape.models.openai_chat import CHAT_ROLES, openai_base
+from failscape.models.openai_edits import OpenAIEditor
 from failscape.models.roles import Identity, Model, Reply, Usage
 from failscape.pictures import Picture
 
 EMBED_BATCH = 32
-ROLES = ("generator", *CHAT_ROLES, "embedder")
+ROLES = ("generator", "editor", *CHAT_ROLES, "embedder")
 
 
 class OpenAIGenerator(HttpModel):
@@ -99,7 +101,12 @@ def _read_vectors(body: bytes, count: int) -> tuple[list[list[float]], int]:
 
 def create(role: str, config: ModelConfig, backoff: Backoff | None = None) -> Model:
     """The factory that the registry calls."""
-    roles: dict[str, Any] = {"generator": OpenAIGenerator, "embedder": OpenAIEmbedder, **CHAT_ROLES}
+    roles: dict[str, Any] = {
+        "generator": OpenAIGenerator,
+        "editor": partial(OpenAIEditor, read=_read_image),
+        "embedder": OpenAIEmbedder,
+        **CHAT_ROLES,
+    }
     if role not in roles:
         raise ConfigError(f"provider openai cannot play the role {role}", f"it can play: {', '.join(roles)}")
     model: Model = roles[role](config, backoff)

@@ -103,6 +103,18 @@ class GeneratorShape(Shape):
         return to_picture(value)
 
 
+class EditorShape(Shape):
+    role = "editor"
+    single = (
+        "f(image: PIL image, instruction: str, seed: int) -> the changed image (PIL, uint8 array or bytes)"
+    )
+    many = "f(images: list, instructions: list[str], seeds: list[int]) -> one image each"
+    arity = 3
+
+    def value(self, value: Any, row: tuple[Any, ...]) -> Picture:
+        return to_picture(value)
+
+
 class JudgeShape(Shape):
     role = "judge"
     single = "f(image: PIL image, checks: list[Check]) -> one bool (or None) per check"
@@ -225,6 +237,7 @@ SHAPES: dict[str, type[Shape]] = {
     shape.role: shape
     for shape in (
         GeneratorShape,
+        EditorShape,
         JudgeShape,
         ClassifierShape,
         CaptionerShape,

@@ -42,8 +42,8 @@ BUILT_IN: dict[str, ProviderInfo] = {
         ProviderInfo(
             "openai",
             "failscape.models.openai:create",
-            ("generator", "judge", "captioner", "answerer", "verifier", "questioner", "embedder", LLM),
-            "any server with the OpenAI API: images, chat with images, embeddings",
+            (*(role for role in ROLES if role != "classifier"), LLM),
+            "any server with the OpenAI API: images, edits, chat with images, embeddings",
         ),
         ProviderInfo(
             "generate",

@@ -130,6 +130,12 @@ class ImageGenerator(Model, Protocol):
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]: ...
 
 
+class ImageEditor(Model, Protocol):
+    async def edit(
+        self, images: Sequence[Picture], instructions: Sequence[str], seeds: Sequence[int]
+    ) -> list[Reply[Picture]]: ...
+
+
 class Judge(Model, Protocol):
     async def judge(
         self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]
@@ -168,6 +174,7 @@ class Embedder(Model, Protocol):
 
 ROLES: dict[str, tuple[type[Any], str]] = {
     "generator": (ImageGenerator, "generate"),
+    "editor": (ImageEditor, "edit"),
     "judge": (Judge, "judge"),
     "classifier": (Classifier, "classify"),
     "captioner": (Captioner, "caption"),

@@ -16,6 +16,7 @@ from failscape.trials import (
     Caption,
     Classify,
     Decide,
+    Edit,
     Facts,
     Generate,
     Propose,
@@ -81,6 +82,8 @@ def lines_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Line, ...]:
             found += [Line("prompt before polish", step.text)] if fact and fact[0] != step.text else []
         elif isinstance(step, Generate):
             found.append(Line("prompt", drawn_from.pop(0)))
+        elif isinstance(step, Edit):
+            found.append(Line("edited", step.instruction))
         elif isinstance(step, Answer):
             found += [Line("asked", step.question), Line("answered", _as_text(fact))]
         elif isinstance(step, Verify):

@@ -44,7 +44,7 @@ class Budget:
         self.money_under_way -= self._price(probe)
         for call in calls:
             if not call.cached:
-                self.spent.images += call.role == "generator"
+                self.spent.images += call.role in ("generator", "editor")
                 self.spent.requests += call.usage.requests
                 self.spent.money += call.usage.cost
 

@@ -22,6 +22,7 @@ from failscape.trials import (
     Check,
     Classify,
     Decide,
+    Edit,
     Embed,
     Facts,
     Generate,
@@ -122,7 +123,7 @@ class Walk:
     def _remember(self, step: Step, call: Call) -> None:
         if call.invalid:
             return
-        if isinstance(step, Generate):
+        if isinstance(step, Generate | Edit):
             self._images.append(call.picture or self._load(call.facts))
             self._reworded = ""
         elif isinstance(step, Reword):
@@ -141,6 +142,9 @@ class Walk:
                 seed = derive_seed(self.probe.seed, drawn) if drawn else self.probe.seed
                 prompt = self._reworded or prompt
                 return (prompt, seed), (prompt, seed)
+            case Edit(instruction):
+                seed = self.probe.seed
+                return (images[-1], instruction, seed), (shown[-1], instruction, seed)
             case Reword(text):
                 contract = PolishContract()
                 return (contract.messages(text),), (contract.label, text)
@@ -175,7 +179,7 @@ async def _embed_each(stage: Stage, item: Item) -> Reply[Any]:
 def _facts_of(step: Step, value: Any) -> Facts:
     """A reply's value as plain JSON, whatever kind of numbers a model likes. Raises `BadReply`."""
     match step:
-        case Generate():
+        case Generate() | Edit():
             return value.digest
         case Decide(checks):
             if len(value) != len(checks):

@@ -33,7 +33,7 @@ from failscape.toybox.heads import HEADS, NONE
 from failscape.toybox.painter import ToyPainter
 from failscape.toybox.questions import SKILLS, normal_answer
 from failscape.toybox.renderer import NAME as RENDERER
-from failscape.toybox.renderer import Renderer
+from failscape.toybox.renderer import Renderer, redraw
 from failscape.toybox.sessions import MODELS
 from failscape.toybox.vlm import ToyVlm
 from failscape.trials import Check
@@ -75,6 +75,24 @@ class Painter(ToyModel):
     def _paint(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
         images = self._network.paint(prompts, seeds)
         return [Reply(Picture.from_array(image)) for image in images]
+
+
+class ToyEditor(ToyModel):
+    """Sees with toy-eyes what is there, changes what the instruction mentions, and renders it anew."""
+
+    async def edit(
+        self, images: Sequence[Picture], instructions: Sequence[str], seeds: Sequence[int]
+    ) -> list[Reply[Picture]]:
+        return await self.run(self._edit, images, instructions, seeds)
+
+    def _edit(
+        self, images: Sequence[Picture], instructions: Sequence[str], seeds: Sequence[int]
+    ) -> list[Reply[Picture]]:
+        seen = self._network.look(pixels_of(images)).labels
+        rows = [{head: values[at] for head, values in seen.items()} for at in range(len(images))]
+        drawn = [redraw(row, text, seed) for row, text, seed in zip(rows, instructions, seeds, strict=True)]
+        unknown: Reply[Picture] = Reply(None, "toy-eyes cannot name what the picture shows")
+        return [unknown if one is None else Reply(Picture.from_array(one)) for one in drawn]
 
 
 class EyesJudge(ToyModel):
@@ -236,6 +254,7 @@ def create(role: str, config: ModelConfig) -> Model:
         raise ConfigError(f"toybox models take no params, but got {config.params}", "remove `params`")
     choices: dict[str, Callable[[], Model]] = {
         "generator": lambda: _generator(config),
+        "editor": lambda: ToyEditor(role, "eyes.onnx", Eyes, config),
         "judge": lambda: EyesJudge(role, "eyes.onnx", Eyes, config),
         "captioner": lambda: EyesCaptioner(role, "eyes.onnx", Eyes, config),
         "embedder": lambda: EyesEmbedder(role, "eyes.onnx", Eyes, config),

@@ -71,6 +71,21 @@ def scene_of(prompt: str, seed: int) -> world.Scene | None:
     return world.build_scene(world.Attributes(said["entity"], **values), nuisance)
 
 
+def redraw(seen: Mapping[str, str], instruction: str, seed: int) -> NDArray[np.uint8] | None:
+    """A picture of what was seen, changed as the instruction says; `None` when no thing was recognised."""
+    if seen["entity"] not in world.ENTITIES:
+        return None
+    said = world.parse_caption(instruction)
+    said = {**said, **said["things"][0]} if "things" in said else said
+    changed = {name: value for name, value in said.items() if value in world.ALLOWED.get(name, ())}
+    values = {**{name: value for name, value in seen.items() if name != "entity"}, **changed}
+    for name in values:  # what was seen gives way to what is asked for
+        if name not in changed and world.conflicts_in({**changed, name: values[name]}):
+            values[name] = world.DEFAULTS[name]
+    nuisance = world.sample_nuisance(np.random.default_rng([seed, len(_ORDER)]))
+    return world.render(world.build_scene(world.Attributes(seen["entity"], **values), nuisance))
+
+
 def draw(prompt: str, seed: int) -> NDArray[np.uint8] | None:
     scene = scene_of(prompt, seed)
     return None if scene is None else world.render(scene)

@@ -10,14 +10,15 @@ import pytest
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.labels import Target
-from failscape.hunts.classifier.photos import Photo, PhotoHunt
+from failscape.hunts.classifier.photos import PhotoHunt
 from failscape.hunts.classifier.prompts import Template
 from failscape.hunts.classifier.rules import Rules
+from failscape.hunts.classifier.tallies import Photo
 from failscape.spaces.corpus import load_corpus
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_classifier import PlantedClassifier
 from failscape.testing.simulation import simulate
-from failscape.trials import Classify, Embed, Probe, Show, Trial, Verdict
+from failscape.trials import Classify, Edit, Embed, Probe, Show, Trial, Verdict
 
 CORPUS = load_corpus("toybox")
 TARGETS = [Target("penguin", ("penguin",)), Target("cow", ("cow",))]
@@ -37,9 +38,11 @@ def album(count: int = 400) -> list[Photo]:
 def classify(probe: Probe) -> Trial:
     """Penguins at night are called owl eight times of ten; everything else is right 95 times of 100."""
     digest = next(step for step in probe.steps if isinstance(step, Show)).images[0]
-    luck = random.Random(digest).random()
-    wrong = luck < (0.8 if digest[0] == "n" and probe.subject == "penguin" else 0.05)
-    ranking = [["owl" if wrong else probe.subject, 0.9]]
+    name = probe.subject.partition(";")[0]
+    edited = any(isinstance(step, Edit) for step in probe.steps)
+    luck = random.Random(f"{digest}{edited}").random()
+    wrong = luck < (0.8 if (edited or digest[0] == "n") and name == "penguin" else 0.05)
+    ranking = [["owl" if wrong else name, 0.9]]
     verdict = Verdict.FAIL if wrong else Verdict.PASS
     facts = [[digest], *([["x"]] * (len(probe.steps) - 2)), ranking]
     return Trial(probe.key, probe.subject, verdict, "", facts, probe.seed)
@@ -53,6 +56,13 @@ class TestPromises(HuntSuite):
 
     def run(self, probe: Probe) -> Trial:
         return classify(probe)
+
+
+class TestPromisesWithAnEditor(TestPromises):
+    images = 460
+
+    def make_hunt(self) -> PhotoHunt:
+        return PhotoHunt(TARGETS, album(), CORPUS, Rules(round=50), edits=True)
 
 
 def play(hunt: PhotoHunt) -> None:
@@ -71,6 +81,18 @@ def test_what_fails_in_one_half_is_proven_on_the_other() -> None:
         photo for photo in album() if not photo.suggests and photo.digest[0] == "n" and photo.label == 0
     ]
     assert finding.trials == len(decided)
+
+
+def test_an_editor_shows_that_the_clause_is_the_cause() -> None:
+    hunt = PhotoHunt(TARGETS, album(), CORPUS, Rules(), edits=True)
+    play(hunt)
+    (finding,) = hunt.findings()
+    (toggle,) = finding.details["toggles"]
+    assert toggle["pairs"] == 25
+    assert toggle["caption"].startswith("Change the picture so that it shows a penguin at night.")
+    assert toggle["full_rate"] > 0.5 > toggle["rate"]
+    assert "edited into other photos, it adds +" in finding.title
+    assert finding.details["spurious"] == ["Background: time=night"]
 
 
 def test_halves_depend_on_content_alone() -> None:

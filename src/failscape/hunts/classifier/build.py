@@ -10,9 +10,10 @@ from failscape.config import ClassifierConfig
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.labels import Target
-from failscape.hunts.classifier.photos import Photo, PhotoHunt
+from failscape.hunts.classifier.photos import PhotoHunt
 from failscape.hunts.classifier.prompts import Template
 from failscape.hunts.classifier.rules import Rules
+from failscape.hunts.classifier.tallies import Photo
 from failscape.hunts.protocol import Content, Hunt
 from failscape.names import suggest
 from failscape.pictures import Picture
@@ -33,8 +34,15 @@ def build_hunt(
     targets, corpus = targets_of(config)[part::parts], corpus_of(config)
     if config.generator is None:
         photos = photos_of(config, targets)
-        helpers = {"judged": config.judge is not None, "captions": config.captioner is not None}
-        return PhotoHunt(targets, photos, corpus, rules_of(config, accuracy), **helpers)
+        return PhotoHunt(
+            targets,
+            photos,
+            corpus,
+            rules_of(config, accuracy),
+            judged=config.judge is not None,
+            captions=config.captioner is not None,
+            edits=config.editor is not None,
+        )
     return ClassifierHunt(
         targets,
         Template(config.template),

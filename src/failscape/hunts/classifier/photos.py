@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from failscape.errors import ConfigError
-from failscape.hunts.classifier.english import sentence
+from failscape.hunts.classifier.editing import Edited, Editing
+from failscape.hunts.classifier.english import points, sentence
 from failscape.hunts.classifier.labels import Target
 from failscape.hunts.classifier.prompts import Clause, describe
 from failscape.hunts.classifier.rounds import Outcome, Planned, RoundHunt
 from failscape.hunts.classifier.rules import Rules
-from failscape.hunts.classifier.tallies import Counts
+from failscape.hunts.classifier.tallies import Counts, Photo, Seen
 from failscape.hunts.classifier.words import Words
 from failscape.spaces.corpus import Corpus
 from failscape.stats.excess import log_excess, log_excess_grid
@@ -44,36 +45,8 @@ FEWEST = 5
 MOSTLY = 0.6
 
 
-@dataclass(frozen=True, slots=True)
-class Photo:
-    """A stored picture of a class (by its number), with what people said about it."""
-
-    digest: str
-    label: int
-    captions: tuple[str, ...] = ()
-
-    @property
-    def suggests(self) -> bool:
-        return int(self.digest[-1], 16) % 2 == 0
-
-
-@dataclass(slots=True)
-class Seen:
-    photo: Photo
-    outcome: Outcome
-    clauses: dict[str, Clause]
-
-    @property
-    def valid(self) -> bool:
-        return self.outcome.verdict in (Verdict.PASS, Verdict.FAIL)
-
-    @property
-    def failed(self) -> bool:
-        return self.outcome.verdict is Verdict.FAIL
-
-
 class PhotoHunt(RoundHunt):
-    """`captions`: the captioner describes photos that come without a caption."""
+    """`captions`: the captioner describes photos that come without a caption. `edits`: there is an editor."""
 
     def __init__(
         self,
@@ -84,6 +57,7 @@ class PhotoHunt(RoundHunt):
         *,
         judged: bool = False,
         captions: bool = False,
+        edits: bool = False,
     ) -> None:
         super().__init__()
         if not photos:
@@ -96,9 +70,12 @@ class PhotoHunt(RoundHunt):
         self._names = {target.name for target in targets}
         self._issued = 0
         self._seen: list[Seen] = []
+        self._editing = Editing(rules) if edits else None
         self._found: tuple[int, list[Finding]] = (-1, [])
 
     def plan(self) -> list[Planned]:
+        if self._editing is not None and len(self._seen) == len(self.photos):
+            return self._editing.plan(self.findings(), self.targets, self._seen, self._gate)
         part = range(self._issued, min(len(self.photos), self._issued + self.rules.round))
         self._issued = part.stop
         return [Planned(self._probe(number), number) for number in part]
@@ -106,11 +83,14 @@ class PhotoHunt(RoundHunt):
     def _probe(self, number: int) -> Probe:
         photo = self.photos[number]
         target = self.targets[photo.label]
-        gate: tuple[Step, ...] = (Decide((target.presence(),)),) if self._judged else ()
+        gate = self._gate(target)
         see: tuple[Step, ...] = (Caption(),) if self._captions and not photo.captions else ()
         last = Classify(target.accept, self.rules.top_k, target.aim)
         steps = (Show((photo.digest,)), *gate, *see, last)
         return Probe(f"{target.name}#p{number}", target.name, steps)
+
+    def _gate(self, target: Target) -> tuple[Step, ...]:
+        return (Decide((target.presence(),)),) if self._judged else ()
 
     def know(self, trial: Trial) -> None:
         if trial.subject.partition("; ")[0] not in self._names:
@@ -120,6 +100,9 @@ class PhotoHunt(RoundHunt):
             )
 
     def absorb(self, use: Any, outcome: Outcome) -> None:
+        if self._editing is not None and isinstance(use, Edited):
+            self._editing.absorb(use, outcome)
+            return
         photo = self.photos[use]
         target = self.targets[photo.label]
         said: Sequence[Any] = photo.captions
@@ -131,7 +114,20 @@ class PhotoHunt(RoundHunt):
     def findings(self) -> list[Finding]:
         if self._found[0] != len(self._seen):
             self._found = (len(self._seen), self._analyse())
-        return list(self._found[1])
+        return [self._explained(finding) for finding in self._found[1]]
+
+    def _explained(self, finding: Finding) -> Finding:
+        toggles = self._editing.toggles(finding) if self._editing is not None else []
+        if not toggles:
+            return finding
+        (toggle,) = toggles
+        title, around = finding.title, []
+        if toggle["interval"][0] > 0:
+            title = f"{title.rstrip('.')}; edited into other photos, it adds {points(toggle['effect'])}."
+            around = [toggle["clause"]] if toggle["around"] else []
+        return replace(
+            finding, title=title, details={**finding.details, "toggles": toggles, "spurious": around}
+        )
 
     def _analyse(self) -> list[Finding]:
         tested: list[tuple[float, int, Clause, Counts, Counts]] = []

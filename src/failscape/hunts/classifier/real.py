@@ -13,10 +13,9 @@ import numpy as np
 
 from failscape.hunts.classifier.field import Field
 from failscape.hunts.classifier.helpers import Use
-from failscape.hunts.classifier.photos import Photo
 from failscape.hunts.classifier.prompts import Description
 from failscape.hunts.classifier.rounds import Outcome, Planned
-from failscape.hunts.classifier.tallies import Arm
+from failscape.hunts.classifier.tallies import Arm, Photo
 from failscape.stats.intervals import clopper_pearson
 from failscape.trials import Caption, Classify, Embed, Probe, Show, Step, Verdict
 

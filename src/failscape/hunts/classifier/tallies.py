@@ -127,3 +127,31 @@ class Block:
         self.counts.add(outcome)
         valid = outcome.verdict in (Verdict.PASS, Verdict.FAIL)
         self.outcomes[number] = outcome.verdict is Verdict.FAIL if valid else None
+
+
+@dataclass(frozen=True, slots=True)
+class Photo:
+    """A stored picture of a class (by its number), with what people said about it."""
+
+    digest: str
+    label: int
+    captions: tuple[str, ...] = ()
+
+    @property
+    def suggests(self) -> bool:
+        return int(self.digest[-1], 16) % 2 == 0
+
+
+@dataclass(slots=True)
+class Seen:
+    photo: Photo
+    outcome: Outcome
+    clauses: dict[str, Clause]
+
+    @property
+    def valid(self) -> bool:
+        return self.outcome.verdict in (Verdict.PASS, Verdict.FAIL)
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome.verdict is Verdict.FAIL
