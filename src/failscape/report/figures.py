@@ -110,10 +110,10 @@ def ticks(most: int, count: int = 4) -> list[int]:
 
 
 def percent(share: float) -> str:
-    """`3.2 %` for small shares, `41 %` for others."""
+    """`3.2%` for small shares, `99.4%` for those near all, `41%` for others."""
     if not math.isfinite(share):
         return "–"
-    return f"{share:.1%}" if 0 < share < 0.095 else f"{share:.0%}"
+    return f"{share:.1%}" if 0 < share < 0.095 or 0.985 < share < 0.9995 else f"{share:.0%}"
 
 
 def spread(interval: Interval) -> str:
