@@ -14,6 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from failscape.report.figures import Estimate, Interval, percent, spread
+from failscape.report.heat import VAGUE
 from failscape.report.plots import Spot, against
 from failscape.stats.intervals import clopper_pearson
 from failscape.stats.judge_errors import Measured
@@ -111,9 +112,9 @@ def _audit(found: dict[str, Any] | None) -> Iterator[Panel]:
         "of all minimal failures that the search closed off by mistake and would never have reported. It "
         "comes from nodes chosen at random before the search began. Near 0 means that skipping cost "
         "nothing.",
-        percent(found["missed"]),
+        percent(found["missed"]) if interval[1] - interval[0] <= VAGUE else "Too few to tell:",
         f"of minimal failures closed off, interval {spread(interval)}."
-        + (in_all if found["minimal"] else ""),
+        + (in_all if found["minimal"] >= 1 else ""),
     )
 
 
@@ -155,7 +156,7 @@ def _judge(judge: JudgeAccuracy | None, allowed_for: bool) -> Iterator[Panel]:
         "judge",
         "How good is the judge?",
         ("Findings allow for the errors of the judge" if allowed_for else "Rates are as the judge saw them")
-        + (f"; measured with {judge.source}." if judge.source else "."),
+        + (f". Its accuracy: {judge.source}." if judge.source else "."),
         "The first list: of checks that truly hold, the share that the judge confirms. The second: of "
         "checks that do not hold, the share that it rejects. A judge that errs often makes failures "
         "harder to prove. Where findings allow for its errors, a failure is only certified if they "
@@ -201,9 +202,9 @@ def _states(counts: dict[str, int]) -> Iterator[Panel]:
             "states",
             "What became of the nodes?",
             "Nodes by what the search knows about them at the end.",
-            "A node is opened when its first picture is asked for. Pruned nodes contain a certified failure, "
-            "so they were skipped. Open ones had their share of pictures without an answer: they lie near "
-            "the threshold.",
+            "A node is opened when its first picture is asked for. A failing node is only known to be "
+            "minimal once everything simpler inside it passes. Nodes that are not decided had too few "
+            "pictures, or lie near the threshold.",
             bars=bars,
         )
 

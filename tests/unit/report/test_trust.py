@@ -90,6 +90,12 @@ def test_the_audit_says_how_many_minimal_failures_there_are():
     assert "about 141 in all (120 to 170)" in panel.beside
 
 
+def test_an_audit_that_says_nothing_gives_no_number():
+    panel = shown(Survey(audit=Audit(1000, 5, 0.02, (0.0, 1.0))))["audit"]
+    assert panel.big == "Too few to tell:"
+    assert "in all" not in panel.beside
+
+
 def test_calibration_counts_groups_that_agree():
     panel = shown(Survey(calibration=BINS))["calibration"]
     assert "1 of 2 groups" in panel.says
