@@ -41,7 +41,7 @@ DEMOS: dict[str, Demo] = {
             "judge": {"provider": "toybox", "model": "toy-eyes"},
             "captioner": {"provider": "toybox", "model": "toy-eyes"},
             "embedder": {"provider": "toybox", "model": "toy-eyes"},
-            "classes": ("penguin", "camel", "owl", "crab", "cow", "apple", "car", "cactus"),
+            "classes": ("penguin", "camel", "owl", "crab", "apple", "car"),
             "space": {"corpus": "toybox"},
             "budget": {"images": 9000},
             "seed": 7,

@@ -23,7 +23,7 @@ from failscape.trials import Finding
 TEMPLATE = "classifier.html"
 CARDS = 14
 SHOTS = 5
-HABITS = 12
+HABITS = 6
 CLASSES = 200
 LABELS = 8
 
@@ -126,15 +126,20 @@ def notes(finding: Finding) -> Iterator[str]:
 
 
 def _cards(context: Context) -> Iterator[BugCard]:
-    """In turn from all classes, so that no class fills the page."""
+    """In turn from all classes, so that no class fills the page; those with fresh images first."""
     seen: Counter[str] = Counter()
     ranked = []
-    for at, finding in enumerate(context.loaded.findings):
+    for at, finding in sorted(enumerate(context.loaded.findings), key=lambda one: _is_bare(one[1])):
         name = str(finding.details.get("class", ""))
         seen[name] += 1
         ranked.append((seen[name], at, finding))
     for _, at, finding in sorted(ranked, key=lambda one: one[:2])[:CARDS]:
         yield _card(context, at + 1, finding)
+
+
+def _is_bare(finding: Finding) -> bool:
+    """Its fresh images are missing."""
+    return not finding.details.get("confirmed", True)
 
 
 def _card(context: Context, number: int, finding: Finding) -> BugCard:

@@ -47,7 +47,7 @@ FEWEST = 10
 FIRST = 2
 """Images that a description gets at first: most are no bugs, and two show a strong one."""
 
-FRESH = 0.35
+FRESH = 0.5
 """Fresh images for findings take at most this share of a round while the race needs the rest."""
 
 

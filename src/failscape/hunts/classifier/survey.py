@@ -110,7 +110,7 @@ def habits_of(field: Field) -> list[Habit]:
             arm.clauses[0].value for arm in tried if arm.clauses[0].value not in values and arm.counts.valid
         ]
         name, sub = field.targets[label].name, kind.partition(": ")[2].lower()
-        known = f"; it manages {', '.join(sorted(safe))}" if 0 < len(safe) <= 4 else ""
+        known = f"; not proven for {', '.join(sorted(safe))}" if 0 < len(safe) <= 4 else ""
         text = (
             f"{capitalised(plural_of(name))} go wrong with {len(values)} of {len(values) + len(safe)} values "
             f"of {sub} ({', '.join(sorted(values))}){known}."
