@@ -1,9 +1,11 @@
 """Statistical tests of every t2i strategy on planted worlds: few false claims, and enough true ones.
 
-A claim's tolerance is binomial (one false alarm in 10,000 looks), not a tuned number. Yields are compared
-with the FailureAtlas rule at equal images; the factors asked for are far below those in docs/benchmarks.md.
+Tolerances are binomial (one false alarm in 10,000 looks), not tuned numbers. Yields are compared with the
+FailureAtlas rule at equal images, in a small space and a short run: the factors asked for are far below
+those in docs/benchmarks.md.
 """
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -31,13 +33,14 @@ FALSE_SHARE = {"certified": 0.05, "probable": 0.15}
 YIELD = {
     "curtailed": {"weak": 1.5, "medium": 1.1},
     "sprt": {"weak": 1.5, "medium": 1.2},
-    "certified": {"weak": 1.2, "medium": 1.2, "strong": 3.0},
-    "probable": {"weak": 1.2, "medium": 1.2, "strong": 3.0},
+    "certified": {"weak": 1.5, "medium": 1.3},
+    "probable": {"weak": 2.0, "medium": 1.6},
 }
 """Times the true minimal failures of the FailureAtlas rule."""
 
 AVAILABLE = get_args(SearchConfig.model_fields["strategy"].annotation)
 CAREFUL = [name for name in FALSE_SHARE if name in AVAILABLE]
+needs_certified = pytest.mark.skipif("certified" not in AVAILABLE, reason="the strategy is not built in")
 
 
 @cache
@@ -60,57 +63,65 @@ def make_config(strategy: str, seed: int) -> T2IConfig:
     )
 
 
+@dataclass(frozen=True)
+class Run:
+    watched: Watched
+    entities: int
+    """How many entities the claims at the end are about."""
+
+
 @cache
-def run(strategy: str, regime: str, seed: int, noisy: bool = False, spread: str = "wide") -> Watched:
+def run(strategy: str, regime: str, seed: int, noisy: bool = False, spread: str = "wide") -> Run:
     config = make_config(strategy, seed)
     world = PlantedWorld(build_lattice(config), regime, seed, NOISE if noisy else None, spread=spread)
     hunt: Hunt = build_hunt(config, (0, 1), JudgeAccuracy.from_rates(NOISE) if noisy else None)
-    return watch(hunt, Truth(world), IMAGES, checkpoints=10, shuffle=seed)
+    watched = watch(hunt, Truth(world), IMAGES, checkpoints=10, shuffle=seed)
+    return Run(watched, len({finding.subject.split("; ")[0] for finding in hunt.findings()}))
 
 
-def pooled(runs: list[Watched]) -> list[Checkpoint]:
-    """The same checkpoint of all worlds, added up."""
-    return [
-        Checkpoint(
-            points[0].images,
-            sum(point.claims for point in points),
-            sum(point.failing for point in points),
-            sum(point.minimal_claims for point in points),
-            sum(point.minimal for point in points),
-        )
-        for points in zip(*(run.checkpoints for run in runs), strict=True)
-    ]
+def assert_few_false(runs: list[Run], share: float) -> None:
+    """Claims of all worlds together: at every checkpoint that they fail, at the end that they are minimal.
+
+    Claims about one entity stand or fall together when the entity itself was misjudged, so the tolerance
+    for minimality counts entities.
+    """
+    for points in zip(*(each.watched.checkpoints for each in runs), strict=True):
+        claims = sum(point.claims for point in points)
+        false = claims - sum(point.failing for point in points)
+        assert false <= most_of(claims, share) * claims, f"{false} of {claims} claims do not fail: {points}"
+    ends = [each.watched.last for each in runs]
+    claims = sum(end.minimal_claims for end in ends)
+    false = claims - sum(end.minimal for end in ends)
+    most = most_of(sum(each.entities for each in runs), share)
+    assert false <= most * claims, f"{false} of {claims} claims are not minimal: {ends}"
 
 
-def assert_few_false(runs: list[Watched], share: float) -> None:
-    """At every checkpoint, for claims to fail and for claims to be minimal."""
-    for point in pooled(runs):
-        for claims, true in ((point.claims, point.failing), (point.minimal_claims, point.minimal)):
-            assert claims - true <= stats.binom.isf(ALARM, claims, share), f"too many false claims: {point}"
+def most_of(count: int, share: float) -> float:
+    """The largest share that may be seen in so many draws when it is truly `share`."""
+    return float(stats.binom.isf(ALARM, count, share)) / max(count, 1)
 
 
-@pytest.mark.parametrize("regime", ["weak", "medium", "strong"])
+@pytest.mark.parametrize("regime", ["weak", "medium"])
 @pytest.mark.parametrize("strategy", CAREFUL)
 def test_few_claims_are_false(strategy: str, regime: str) -> None:
     assert_few_false([run(strategy, regime, seed) for seed in range(WORLDS)], FALSE_SHARE[strategy])
 
 
-@pytest.mark.parametrize("strategy", CAREFUL)
-def test_few_claims_are_false_when_many_nodes_lie_at_the_threshold(strategy: str) -> None:
-    runs = [run(strategy, "medium", seed, spread="narrow") for seed in range(WORLDS)]
-    assert_few_false(runs, FALSE_SHARE[strategy])
+@needs_certified
+def test_few_claims_are_false_when_many_nodes_lie_at_the_threshold() -> None:
+    assert_few_false([run("certified", "medium", seed, spread="narrow") for seed in range(WORLDS)], 0.05)
 
 
-@pytest.mark.parametrize("strategy", CAREFUL)
-def test_few_claims_are_false_with_a_judge_that_errs(strategy: str) -> None:
-    runs = [run(strategy, "medium", seed, noisy=True) for seed in range(WORLDS)]
-    assert_few_false(runs, FALSE_SHARE[strategy])
-    assert sum(each.last.minimal for each in runs) > 0
+@needs_certified
+def test_few_claims_are_false_with_a_judge_that_errs() -> None:
+    runs = [run("certified", "medium", seed, noisy=True) for seed in range(WORLDS)]
+    assert_few_false(runs, 0.05)
+    assert sum(each.watched.last.minimal for each in runs) > 0
 
 
 def test_these_tests_notice_false_claims() -> None:
     """The bare threshold breaks what is asked of the others, so what they assert can fail."""
-    with pytest.raises(AssertionError, match="too many false claims"):
+    with pytest.raises(AssertionError, match="do not fail"):
         assert_few_false([run("failureatlas", "medium", seed, noisy=True) for seed in range(WORLDS)], 0.15)
 
 
@@ -120,7 +131,7 @@ def test_these_tests_notice_false_claims() -> None:
 )
 def test_more_is_found_than_by_the_failureatlas_rule(strategy: str, regime: str, factor: float) -> None:
     found, usual = (
-        sum(run(name, regime, seed).last.minimal for seed in range(WORLDS))
+        sum(run(name, regime, seed).watched.last.minimal for seed in range(WORLDS))
         for name in (strategy, "failureatlas")
     )
     assert found >= factor * usual
@@ -146,13 +157,13 @@ class AtTheThreshold:
         return Checkpoint(images, len(findings))
 
 
-@pytest.mark.skipif("certified" not in AVAILABLE, reason="the strategy is not built in")
+@needs_certified
 def test_nothing_is_certified_where_nothing_fails() -> None:
     """With no failing node any claim is false: a run may claim something in 5 % of all worlds."""
-    worlds, erring = 20, 0
+    worlds, erring = 12, 0
     for seed in range(worlds):
         config = make_config("certified", seed)
         flat = AtTheThreshold(PlantedWorld(build_lattice(config), "medium", seed), 0.8)
-        watched = watch(build_hunt(config), flat, 600, checkpoints=10, shuffle=seed)
+        watched = watch(build_hunt(config), flat, 500, checkpoints=10, shuffle=seed)
         erring += any(point.claims for point in watched.checkpoints)
     assert erring <= stats.binom.isf(ALARM, worlds, 0.05)
