@@ -49,7 +49,7 @@ def describe_bug(field: Field, arm: Arm, real: dict[str, Any] | None = None) -> 
         parents=(_parent(field, arm.description.label),),
         details={
             "class": target.name,
-            "short": many(target.name, arm.clauses),
+            "short": many(target.name, arm.clauses).rstrip(","),
             "clauses": [_clause(clause) for clause in arm.clauses],
             "source": arm.source,
             "confirmed": confirmed,
