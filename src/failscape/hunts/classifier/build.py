@@ -30,8 +30,13 @@ SKIPPED = 5
 def build_hunt(
     config: ClassifierConfig, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None
 ) -> Hunt:
-    part, parts = shard
-    targets, corpus = targets_of(config)[part::parts], corpus_of(config)
+    if shard != (0, 1):
+        # One race decides over all classes, so parts of it cannot be told to one hunt afterwards.
+        raise ConfigError(
+            f"a classifier hunt cannot be sharded, but --shard is {shard[0] + 1}/{shard[1]}",
+            "give each machine a part of the classes in `classes`, and an atlas of its own",
+        )
+    targets, corpus = targets_of(config), corpus_of(config)
     if config.generator is None:
         photos = photos_of(config, targets)
         return PhotoHunt(
