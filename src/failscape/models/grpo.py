@@ -55,19 +55,27 @@ class GrpoQuestioner:
         self._study: Any = None
         self._training: Future[None] | None = None
         self._taught = 0
+        self._resumed = False
         self._warm: list[tuple[str, str, float]] = []
         self._warm_tasks: dict[str, Task] = {}
 
-    def prepare(self, home: Path, lessons: Sequence[LessonLike], load: Callable[[str], Picture]) -> None:
-        """Where checkpoints go, and what earlier sessions have recorded already."""
+    def prepare(
+        self,
+        home: Path,
+        lessons: Sequence[LessonLike],
+        begun: Sequence[LessonLike],
+        load: Callable[[str], Picture],
+    ) -> None:
+        """Where checkpoints go, and what earlier sessions have recorded: nothing of it is asked for again."""
         self._home = home
-        for lesson in lessons:
+        for lesson in (*lessons, *begun):
             pictures = tuple(load(digest) for digest in lesson.images)
             task = Task(lesson.name, lesson.guidance, pictures, len(lesson.texts))
             if lesson.name.startswith(WARM_UP):
                 self._warm_tasks[lesson.name] = task
             else:
                 self._room.remember(task)
+                self._resumed = True
         self.teach(lessons)
 
     async def start(self) -> None:
@@ -75,6 +83,8 @@ class GrpoQuestioner:
 
         self._study = await self._run(Study, self.source, self.template, self._params, self._home, self._room)
         self._study.log = self.log
+        if self._resumed:
+            self._begin()
 
     async def close(self) -> None:
         self._room.stop()
@@ -115,6 +125,10 @@ class GrpoQuestioner:
                 self._warm += [(lesson.name, text, worth) for text, worth in pairs if worth > 0]
             else:
                 self._room.grade(number_of(lesson.name), lesson.texts, lesson.rewards)
+
+    def release(self) -> None:
+        """Stop waiting for one another: the run is about to end."""
+        self._room.stop()
 
     def _begin(self) -> None:
         """The first lesson starts the training; the warm-up is complete by then."""

@@ -27,7 +27,13 @@ class Study:
     """One model with its tokenizer or processor. `home` keeps its checkpoints."""
 
     def __init__(
-        self, source: str, template: str, params: dict[str, Any], home: Path, room: Classroom
+        self,
+        source: str,
+        template: str,
+        params: dict[str, Any],
+        home: Path,
+        room: Classroom,
+        processor: Any = None,
     ) -> None:
         import transformers
         from transformers import AutoConfig
@@ -47,7 +53,7 @@ class Study:
             ) from error
         self.sees = hasattr(config, "vision_config")
         self._weights = str(home / WARM) if (home / WARM / "config.json").exists() else source
-        self.processor = _processor(source, self.sees)
+        self.processor = _padded_left(processor or _load_processor(source, self.sees))
         self.model: Any = self._load(
             str(home / DONE) if (home / DONE / "config.json").exists() else self._weights
         )
@@ -165,10 +171,13 @@ class Study:
         return self._weights
 
 
-def _processor(source: str, sees: bool) -> Any:
+def _load_processor(source: str, sees: bool) -> Any:
     from transformers import AutoProcessor, AutoTokenizer
 
-    processor = AutoProcessor.from_pretrained(source) if sees else AutoTokenizer.from_pretrained(source)
+    return AutoProcessor.from_pretrained(source) if sees else AutoTokenizer.from_pretrained(source)
+
+
+def _padded_left(processor: Any) -> Any:
     tokenizer = getattr(processor, "tokenizer", processor)
     tokenizer.padding_side = "left"  # padding on the right misaligns image tokens and spoils generation
     if tokenizer.pad_token is None:

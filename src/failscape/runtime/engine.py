@@ -116,6 +116,11 @@ class Engine:
         task.add_done_callback(self._ended)
         return True
 
+    @property
+    def starved(self) -> bool:
+        """Whether the budget, or a stop, keeps probes from being started."""
+        return bool(self._held or self._stop or self.budget.exhausted())
+
     def _reason(self) -> Stop:
         if self._stop:
             return self._stop

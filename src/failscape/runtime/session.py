@@ -80,7 +80,7 @@ async def run_hunt(
     lessons = Lessons(hunt, team, reporter)
 
     def look() -> None:
-        lessons.hand_out()
+        lessons.hand_out(engine)
         watch.look()
 
     engine = Engine(hunt, team, atlas, hunt_id, budget, config.runtime, look)

@@ -9,8 +9,11 @@ from typing import Any, Protocol, runtime_checkable
 
 from failscape.atlas import Atlas
 from failscape.hunts.protocol import Hunt
+from failscape.runtime.engine import Engine
 from failscape.runtime.progress import Reporter
 from failscape.runtime.stages import Team
+from failscape.runtime.walk import Walk
+from failscape.trials import Propose
 
 FOLDER = "questioner"
 """Where a questioner keeps its checkpoints, in the folder of the atlas; one folder per hunt."""
@@ -22,6 +25,8 @@ class Teaches(Protocol):
 
     def lessons(self) -> list[Any]: ...
 
+    def begun(self) -> list[Any]: ...
+
     def notices(self) -> list[str]: ...
 
 
@@ -31,9 +36,15 @@ class Learns(Protocol):
 
     log: Any
 
-    def prepare(self, home: Any, lessons: Any, load: Any) -> None: ...
+    def prepare(self, home: Any, lessons: Any, begun: Any, load: Any) -> None: ...
 
     def teach(self, lessons: Any) -> None: ...
+
+    def release(self) -> None: ...
+
+
+def _writing(walk: Walk) -> bool:
+    return any(isinstance(step, Propose) for step in walk.probe.steps)
 
 
 def learner_of(team: Team) -> Learns | None:
@@ -47,7 +58,8 @@ def prepare(team: Team, hunt: Hunt, atlas: Atlas, hunt_id: int) -> None:
     if learner is None or not isinstance(hunt, Teaches):
         return
     learner.log = lambda row: atlas.log("training", row, hunt_id)
-    learner.prepare(atlas.folder / FOLDER / str(hunt_id), hunt.lessons(), atlas.images.get)
+    home = atlas.folder / FOLDER / str(hunt_id)
+    learner.prepare(home, hunt.lessons(), hunt.begun(), atlas.images.get)
 
 
 class Lessons:
@@ -59,11 +71,13 @@ class Lessons:
         self._reporter = reporter
         self._noticed = 0
 
-    def hand_out(self) -> None:
+    def hand_out(self, engine: Engine) -> None:
         if self._hunt is None:
             return
         if self._learner is not None:
             self._learner.teach(self._hunt.lessons())
+            if engine.in_flight and engine.starved and all(map(_writing, engine.in_flight.values())):
+                self._learner.release()  # it waits for rewards of answers that nobody will pay for
         notices = self._hunt.notices()
         for text in notices[self._noticed :]:
             self._reporter.note("warning", text)

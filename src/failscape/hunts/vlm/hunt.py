@@ -16,7 +16,7 @@ from failscape.hunts.vlm.archive import Archive
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.findings import findings_of
 from failscape.hunts.vlm.items import Item
-from failscape.hunts.vlm.lessons import Lesson, LessonPlanner
+from failscape.hunts.vlm.lessons import Lesson, LessonPlanner, begun_lesson
 from failscape.hunts.vlm.outcomes import CONFIRM, Ledger
 from failscape.hunts.vlm.survey import Survey
 from failscape.spaces.questions import Grammar
@@ -111,6 +111,11 @@ class VlmHunt:
     def lessons(self) -> list[Lesson]:
         """What a questioner can learn from so far, in order; empty unless it is in training."""
         return self.planner.lessons if isinstance(self.planner, LessonPlanner) else []
+
+    def begun(self) -> list[Lesson]:
+        """Lessons whose questions are written but not yet graded."""
+        items = [item for one in self._open_rounds for item in one.items]
+        return [found for item in items if (found := begun_lesson(item)) is not None]
 
     def notices(self) -> list[str]:
         """What went wrong in a way that a user should know of."""

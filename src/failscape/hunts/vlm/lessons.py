@@ -183,6 +183,14 @@ class LessonPlanner(Planner):
             )
 
 
+def begun_lesson(item: Item) -> Lesson | None:
+    """The lesson of an item whose questions came back, without texts and rewards; None for other items."""
+    work = item.work
+    if not isinstance(work, Draft) or not _kind(work.guidance) or f"{item.key}?" in item.pending:
+        return None
+    return Lesson(work.guidance.partition(":")[0], work.guidance, item.images, (), ())
+
+
 def _skill_in(guidance: str) -> str:
     """The skill that a lesson names, "" for none."""
     return guidance.partition(":")[0].partition("[")[2].rstrip("]")
