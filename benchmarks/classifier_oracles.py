@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,6 @@ from failscape.trials import (
     Probe,
     Show,
     Trial,
-    Verdict,
     reach_verdict,
 )
 
@@ -38,12 +38,12 @@ TEMPLATE = Template("a realistic photograph of a {class} ({superclass}).")
 
 
 class Oracle:
-    """`run` gives the trial of a probe. `effect` is by how much a description truly exceeds its class."""
+    """`run` gives the trials of probes. `effect` is by how much a description truly exceeds its class."""
 
     corpus: Corpus
     targets: list[Target]
 
-    def run(self, probe: Probe) -> Trial:
+    def run(self, probes: Sequence[Probe]) -> list[Trial]:
         raise NotImplementedError
 
     def effect(self, name: str, labels: Sequence[str]) -> float:
@@ -67,10 +67,11 @@ class Oracle:
         steps = (Generate(prompt), Decide((target.presence(),)), Classify(target.accept))
         return Probe(f"{subject}#{stream}{number}", subject, steps, stream_seed(0, stream + subject, number))
 
-    def look(self, name: str, digest: str) -> tuple[list[str], list[float]]:
-        """Caption and vector of an image."""
-        trial = self.run(Probe(f"{digest}#c", name, (Show((digest,)), Caption(), Embed())))
-        return list(trial.facts[1]), list(trial.facts[2][0])
+    def look(self, name: str, digests: Sequence[str]) -> list[tuple[list[str], list[float]]]:
+        """Captions and vectors of images."""
+        see = (Caption(), Embed())
+        trials = self.run([Probe(f"{digest}#c", name, (Show((digest,)), *see)) for digest in digests])
+        return [(list(trial.facts[1]), list(trial.facts[2][0])) for trial in trials]
 
 
 class PlantedOracle(Oracle):
@@ -79,8 +80,8 @@ class PlantedOracle(Oracle):
         self.corpus = planted.corpus
         self.targets = planted.targets()
 
-    def run(self, probe: Probe) -> Trial:
-        return self.planted.run(probe)
+    def run(self, probes: Sequence[Probe]) -> list[Trial]:
+        return [self.planted.run(probe) for probe in probes]
 
     def effect(self, name: str, labels: Sequence[str]) -> float:
         known = [label for label in labels if not label.startswith("Said=")]
@@ -108,35 +109,49 @@ class ToyOracle(Oracle):
         self._rates: dict[tuple[str, ...], float] = {}
         self._values = {value.label: clause_of(value) for value in self.corpus.values}
 
-    def run(self, probe: Probe) -> Trial:
-        facts: list[Facts] = []
-        verdict, reason = Verdict.NONE, ""
-        for step in probe.steps:
-            facts.append(self._fact(step, probe, facts))
+    def run(self, probes: Sequence[Probe]) -> list[Trial]:
+        """Pictures are drawn one by one and looked at together."""
+        pixels = np.stack([self._pixels(probe) for probe in probes])
+        labels, seen, captions = self._seen(probes, pixels)
+        found = []
+        for at, probe in enumerate(probes):
+            facts: list[Facts] = []
+            for step in probe.steps:
+                if isinstance(step, Generate):
+                    facts.append(json.dumps([step.prompt, probe.seed]))
+                elif isinstance(step, Show):
+                    facts.append(list(step.images))
+                elif isinstance(step, Classify):
+                    facts.append([[label, score] for label, score in labels[at]])
+                elif isinstance(step, Caption):
+                    facts.append(captions[at])
+                elif isinstance(step, Embed):
+                    facts.append([seen[at]])
+                else:
+                    facts.append([True])  # the renderer draws what it is asked for: presence is exact
             verdict, reason = reach_verdict(probe.steps, facts)
-        return Trial(probe.key, probe.subject, verdict, reason, facts, probe.seed)
+            found.append(Trial(probe.key, probe.subject, verdict, reason, facts, probe.seed))
+        return found
 
-    def _fact(self, step: object, probe: Probe, facts: list[Facts]) -> Facts:
-        if isinstance(step, Generate):
-            return json.dumps([step.prompt, probe.seed])
-        if isinstance(step, Show):
-            return list(step.images)
-        first = facts[0]
-        pixels = self._pixels(str(first[0] if isinstance(first, list) else first))
-        if isinstance(step, Classify):
-            return [[label, score] for label, score in self.net.classify(pixels, 3)[0]]
-        if isinstance(step, Caption):
-            return self.eyes.captions(pixels)[0]
-        if isinstance(step, Embed):
-            seen = self.eyes.look(pixels)
-            return [[float(seen.chance(0, *_head(value.label))) for value in self.corpus.values]]
-        return [True]  # the renderer draws what it is asked for: presence is exact
+    def _seen(self, probes: Sequence[Probe], pixels: NDArray[np.uint8]) -> tuple[Any, Any, Any]:
+        steps = {type(step) for probe in probes for step in probe.steps}
+        labels = self.net.classify(pixels, 3) if Classify in steps else []
+        captions = self.eyes.captions(pixels) if Caption in steps else []
+        if Embed not in steps:
+            return labels, [], captions
+        look = self.eyes.look(pixels)
+        heads = [_head(value.label) for value in self.corpus.values]
+        vectors = [[float(look.chance(at, *head)) for head in heads] for at in range(len(probes))]
+        return labels, vectors, captions
 
-    def _pixels(self, digest: str) -> NDArray[np.uint8]:
-        prompt, seed = json.loads(digest)
+    def _pixels(self, probe: Probe) -> NDArray[np.uint8]:
+        first = probe.steps[0]
+        prompt, seed = (
+            json.loads(first.images[0]) if isinstance(first, Show) else (_prompt(probe), probe.seed)
+        )
         drawn = draw(prompt, seed)
         assert drawn is not None, prompt
-        return drawn[None]
+        return drawn
 
     def rate(self, name: str, labels: Sequence[str], images: int) -> float:
         key = (name, *labels, str(images))
@@ -164,6 +179,10 @@ class ToyOracle(Oracle):
 
     def text_vector(self, clause: Clause) -> NDArray[np.float64]:
         return np.array([float(value.label == clause.label) for value in self.corpus.values])
+
+
+def _prompt(probe: Probe) -> str:
+    return next(step.prompt for step in probe.steps if isinstance(step, Generate))
 
 
 def _head(label: str) -> tuple[str, str]:

@@ -37,8 +37,7 @@ class Sample:
 def draw(oracle: Oracle, target: Target, clauses: Sequence[Clause], stream: str, count: int) -> list[Sample]:
     """The valid ones of `count` images."""
     found = []
-    for number in range(count):
-        trial = oracle.run(oracle.probe(target, clauses, stream, number))
+    for trial in oracle.run([oracle.probe(target, clauses, stream, number) for number in range(count)]):
         if trial.verdict in (Verdict.PASS, Verdict.FAIL):
             failed = trial.verdict is Verdict.FAIL
             found.append(Sample(failed, str(trial.facts[-1][0][0]) if failed else "", str(trial.facts[0])))
@@ -89,10 +88,8 @@ def _descriptions(oracle: Oracle, words: Words, target: Target, base: Sequence[S
     for _, members in sorted(clusters.items(), key=lambda item: -len(item[1]))[:3]:
         said: Counter[str] = Counter()
         known: dict[str, Clause] = {}
-        for sample in members[:12]:
-            for clause in words.clauses(
-                oracle.look(target.name, sample.digest)[0], target.name, target.superclass
-            ):
+        for sentences, _ in oracle.look(target.name, [sample.digest for sample in members[:12]]):
+            for clause in words.clauses(sentences, target.name, target.superclass):
                 said[clause.label] += 1
                 known[clause.label] = clause
         pooled: list[Clause] = []
@@ -128,8 +125,10 @@ def b2t(oracle: Oracle, images: int) -> Claims:
     for target in oracle.targets:
         samples = draw(oracle, target, (), "base", images // len(oracle.targets))
         wrong, right = [s for s in samples if s.failed], [s for s in samples if not s.failed]
-        seen = [oracle.look(target.name, sample.digest) for sample in wrong]
-        fine = [oracle.look(target.name, sample.digest) for sample in right[: 3 * len(wrong) + 20]]
+        if not wrong or not right:
+            continue
+        seen = oracle.look(target.name, [sample.digest for sample in wrong])
+        fine = oracle.look(target.name, [sample.digest for sample in right[: 3 * len(wrong) + 20]])
         said: Counter[str] = Counter()
         known: dict[str, Clause] = {}
         for sentences, _ in seen:
@@ -137,7 +136,7 @@ def b2t(oracle: Oracle, images: int) -> Claims:
                 said[clause.label] += 1
                 known[clause.label] = clause
         for label, _ in said.most_common(20):
-            if label.startswith("Said=") or not seen or not fine:
+            if label.startswith("Said="):
                 continue
             text = oracle.text_vector(known[label])
             bad = np.array([vector for _, vector in seen]) @ text
@@ -160,7 +159,9 @@ def domino(oracle: Oracle, images: int, slices: int = 10, weight: float = 10.0) 
         failed = np.array([sample.failed for sample in samples])
         if failed.sum() < 3:
             continue
-        vectors = np.array([oracle.look(target.name, sample.digest)[1] for sample in samples])
+        vectors = np.array(
+            [vector for _, vector in oracle.look(target.name, [one.digest for one in samples])]
+        )
         shares = _mixture(vectors, failed, slices, weight)
         for column in shares.T:
             size = column.sum()
