@@ -62,6 +62,8 @@ class Classroom:
         self._graded: dict[int, Graded] = {}
         self._waiting: dict[int, tuple[asyncio.AbstractEventLoop, asyncio.Future[list[str]]]] = {}
         self._stopped = False
+        self.waiting = False
+        """Whether the training thread has nothing to do until the loop gives it a task or grades."""
 
     # From the event loop
 
@@ -70,6 +72,8 @@ class Classroom:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[list[str]] = loop.create_future()
         with self._changed:
+            if self._stopped:
+                raise asyncio.CancelledError
             self._waiting[task.number] = loop, future
             self._tasks[task.number] = task
             self._changed.notify_all()
@@ -115,13 +119,17 @@ class Classroom:
 
     def _wait(self, look: Callable[[], T | None]) -> T:
         with self._changed:
-            while True:
-                if self._stopped:
-                    raise Stopped
-                found = look()
-                if found is not None:
-                    return found
-                self._changed.wait(1.0)
+            try:
+                while True:
+                    if self._stopped:
+                        raise Stopped
+                    found = look()
+                    if found is not None:
+                        return found
+                    self.waiting = True
+                    self._changed.wait(1.0)
+            finally:
+                self.waiting = False
 
 
 def number_of(name: str) -> int:

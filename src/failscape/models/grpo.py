@@ -89,7 +89,7 @@ class GrpoQuestioner:
     async def close(self) -> None:
         self._room.stop()
         if self._training is not None:
-            await asyncio.wait([asyncio.wrap_future(self._training)])
+            await asyncio.gather(asyncio.wrap_future(self._training), return_exceptions=True)
         self._worker.shutdown(wait=True, cancel_futures=True)
 
     async def propose(
@@ -125,6 +125,10 @@ class GrpoQuestioner:
                 self._warm += [(lesson.name, text, worth) for text, worth in pairs if worth > 0]
             else:
                 self._room.grade(number_of(lesson.name), lesson.texts, lesson.rewards)
+
+    @property
+    def waiting(self) -> bool:
+        return self._room.waiting
 
     def release(self) -> None:
         """Stop waiting for one another: the run is about to end."""

@@ -171,6 +171,8 @@ class AnswererShape(Shape):
         return (*plain, list(talk.history)) if self.history else plain
 
     def value(self, value: Any, row: tuple[Any, ...]) -> str:
+        if not _str(value).strip():
+            raise BadReply("returned an empty answer")
         return _str(value)
 
 

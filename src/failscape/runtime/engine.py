@@ -117,9 +117,15 @@ class Engine:
         return True
 
     @property
-    def starved(self) -> bool:
-        """Whether the budget, or a stop, keeps probes from being started."""
-        return bool(self._held or self._stop or self.budget.exhausted())
+    def starved(self) -> str:
+        """The limit, or the stop, that keeps probes from being started; "" when nothing does."""
+        if self._stop:
+            return self._stop.reason
+        return self.budget.refuses(self._held[0]) if self._held else self.budget.exhausted()
+
+    def halt(self, limit: str) -> None:
+        """Start nothing more: `limit` leaves no room for what has to come next."""
+        self._stop = self._stop or Stop("budget", limit)
 
     def _reason(self) -> Stop:
         if self._stop:

@@ -19,6 +19,10 @@ FOLDER = "questioner"
 """Where a questioner keeps its checkpoints, in the folder of the atlas; one folder per hunt."""
 
 
+PATIENCE = 2
+"""How many times in a row a questioner must be found waiting in vain before it is let go."""
+
+
 @runtime_checkable
 class Teaches(Protocol):
     """A hunt whose questioner can learn."""
@@ -35,6 +39,9 @@ class Learns(Protocol):
     """A questioner that is told what its questions were worth."""
 
     log: Any
+
+    @property
+    def waiting(self) -> bool: ...
 
     def prepare(self, home: Any, lessons: Any, begun: Any, load: Any) -> None: ...
 
@@ -70,14 +77,21 @@ class Lessons:
         self._learner = learner_of(team)
         self._reporter = reporter
         self._noticed = 0
+        self._stuck = 0
 
     def hand_out(self, engine: Engine) -> None:
         if self._hunt is None:
             return
         if self._learner is not None:
             self._learner.teach(self._hunt.lessons())
-            if engine.in_flight and engine.starved and all(map(_writing, engine.in_flight.values())):
-                self._learner.release()  # it waits for rewards of answers that nobody will pay for
+            # It waits for answers, or for pictures, that the budget no longer allows.
+            walks = engine.in_flight.values()
+            limit = engine.starved
+            stuck = bool(limit and walks) and self._learner.waiting and all(map(_writing, walks))
+            self._stuck = self._stuck + 1 if stuck else 0
+            if self._stuck > PATIENCE:
+                engine.halt(limit)
+                self._learner.release()
         notices = self._hunt.notices()
         for text in notices[self._noticed :]:
             self._reporter.note("warning", text)
