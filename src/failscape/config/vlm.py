@@ -38,7 +38,7 @@ class TrainingConfig(Settings):
     steps: int = Field(60, ge=1, description="updates by reward")
     group: int = Field(8, ge=2, description="questions per picture")
     pictures: int = Field(8, ge=1, description="pictures per step")
-    rate: float = Field(8e-4, gt=0, description="learning rate")
+    rate: float = Field(5e-4, gt=0, description="learning rate")
     kl: float = Field(0.1, ge=0, description="weight of the KL divergence to where it started")
     temperature: float = Field(1.0, gt=0)
     longest: int = Field(16, ge=4, description="most tokens of a question")

@@ -13,7 +13,9 @@ from itertools import combinations
 from failscape.spaces.questions import ANY, Clause, Pattern, explains, make_pattern
 from failscape.trials import Verdict
 
-SEARCH, CONFIRM = "search", "confirm"
+SEARCH, LOOK, CONFIRM = "search", "look", "confirm"
+"""What a question is for. `look`: to see whether a failing mode is wider than what fails."""
+
 ANSWER_CLAUSE = "answer"
 """The right answer as a clause narrows a form; alone it only says which forms can have it."""
 
@@ -106,7 +108,7 @@ class Ledger:
             self.outcomes.append(outcome)
             if outcome.valid:
                 self._of[outcome.wanted].append(outcome)
-            if outcome.purpose == SEARCH:
+            if outcome.purpose != CONFIRM:
                 self._count(outcome)
 
     def _count(self, outcome: Outcome) -> None:
@@ -132,7 +134,7 @@ class Ledger:
         for table in (self.pooled, self.suspects, self._failures):
             table.clear()
         for outcome in self.outcomes:
-            if outcome.purpose == SEARCH:
+            if outcome.purpose != CONFIRM:
                 self._pool(outcome)
 
     def unexplained(self, pattern: Pattern) -> list[Outcome]:

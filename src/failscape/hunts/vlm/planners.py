@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from failscape.hunts.vlm.archive import Archive
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.items import Item
-from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, Ledger
+from failscape.hunts.vlm.outcomes import CONFIRM, LOOK, SEARCH, Ledger
 from failscape.hunts.vlm.sharpen import ENOUGH, SURE_RATE, sharper
 from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern, Sights
 
-LOOK = 3
+LOOKS = 3
 """Questions of a round for a mode that may be wider than what fails."""
 
 _ANYTHING = Pattern(ANY)
@@ -115,17 +115,18 @@ class Planner:
 
     def _searching(self, number: int, rng: random.Random, room: int, first: int) -> list[Item]:
         items: list[Item] = []
-        wide = deque(pattern for pattern in self._to_look_into() for _ in range(LOOK))
+        wide = deque(pattern for pattern in self._to_look_into() for _ in range(LOOKS))
         tries = 0
         while room > 0 and tries < 4 * self._rounds.size:
             tries += 1
+            purpose = LOOK if wide else SEARCH
             pattern = wide.popleft() if wide else self._choose(rng)
             work = self._grammar.draft(pattern, rng, False, self._example(pattern, rng))
             if work is None:
                 continue
             count = min(room, self._rounds.per_image) if isinstance(work, Draft) else 1
             self._ledger.planned[pattern] += count
-            items.append(self._item(number, first + len(items), SEARCH, pattern, work, count))
+            items.append(self._item(number, first + len(items), purpose, pattern, work, count))
             room -= count
         return items
 
