@@ -103,8 +103,8 @@ class VlmConfig(HuntConfig):
     accuracy: str = Field("", description="file with the verifier's measured accuracy, to correct for it")
     images: PicturesConfig = PicturesConfig(source="toybox")
     questioner: QuestionerConfig = QuestionerConfig()
-    embedder: ModelConfig | None = None
-    llm: ModelConfig | None = None
+    embedder: ModelConfig | None = Field(None, description="vectors for diversity and for merging names")
+    llm: ModelConfig | None = Field(None, description="names the skills of failed questions, for the tree")
     confirm: ConfirmConfig = ConfirmConfig()
     questions: int = Field(2000, ge=1, description="questions put to the target; the hunt is over then")
     turns: int = Field(1, ge=1, le=2, description="2: follow-ups that must not contradict the first answer")
@@ -138,6 +138,8 @@ class VlmConfig(HuntConfig):
             found["questioner"] = questioner
         if self.embedder is not None:
             found["embedder"] = self.embedder
+        if self.llm is not None:
+            found["llm"] = self.llm
         return found
 
     def _verifier(self) -> ModelConfig:

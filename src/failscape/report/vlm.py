@@ -6,13 +6,13 @@ See `sections.py` for how it joins the page.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
 
 from failscape.errors import FailscapeError
-from failscape.hunts.vlm.taxonomy import compare
+from failscape.hunts.vlm.taxonomy import compare, grow_named, named_skills
 from failscape.report.evidence import load_hunt
 from failscape.report.figures import percent
 from failscape.report.maps import Place, Placer
@@ -109,6 +109,19 @@ def sections(context: Context) -> Iterator[Section]:
     tree = context.survey.get("taxonomy") or {}
     if tree.get("trials"):
         yield _tree_section(tree)
+    told = [one.detail for one in context.atlas.events(context.loaded.row.id) if one.kind == "skills"]
+    names = named_skills(told)
+    if names:
+        named = grow_named(context.survey.get("asked") or (), names).as_data({})
+        if named["trials"]:
+            yield replace(
+                _tree_section(named),
+                id="named",
+                title="The skills of failures, as a language model names them",
+                menu="",
+                intro="Only questions that failed were named; names that mean the same are merged.",
+                how="",
+            )
     if (context.survey.get("coverage") or {}).get("valid"):
         yield _course_section(context)
     yield from _targets(context)

@@ -24,6 +24,7 @@ from failscape.runtime.accuracy import choose_accuracy
 from failscape.runtime.budget import Budget
 from failscape.runtime.engine import Engine, Stop
 from failscape.runtime.health import HealthWarning
+from failscape.runtime.naming import name_skills
 from failscape.runtime.progress import Meter, Reporter, Snapshot
 from failscape.runtime.stages import Team
 from failscape.runtime.teaching import Lessons, prepare
@@ -67,7 +68,9 @@ async def run_session(
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")
         prepare(team, hunt, atlas, hunt_id)
         async with team:
-            return await run_hunt(config, atlas, hunt_id, hunt, team, reporter, resumed)
+            summary = await run_hunt(config, atlas, hunt_id, hunt, team, reporter, resumed)
+            await name_skills(atlas, hunt_id, hunt, team, reporter)
+            return summary
 
 
 async def run_hunt(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+import re
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -113,8 +114,12 @@ class SkillGrammar:
         return Draft(pattern, sight, f"{about}{wanted}{example}")
 
     def read(self, text: str, sight: Sight, wanted: Pattern | None) -> Asked | None:
+        """A question that nobody guided gets the skills that its words tell of."""
         plain = " ".join(text.split())
-        return Asked(wanted or Pattern(ANY), plain, "", sight) if plain else None
+        if not plain:
+            return None
+        pattern = wanted if wanted and wanted.skills else make_pattern(ANY, skills_in(plain))
+        return Asked(pattern, plain, "", sight)
 
     def narrower(self, pattern: Pattern, rng: random.Random) -> list[Pattern]:
         rest = [skill for skill in self.skills if skill not in pattern.skills]
@@ -135,6 +140,38 @@ class SkillGrammar:
         pattern = make_pattern(ANY, [*asked.pattern.skills, CONSISTENCY])
         text = f'To the question "{asked.text}" the answer was "{said}". Is that right? Answer yes or no.'
         return FollowUp(pattern, text, "yes")
+
+
+_TELLTALES = {
+    "counting": r"how many|number of|count",
+    "colour": r"colou?r",
+    "size": r"\b(size|large|small|big|tall|bigger|larger|smaller|taller)\b",
+    "material": r"made of|material",
+    "texture": r"texture|pattern|striped|smooth|rough",
+    "relation": r"left of|right of|next to|behind|in front of|above|below|under|between|on top of",
+    "position": r"\b(where|corner|centre|center|left|right|top|bottom|middle)\b",
+    "depth and distance": r"closest|nearest|farthest|distance|closer",
+    "orientation": r"facing|direction|tilted|upside",
+    "comparison": r"\b(more|less|fewer|than|same|most|least)\b",
+    "reading text": r"\b(text|word|letter|sign|written|read|say|says|label)\b",
+    "action": r"\b(doing|holding|wearing|playing|riding|eating|walking|running)\b",
+    "emotion": r"\b(emotion|smiling|happy|sad|expression|feeling)\b",
+    "gaze": r"looking at",
+    "place": r"\b(room|place|location|setting|indoors|outdoors)\b",
+    "weather and time of day": r"weather|time of day|\b(sunny|night|raining|season)\b",
+    "reflection and shadow": r"reflect|shadow|mirror",
+    "negation": r"\b(not|no|none|without|isn't|never)\b",
+    "odd one out": r"differ|different|odd one|unlike",
+    "conjunction": r"\bboth\b|\beither\b",
+    "existence": r"^(is|are) there\b|visible|do you see|can you see",
+    "recognising objects": r"^what (is|are|kind|type|animal|object)|which object",
+}
+
+
+def skills_in(text: str) -> tuple[str, ...]:
+    """Primitive skills by tell-tale words: crude, but the same every time. A model can name them better."""
+    plain = text.lower().strip()
+    return tuple(sorted(skill for skill, words in _TELLTALES.items() if re.search(words, plain)))
 
 
 def _joined(skills: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.config_files import parse_config
 from failscape.errors import ConfigError, FailscapeError
+from failscape.hunts.vlm.taxonomy import named_skills
 from failscape.pictures import Picture
 from failscape.report import write_report
 from failscape.report.datasets import write_dataset
@@ -34,6 +35,9 @@ def write(images, guidance, n):
 
 def verify(images, question, answer):
     return True, "counting" not in question, "" if "counting" not in question else "it is red"
+
+def name(messages):
+    return '{"skills": ["Counting", "counting things"]}'
 
 def dither(images, question, answer):
     return None, None
@@ -129,7 +133,11 @@ def own(photos: Path, **settings: Any) -> dict[str, Any]:
 async def test_models_and_photos_of_a_users_own(
     tmp_path: Path, photos: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await run(tmp_path / "atlas", **own(photos))
+    await run(tmp_path / "atlas", **own(photos), llm=mine(photos, "name"))
+    with Atlas.open(tmp_path / "atlas", readonly=True) as atlas:
+        told = [event.detail for event in atlas.events(1) if event.kind == "skills"]
+        assert "as a language model names them" in write_report(atlas).path.read_text(encoding="utf-8")
+    assert set(map(tuple, named_skills(told).values())) == {("counting", "counting things")}
     (finding,) = loaded(tmp_path / "atlas").findings
     assert finding.details["skills"] == ["counting"]
     assert finding.details["minimal"]

@@ -62,6 +62,11 @@ class Archive:
             if not self.explained(pattern):
                 self.cells.setdefault((pattern.skills, pattern.depth), pattern)
 
+    def prune(self) -> None:
+        """Forget elites that modes put to the test since the last look explain."""
+        self._explaining = self._confirmation.explaining()
+        self.cells = {cell: elite for cell, elite in self.cells.items() if not self.explained(elite)}
+
     def explained(self, pattern: Pattern) -> bool:
         """Whether a mode that fails for sure, or is being tested, already says this."""
         return any(explains(slot, pattern) for slot in self._explaining)

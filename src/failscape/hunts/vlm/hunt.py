@@ -117,6 +117,10 @@ class VlmHunt:
         items = [item for one in self._open_rounds for item in one.items]
         return [found for item in items if (found := begun_lesson(item)) is not None]
 
+    def failed_questions(self) -> list[str]:
+        """Each failed question once, in the order asked."""
+        return list(dict.fromkeys(one.text for one in self.ledger.outcomes if one.failed))
+
     def notices(self) -> list[str]:
         """What went wrong in a way that a user should know of."""
         collapsed = self.planner.collapsed if isinstance(self.planner, LessonPlanner) else ""

@@ -55,7 +55,7 @@ class Planner:
         rng = random.Random(f"{self._seed}/{number}")
         self.archive.refresh()
         self._open_slots()
-        self.archive.refresh()
+        self.archive.prune()
         room = min(self._rounds.size, left)
         items = self._confirming(number, rng, self._room_to_confirm(room))
         spent = sum(item.count for item in items)

@@ -19,6 +19,9 @@ from failscape.trials import Finding
 BLOCKS = 24
 """The search is cut into at most so many parts for its curve."""
 
+ASKED = 4000
+"""Most questions that are told one by one."""
+
 _SAMPLE = 200
 
 
@@ -44,6 +47,9 @@ class Survey:
             "learning": learning(search),
             "curriculum": curriculum(search),
             "taxonomy": grow(self._ledger.outcomes).as_data(states),
+            "asked": [[one.text, one.pattern.text, one.failed] for one in self._ledger.outcomes if one.valid][
+                -ASKED:
+            ],
             "archive": [
                 {
                     "skills": list(skills),

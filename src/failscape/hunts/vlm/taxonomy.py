@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from failscape.hunts.vlm.outcomes import Count, Outcome
+from failscape.hunts.vlm.outcomes import SEARCH, Count, Outcome
 from failscape.spaces.questions import Pattern
 from failscape.spaces.skills import FAMILIES, OTHER, family_of
 from failscape.stats.texts import near_groups, word_vectors
+from failscape.trials import Verdict
 
 ALIKE = 0.8
 _RANK = {name: place for place, name in enumerate((*FAMILIES, OTHER))}
@@ -68,6 +69,33 @@ def grow(outcomes: Iterable[Outcome], names: Mapping[str, Sequence[str]] | None 
         for branch in path:
             branch.add(outcome)
     return root
+
+
+def grow_named(asked: Iterable[Sequence[Any]], names: Mapping[str, Sequence[str]]) -> Branch:
+    """The tree of questions whose skills a model named, from (question, pattern, failed) rows."""
+    chosen = [
+        Outcome(
+            "named",
+            SEARCH,
+            Pattern.parse(pattern),
+            Pattern.parse(pattern),
+            Verdict.FAIL if failed else Verdict.PASS,
+            text,
+        )
+        for text, pattern, failed in asked
+        if text in names
+    ]
+    return grow(chosen, names)
+
+
+def named_skills(told: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """Question → the skills that a model named, duplicates merged, from all that was logged of it."""
+    merged: Mapping[str, str] = told[-1].get("merged", {}) if told else {}
+    return {
+        text: list(dict.fromkeys(merged.get(name, name) for name in names))
+        for detail in told
+        for text, names in detail.get("skills", {}).items()
+    }
 
 
 def meta_skill(skills: Sequence[str]) -> str:

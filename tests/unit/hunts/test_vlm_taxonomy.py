@@ -1,0 +1,54 @@
+"""The tree of failures: counts add up, names that mean the same are one, targets are compared."""
+
+from __future__ import annotations
+
+from failscape.hunts.vlm.outcomes import SEARCH, Outcome
+from failscape.hunts.vlm.taxonomy import compare, grow, grow_named, merged_names, meta_skill
+from failscape.models.skill_names import SkillsContract
+from failscape.spaces.questions import Pattern, make_pattern
+from failscape.trials import Verdict
+
+COUNT = make_pattern("count", ["counting"])
+HOP = make_pattern("hop", ["relation", "two-hop"], [("relation", "below")])
+
+
+def outcome(pattern: Pattern, verdict: Verdict, text: str = "?") -> Outcome:
+    return Outcome("0.0", SEARCH, pattern, pattern, verdict, text)
+
+
+def test_counts_add_up_and_invalid_questions_are_left_out() -> None:
+    verdicts = [Verdict.FAIL, Verdict.PASS, Verdict.PASS, Verdict.INVALID]
+    tree = grow([outcome(p, v) for p in (COUNT, HOP) for v in verdicts]).as_data(
+        {"hop | relation, two-hop": "failing"}
+    )
+    assert (tree["failures"], tree["trials"]) == (2, 6)
+    assert {child["name"] for child in tree["children"]} == {"quantity", "space"}
+    leaf = next(c for c in tree["children"] if c["name"] == "space")["children"][0]["children"][0]
+    assert leaf["state"] == "failing"
+    assert len(leaf["examples"]) == 1
+
+
+def test_the_family_is_that_of_the_most_demanding_skill() -> None:
+    assert meta_skill(["colour", "negation"]) == "reasoning"
+    assert meta_skill([]) == "other"
+
+
+def test_names_that_mean_the_same_are_merged() -> None:
+    names = merged_names(["Counting objects", "objects counting", "colour"])
+    assert names["Counting objects"] == names["objects counting"]
+    assert names["colour"] == "colour"
+    vectors = {"tally": [1.0, 0.0], "counting": [0.99, 0.1], "colour": [0.0, 1.0]}
+    assert merged_names(vectors, vectors) == {"tally": "tally", "counting": "tally", "colour": "colour"}
+
+
+def test_a_model_may_name_the_skills() -> None:
+    tree = grow_named([["a?", COUNT.text, True], ["b?", COUNT.text, True]], {"a?": ["reading text"]})
+    assert [child.name for child in tree.children.values()] == ["text"]
+    contract = SkillsContract()
+    assert contract.read('{"skills": ["Counting ", "colour", "counting"]}').value == ["counting", "colour"]
+    assert contract.read("I would say counting").value is None
+
+
+def test_universal_modes_come_first() -> None:
+    shared = compare({"a": [COUNT, HOP], "b": [COUNT]})
+    assert list(shared.items()) == [(COUNT.text, ["a", "b"]), (HOP.text, ["a"])]
