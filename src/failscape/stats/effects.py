@@ -11,13 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 Floats = NDArray[np.float64]
 Levels = NDArray[np.int64]
 """[row, k]: the levels of a factor that a row has; −1 means none."""
 
 _START_VARIANCE = 0.6
-_SMALLEST_VARIANCE = 0.1
+_SMALLEST_VARIANCE = 0.02
+_PRIOR_WEIGHT = 20.0
+"""How much the first guess of a variance counts, as squared information: so much as 20 levels would give with
+about ten trials each, or 2,000 with one."""
 _LARGEST_VARIANCE = 2.5
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 0.3, 1.5
 
@@ -26,17 +30,17 @@ _SMALLEST_SPREAD, _LARGEST_SPREAD = 0.3, 1.5
 class Effects:
     """`effects[f][level]` add up, with the intercept and an offset, to log-odds.
 
-    `spread` is the variance of what no factor explains. `held_out` has, for every row of the fit, the log-odds
-    that the other rows predict for it (offset included); `own` adds what the row itself says.
+    `variances` has, by factor, how far its levels vary; `spread` is the variance of what no factor explains.
+    `held_out` has, for every row of the fit, the log-odds that the other rows predict for it, with offset.
     """
 
     intercept: float
     effects: tuple[Floats, ...]
     errors: tuple[Floats, ...]
     """The variance of each effect, given the data."""
+    variances: tuple[float, ...]
     spread: float
     held_out: Floats
-    own: Floats
 
     def doubt(self, levels: Sequence[Levels]) -> Floats:
         """The standard error of a prediction, as far as it comes from the effects."""
@@ -132,40 +136,72 @@ class _Fit:
         pull = np.bincount(flat, weight * wanted, minlength=size + 1)
         penalty = 1 / self._variance[number]
         # Rows with several levels of one factor would overshoot if all of them moved the whole way.
-        new = old + (pull / (mass + penalty) - old) / members
+        new = np.asarray(old + (pull / (mass + penalty) - old) / members)
         new[size] = 0.0
         self._effects[number] = new
         step = (new - old)[column].sum(axis=1)
         self._eta += step
         self._residual -= step
         self._leverage += (self._weight[:, None] / (mass + penalty)[column]).sum(axis=1) / members
-        self._errors[number] = 1 / (mass[:size] + penalty)
-        self._update_variance(number, mass[:size], new[:size])
+        self._errors[number] = self._errors_of(number)
+        self._update_variance(number)
 
-    def _update_variance(self, number: int, mass: Floats, effects: Floats) -> None:
-        """One EM step over the levels that were seen."""
-        seen = mass > 0
-        if seen.any():
-            second = effects[seen] ** 2 + 1 / (mass[seen] + 1 / self._variance[number])
-            self._variance[number] = float(np.clip(second.mean(), _SMALLEST_VARIANCE, _LARGEST_VARIANCE))
+    def _update_variance(self, number: int) -> None:
+        """How far levels vary, by moments: the surprise at each level, squared, less what chance makes of it.
+
+        EM would do for many trials per level; with few it falls far short, and rare levels go unnoticed.
+        """
+        column, size = self._columns[number], self._sizes[number]
+        without = self._eta - self._effects[number][column].sum(axis=1)
+        chance = special.expit(without)
+        slope = chance * (1 - chance)
+        surprise = self._trials * (self._share - chance)
+        noise = self._trials * slope * (1 + (self._trials - 1) * slope * self._spread)
+        members = column.shape[1]
+        flat = column.ravel()
+        found, expected, weight = (
+            np.bincount(flat, np.repeat(part, members), minlength=size + 1)[:size]
+            for part in (surprise, noise, self._trials * slope)
+        )
+        total = float((weight**2).sum())
+        if total > 0:
+            estimate = _steadied(float((found**2 - expected).sum()), total)
+            target = float(np.clip(estimate, _SMALLEST_VARIANCE, _LARGEST_VARIANCE))
+            self._variance[number] += 0.5 * (target - self._variance[number])
+
+    def _errors_of(self, number: int) -> Floats:
+        """The variance of each effect, given the data."""
+        column, size = self._columns[number], self._sizes[number]
+        chance = special.expit(self._eta)
+        raw = self._trials * chance * (1 - chance)
+        weight = np.repeat(raw / (1 + raw * self._spread), column.shape[1])
+        mass = np.bincount(column.ravel(), weight, minlength=size + 1)[:size]
+        return np.asarray(1 / (mass + 1 / self._variance[number]))
 
     def _update_spread(self) -> None:
-        """Rows' own effects, each shrunk by how many trials it has: one EM step for their variance."""
-        if len(self._raw):
-            precision = self._raw + 1 / self._spread
-            own = self._raw * self._residual / precision
-            second = own**2 + 1 / precision
-            self._spread = float(np.clip(second.mean(), _SMALLEST_SPREAD, _LARGEST_SPREAD))
+        """What rows vary by themselves, by moments too: only rows with several trials can tell."""
+        chance = special.expit(self._eta)
+        slope = chance * (1 - chance)
+        surprise = (self._trials * (self._share - chance)) ** 2 - self._trials * slope
+        weight = self._trials * (self._trials - 1) * slope**2
+        estimate = _steadied(float(surprise[self._trials > 1].sum()), float(weight.sum()))
+        target = float(np.clip(estimate, _SMALLEST_SPREAD, _LARGEST_SPREAD))
+        self._spread += 0.5 * (target - self._spread)
 
     def result(self) -> Effects:
         leverage = np.minimum(self._leverage, 0.8)
         held_out = self._eta - leverage / (1 - leverage) * self._clipped_residual()
-        own = self._eta + self._raw * self._residual / (self._raw + 1 / self._spread)
         effects = tuple(effects[:-1] for effects in self._effects)
-        return Effects(self._intercept, effects, tuple(self._errors), self._spread, held_out, own)
+        errors, variances = tuple(self._errors), tuple(self._variance)
+        return Effects(self._intercept, effects, errors, variances, self._spread, held_out)
 
     def _clipped_residual(self) -> Floats:
         return np.asarray(np.clip(self._residual, -6.0, 6.0))
+
+
+def _steadied(excess: float, weight: float) -> float:
+    """A variance by moments, drawn towards the first guess where there is little to go by."""
+    return (excess + _PRIOR_WEIGHT * _START_VARIANCE) / (weight + _PRIOR_WEIGHT)
 
 
 def _gather(effects: Floats, column: Levels) -> Floats:

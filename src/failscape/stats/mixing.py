@@ -34,7 +34,7 @@ _SURPRISE_SPREAD = 6.0
 def row_of(log_odds: Floats) -> NDArray[np.int64]:
     """The nearest row of a table of priors."""
     nearest = np.rint((np.asarray(log_odds) - ROWS[0]) / STEP)
-    return np.clip(nearest, 0, len(ROWS) - 1).astype(np.int64)
+    return np.asarray(np.clip(nearest, 0, len(ROWS) - 1), dtype=np.int64)
 
 
 def log_likelihoods(successes: Floats, failures: Floats) -> Floats:
@@ -126,6 +126,7 @@ def relative_entropy(rates: Floats, threshold: float) -> Floats:
 
 def mean_above(weights: Floats, threshold: float) -> Floats:
     """The mean log-odds of distributions over the grid ([row, point]), given that the rate is not below."""
-    passing = np.where(threshold <= RATES, 1.0, 1e-9)
-    kept = weights * passing
-    return np.asarray((kept @ GRID) / kept.sum(axis=1))
+    kept = weights * (threshold <= RATES)
+    total = kept.sum(axis=1)
+    barely = float(special.logit(threshold))
+    return np.asarray(np.where(total > 1e-12, (kept @ GRID) / np.maximum(total, 1e-12), barely))

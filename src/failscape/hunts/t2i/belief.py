@@ -1,4 +1,4 @@
-"""What the trials so far make us expect of every node, opened or not. It guides the search and proves nothing.
+"""What the trials so far make us expect of every node. It guides the search and proves nothing.
 
 Layer by layer: log-odds of success from crossed effects of entities, values and their classes, on top of what
 the layer above implies; then, by empirical Bayes, a prior over the true rate for every prediction.
@@ -15,12 +15,12 @@ from scipy import special
 from failscape.hunts.t2i.ledger import NO_VALUE, Ints, Nodes
 from failscape.spaces.lattice import Lattice
 from failscape.stats.effects import Effects, Levels, fit_effects
-from failscape.stats.mixing import bell_priors, log_likelihoods, mean_above, mix_priors, row_of
+from failscape.stats.mixing import GRID, bell_priors, log_likelihoods, mean_above, mix_priors, row_of
 
 Floats = NDArray[np.float64]
 
 _FIRST_GUESS = (1.5, 0.0, 0.0)
-"""Log-odds of success expected of a layer before its first image; with one value more, relative to parents."""
+"""Log-odds of success expected of a layer before its first image; above layer 0, relative to the parents."""
 
 _FIRST_SPREAD = 3.0
 _LEAST_SPREAD = 0.8
@@ -73,7 +73,7 @@ class _Layer:
 
 
 class Belief:
-    """Fitted once from counts; asking changes nothing. `priors[layer]` is a table over rows of predictions."""
+    """Fitted once from counts; asking changes nothing. `priors[layer]` is a table by rows of predictions."""
 
     def __init__(self, taxonomy: Taxonomy, depth: int, counts: Counts, threshold: float) -> None:
         self._taxonomy = taxonomy
@@ -127,9 +127,9 @@ class Belief:
                 predicted = predicted + _look_up(known.seen, bins)
             known.priors = mix_priors(predicted, passes, fails, max(fit.spread, _LEAST_SPREAD))
             self.slot_rows[slots] = row_of(predicted)
-        self._pass_on(layer, nodes, passes, fails)
+        self._pass_on(layer, nodes, passes, fails, slots)
 
-    def _pass_on(self, layer: int, nodes: Nodes, passes: Floats, fails: Floats) -> None:
+    def _pass_on(self, layer: int, nodes: Nodes, passes: Floats, fails: Floats, slots: Ints) -> None:
         """Keep what the next layers build upon: best guesses for entities alone and with one value, and the
         same given that they pass. A minimal failure is one whose parents pass: it must be likely then."""
         taxonomy, fit = self._taxonomy, self._layers[layer].fit
@@ -138,9 +138,9 @@ class Belief:
             self._entity = self._predict(0, everything)
             self._entity_if_pass = self._if_pass(0, self._entity)
             if fit is not None:
-                self._entity[nodes.entity] = fit.own
-                rows = row_of(fit.held_out)
-                self._entity_if_pass[nodes.entity] = self._if_pass_given(0, rows, passes, fails)
+                weights = self._posterior(0, slots, passes, fails)
+                self._entity[nodes.entity] = weights @ GRID
+                self._entity_if_pass[nodes.entity] = mean_above(weights, self._threshold)
         elif layer == 1:
             entity = np.repeat(np.arange(taxonomy.entities), taxonomy.values)
             value = np.tile(np.arange(taxonomy.values), taxonomy.entities)
@@ -149,17 +149,20 @@ class Belief:
             self._single, self._single_if_pass = grid.reshape(shape), self._if_pass(1, grid).reshape(shape)
             if fit is not None:
                 at = (nodes.entity, nodes.values[:, 0])
-                self._single[at] = fit.own
-                self._single_if_pass[at] = self._if_pass_given(1, row_of(fit.held_out), passes, fails)
+                weights = self._posterior(1, slots, passes, fails)
+                self._single[at] = weights @ GRID
+                self._single_if_pass[at] = mean_above(weights, self._threshold)
 
     def _if_pass(self, layer: int, predicted: Floats) -> Floats:
         table = mean_above(self._layers[layer].priors, self._threshold)
         return np.asarray(table[row_of(predicted)])
 
-    def _if_pass_given(self, layer: int, rows: Ints, passes: Floats, fails: Floats) -> Floats:
+    def _posterior(self, layer: int, slots: Ints, passes: Floats, fails: Floats) -> Floats:
+        """[node, grid point]: what the prior and the node's own images say together."""
         logs = log_likelihoods(passes, fails)
-        weights = self._layers[layer].priors[rows] * np.exp(logs - logs.max(axis=1, keepdims=True))
-        return mean_above(weights, self._threshold)
+        priors = self._layers[layer].priors[self.slot_rows[slots]]
+        weights = priors * np.exp(logs - logs.max(axis=1, keepdims=True))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def _predict(self, layer: int, nodes: Nodes, if_pass: bool = False) -> Floats:
         offset, known = self._offset(layer, nodes, if_pass), self._layers[layer]
@@ -190,8 +193,8 @@ class Belief:
         offset = together - np.log(-np.expm1(together))
         fit = self._layers[2].fit if layer > 2 else None
         if fit is not None:
-            column = self._pair_levels(2, nodes, layer)
-            offset = offset + np.where(column < 0, 0.0, fit.effects[-1][column]).sum(axis=1)
+            pairs = self._pair_levels(2, nodes, layer)
+            offset = offset + np.where(pairs < 0, 0.0, fit.effects[-1][pairs]).sum(axis=1)
         return np.asarray(np.clip(offset, -6.0, 6.0))
 
     def _levels(self, layer: int, nodes: Nodes) -> tuple[list[Levels], list[int]]:

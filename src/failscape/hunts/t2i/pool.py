@@ -71,7 +71,7 @@ class Pool:
         return self._pad(self._places[entities], values)
 
     def _sample(self, layer: int, count: int, look: int) -> Nodes:
-        """Uniform over the layer: entities by the number of ordered tuples, then tuples, invalid ones dropped."""
+        """Uniform over the layer: entities by their number of tuples, then tuples, invalid ones dropped."""
         rng = np.random.default_rng([self._seed, 101, layer, look])
         weights = self._numbers.astype(np.float64) ** layer
         if weights.sum() == 0:
