@@ -14,16 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.hunts.t2i.belief import Belief
+from failscape.hunts.t2i.doubt import SHARED
 from failscape.hunts.t2i.ledger import NO_VALUE, Ledger, Nodes
-from failscape.hunts.t2i.outlook import DOUBT, MOST_IMAGES, Bars, Outlook, View
+from failscape.hunts.t2i.lens import Lens
+from failscape.hunts.t2i.outlook import (
+    DOUBT,
+    LEAST_IMAGES,
+    MOST_IMAGES,
+    MOST_SETTLING,
+    Bars,
+    Outlook,
+    View,
+)
 from failscape.hunts.t2i.pool import Pool
-from failscape.hunts.t2i.standing import SETTLING, Key, Standing, ancestors_of
+from failscape.hunts.t2i.standing import Key, Standing, ancestors_of
 
 FIRST_IMAGES = 4
 """Every entity gets so many images before anything else: all nodes below build on it."""
 
-MOST_PARENT_IMAGES = 60
-MOST_ENTITY_IMAGES = 150
+_LEAST_EXPECTED = 0.1
+
 _OPTIMISM = 0.5
 """Candidates are ranked as if they were this many standard errors worse than predicted: what nobody has tried
 may hold failures, and one image tells."""
@@ -41,9 +51,7 @@ class Policy:
     """`doubt[layer]`: an ancestor counts as passing when its chance to fail is at most this."""
 
     doubt: tuple[float, ...] = DOUBT
-    shared_doubt: float = 0.25
-    """At most so many of the failures that wait for one ancestor may be expected to fall with it."""
-    least_images: int = 3
+    shared_doubt: float = 0.8 * SHARED
     probable: float | None = None
     """For the tier without certificates: the posterior chance at which a node counts as failing."""
 
@@ -52,9 +60,9 @@ class Policy:
             return view.fails >= self.probable
         return view.log_e >= need
 
-    def settled(self, layer: int, view: View, images: int, waiting: int) -> bool:
+    def settled(self, layer: int, doubt: float, images: int, waiting: int) -> bool:
         allowed = min(self.doubt[min(layer, len(self.doubt) - 1)], self.shared_doubt / max(waiting, 1))
-        return images >= self.least_images and 1 - view.passes <= allowed
+        return images >= LEAST_IMAGES and doubt <= allowed
 
 
 class Agenda:
@@ -78,9 +86,7 @@ class Agenda:
         self._bars = bars
         self._pool = pool
         self._policy = policy
-        self._rows: list[int] = []
-        self._bar: list[int] = []
-        self._layer: list[int] = []
+        self._lens = Lens(ledger, belief, outlook, bars)
         self._reached: set[int] = set()
         self._heap: list[Entry] = []
         self._parked: list[Entry] = []
@@ -88,7 +94,6 @@ class Agenda:
         self._now: dict[Key, float] = {}
         self._waited_for: set[Key] = set()
         self.standing = self._predicted_standing()
-        self._extend()
         slots = range(len(ledger))
         for slot in slots:
             self._place(slot)
@@ -103,39 +108,21 @@ class Agenda:
     # Building
 
     def _predicted_standing(self) -> Standing:
-        count = len(self._ledger.lattice.corpus.values)
-        width = self._ledger.width
-        size = len(self._ledger.lattice.entities)
-        everywhere = Nodes(np.arange(size), np.full((size, width), NO_VALUE, dtype=np.int64))
-        passes = self._fresh(0, everywhere)[1]
-        if not count or self._ledger.lattice.depth < 1:
-            return Standing((passes, np.zeros((size, 0))))
-        place = np.repeat(np.arange(size), count)
-        values = np.full((len(place), width), NO_VALUE, dtype=np.int64)
+        lattice, width = self._ledger.lattice, self._ledger.width
+        size, count = len(lattice.entities), len(lattice.corpus.values) if lattice.depth else 0
+        alone = Nodes(np.arange(size), np.full((size, width), NO_VALUE, dtype=np.int64))
+        passes, prices = self._fresh(0, alone)[2:]
+        nothing = np.zeros((size, 0))
+        if not count:
+            return Standing((passes, nothing), (prices, nothing))
+        values = np.full((size * count, width), NO_VALUE, dtype=np.int64)
         values[:, 0] = np.tile(np.arange(count), size)
-        singles = self._fresh(1, Nodes(place, values))[1]
-        return Standing((passes, singles.reshape(size, count)))
+        singles = self._fresh(1, Nodes(np.repeat(np.arange(size), count), values))[2:]
+        pass_with, price_with = (part.reshape(size, count) for part in singles)
+        return Standing((passes, pass_with), (prices, price_with))
 
     def _fresh(self, layer: int, nodes: Nodes) -> tuple[NDArray[np.float64], ...]:
         return self.outlook.fresh(layer, self._belief.rows(layer, nodes), self._bars.of(nodes))
-
-    def _extend(self) -> None:
-        """Rows and bars of slots that were opened since the last time."""
-        start = len(self._rows)
-        if start == len(self._ledger):
-            return
-        nodes = self._ledger.nodes[np.arange(start, len(self._ledger))]
-        layers = self._ledger.layers[start:]
-        rows = np.zeros(len(nodes), dtype=np.int64)
-        for layer in np.unique(layers).tolist():
-            chosen = np.flatnonzero(layers == layer)
-            rows[chosen] = self._belief.rows(layer, nodes[chosen])
-        known = self._belief.slot_rows[start:]
-        tried = (self._ledger.passes + self._ledger.fails)[start : start + len(known)] > 0
-        rows[: len(known)] = np.where(tried & (known > 0), known, rows[: len(known)])
-        self._rows += rows.tolist()
-        self._bar += self._bars.of(nodes).tolist()
-        self._layer += layers.tolist()
 
     def _add_candidates(self, reserved: NDArray[np.uint64], look: int, explore: int) -> None:
         taken = np.union1d(self._ledger.nodes.codes, reserved)
@@ -150,7 +137,7 @@ class Agenda:
         if not found:
             return
         rng = np.random.default_rng([look, 77])
-        for score, nodes in zip(scores, found, strict=True):
+        for score in scores:
             eligible = np.flatnonzero(score > 0)
             if explore and len(eligible) and score.max() < 1:
                 # A few are tried for the model's sake: it learns nothing about what is never drawn.
@@ -173,9 +160,11 @@ class Agenda:
     def _score_fresh(self, layer: int, nodes: Nodes) -> NDArray[np.float64]:
         if layer == 0:
             return np.full(len(nodes), 10.0)
-        rows = self._belief.rows(layer, nodes, optimism=_OPTIMISM, if_pass=True)
-        worth, _ = self.outlook.fresh(layer, rows, self._bars.of(nodes))
+        rows = self._belief.rows(layer, nodes, optimism=_OPTIMISM, if_pass=layer == 1)
+        worth, fails, _, _ = self.outlook.fresh(layer, rows, self._bars.of(nodes))
         chance, cost, dead = self.standing.weigh_all(layer, nodes)
+        if layer > 1:
+            chance = chance / (chance + (1 - chance) / np.maximum(fails, _LEAST_EXPECTED) + 1e-12)
         score = chance / (1 / np.maximum(worth, 1e-9) + cost)
         return np.where(dead, 0.0, score)
 
@@ -183,7 +172,6 @@ class Agenda:
 
     def update(self, slots: Sequence[int]) -> None:
         """Slots whose counts changed."""
-        self._extend()
         woken: set[Key] = set()
         for slot in slots:
             before = slot in self._reached
@@ -206,22 +194,17 @@ class Agenda:
             score = max(self._worth_settling(key), self._now.get(key, 0.0))
             self._enter(score, key, push=True)
 
-    def _view(self, slot: int) -> View:
-        ledger = self._ledger
-        counts = int(ledger.passes[slot]), int(ledger.fails[slot])
-        bets = int(ledger.bets[slot, 0]), int(ledger.bets[slot, 1])
-        return self.outlook.view(self._layer[slot], self._rows[slot], self._bar[slot], counts, bets)
-
     def _place(self, slot: int) -> None:
         """Enter a slot's standing as an ancestor."""
-        view = self._view(slot)
+        view = self._lens.view(slot)
         images = int(self._ledger.passes[slot] + self._ledger.fails[slot])
         reached = self._policy.reached(view, self.outlook.need)
         (self._reached.add if reached else self._reached.discard)(slot)
         key = self._ledger.keys[slot]
         waiting = self.standing.get(key).waiting
-        settled = self._policy.settled(self._layer[slot], view, images, waiting)
-        self.standing.put(key, view.passes, settled, reached)
+        settled = self._policy.settled(len(key) - 1, self._lens.doubt(slot), images, waiting)
+        chance = view.passes if settled else view.settles
+        self.standing.put(key, chance, view.settling, settled, reached)
 
     def _let_wait(self, slot: int, by: int) -> list[Key]:
         """A certified failure waits for its ancestors, unless one of them is certified itself."""
@@ -238,11 +221,10 @@ class Agenda:
             self._enter(10.0, key, push, bet=True)
             return
         best, bet = self._worth_settling(key), False
-        if slot not in self._reached and tries < (MOST_ENTITY_IMAGES if layer == 0 else MOST_IMAGES):
+        if slot not in self._reached and tries < (MOST_SETTLING[0] if layer == 0 else MOST_IMAGES):
             chance, cost, dead = self.standing.weigh(key)
-            worth = self._view(slot).worth
-            if not dead and worth > 0:
-                own = chance / (1 / worth + cost)
+            if not dead:
+                own = self._own_index(slot, chance, cost)
                 best, bet = max(best, own), own >= best
         self._enter(best, key, push, bet)
 
@@ -252,14 +234,23 @@ class Agenda:
         if state.waiting <= 0 or state.settled or state.dead:
             return 0.0
         slot = self._ledger.slot_by_key.get(key)
-        most = MOST_ENTITY_IMAGES if len(key) == 1 else MOST_PARENT_IMAGES
-        if slot is not None and self._tries(slot) >= most:
+        if slot is not None and self._tries(slot) >= MOST_SETTLING[min(len(key) - 1, 1)]:
             return 0.0
         chance, _, dead = self.standing.weigh(key)
-        pace = state.passes / SETTLING
-        if slot is not None and len(key) > 1:
-            pace = min(pace, self._view(slot).settling)
-        return 0.0 if dead else chance * state.waiting * pace
+        return 0.0 if dead else chance * state.waiting * state.passes / max(state.price, 1.0)
+
+    def _own_index(self, slot: int, chance: float, cost: float) -> float:
+        """The index of a node for its own sake: `chance` and `cost` are those of its ancestors.
+
+        A failing ancestor explains a failing node: should it fail, that speaks against the ancestors, the
+        more so the less it was expected.
+        """
+        worth = self._lens.view(slot).worth
+        if worth <= 0:
+            return 0.0
+        expected = max(self._lens.before(slot).fails, _LEAST_EXPECTED)
+        chance = chance / (chance + (1 - chance) / expected + 1e-12)
+        return chance / (1 / worth + cost)
 
     def _tries(self, slot: int) -> int:
         return int(self._ledger.passes[slot] + self._ledger.fails[slot]) + self._ledger.invalid[slot]
@@ -284,31 +275,32 @@ class Agenda:
     def take(self, room: int) -> tuple[Key, bool] | None:
         """The best node, and whether its image is to be evidence. With no `room`, no node becomes evidence
         that is not yet."""
-        if room > 0 and self._parked:
-            for entry in self._parked:
-                heapq.heappush(self._heap, entry)
-            self._parked.clear()
-        while (entry := self._best()) is not None:
-            heapq.heappop(self._heap)
-            key = entry[1]
+        while True:
+            heaps = [self._heap, self._parked] if room > 0 else [self._heap]
+            best = min((found for heap in heaps if (found := self._best(heap)) is not None), default=None)
+            if best is None:
+                return None
+            for heap in heaps:
+                if heap and heap[0] == best:
+                    heapq.heappop(heap)
+            key = best[1]
             bet = key in self._betting or len(key) == 1
             if bet and room <= 0 and not self._is_evidence(key):
-                self._parked.append(entry)
+                heapq.heappush(self._parked, best)
                 continue
             return key, bet
-        return None
 
     def _is_evidence(self, key: Key) -> bool:
         slot = self._ledger.slot_by_key.get(key)
         return slot is not None and (len(key) == 1 or slot in self._ledger.adopted)
 
-    def _best(self) -> Entry | None:
+    def _best(self, heap: list[Entry]) -> Entry | None:
         """The first entry that still holds; those before it are dropped."""
-        while self._heap:
-            score, key = self._heap[0]
+        while heap:
+            score, key = heap[0]
             if self._now.get(key) == -score and self._wanted(key):
-                return self._heap[0]
-            heapq.heappop(self._heap)
+                return heap[0]
+            heapq.heappop(heap)
         return None
 
     def _wanted(self, key: Key) -> bool:
@@ -319,17 +311,8 @@ class Agenda:
 
     @property
     def empty(self) -> bool:
-        return self._best() is None and not self._parked
+        return self._best(self._heap) is None and self._best(self._parked) is None
 
     @property
     def reached(self) -> set[int]:
         return self._reached
-
-    def prior_of(self, slot: int) -> View:
-        """How the node looked before its first image."""
-        return self.outlook.view(self._layer[slot], self._rows[slot], self._bar[slot], (0, 0), (0, 0))
-
-    def view_of(self, slot: int) -> View:
-        if slot >= len(self._rows):
-            self._extend()
-        return self._view(slot)

@@ -6,12 +6,14 @@ doubts stays below a level, the surest first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.hunts.t2i.doubt import SHARED
 from failscape.hunts.t2i.ledger import Ledger
 from failscape.hunts.t2i.lens import Lens
 from failscape.hunts.t2i.standing import ancestors_of
@@ -50,8 +52,17 @@ def believe(doubts: NDArray[np.float64], level: float) -> set[int]:
 
 
 def minimal_claims(ledger: Ledger, lens: Lens, failing: set[int], level: float) -> list[Claim]:
-    """Failing nodes whose ancestors pass, as many as keep the mean doubt about that below the level."""
-    found = [Claim(slot, doubt_of(ledger, lens, failing, slot)) for slot in failing]
+    """Failing nodes whose ancestors pass, as many as keep the mean doubt about that below the level.
+
+    Where many claims would rest on one doubtful ancestor, all of them wait until more is known of it.
+    """
+    bases = {slot: bases_of(ledger, failing, slot) for slot in failing}
+    resting = Counter(base for found in bases.values() if found is not None for base in found)
+    doubts = {base: lens.doubt(base) for base in resting}
+    found = []
+    for slot, ancestors in bases.items():
+        if ancestors is not None and all(doubts[base] * resting[base] <= SHARED for base in ancestors):
+            found.append(Claim(slot, _doubt_of(lens, slot, [doubts[base] for base in ancestors])))
     found = sorted((one for one in found if one.doubt < _MOST_DOUBT), key=lambda one: (one.doubt, one.slot))
     if not found:
         return []
@@ -59,17 +70,25 @@ def minimal_claims(ledger: Ledger, lens: Lens, failing: set[int], level: float) 
     return found[: int((means <= level).sum())]
 
 
-def doubt_of(ledger: Ledger, lens: Lens, failing: set[int], slot: int) -> float:
-    """The chance that one of the ancestors fails too, now that the node itself is known to fail."""
-    sure = 1.0
-    expected = max(lens.before(slot).fails, _LEAST_EXPECTED)
+def bases_of(ledger: Ledger, failing: set[int], slot: int) -> list[int] | None:
+    """The slots of all ancestors; None if one is claimed to fail itself, or hardly known."""
+    found = []
     for ancestor in ancestors_of(ledger.keys[slot]):
         at = ledger.slot_by_key.get(ancestor)
         if at is None or at in failing or ledger.passes[at] + ledger.fails[at] < LEAST_IMAGES:
-            return 1.0
-        passes = lens.view(at).passes
-        # A failing parent explains a failing child: that speaks against the parent, the more so the less
-        # the child was expected to fail by itself.
-        odds = (1 - passes) / max(passes, 1e-9) / expected
-        sure *= 1 / (1 + odds)
+            return None
+        found.append(at)
+    return found
+
+
+def _doubt_of(lens: Lens, slot: int, doubts: list[float]) -> float:
+    """The chance that one of the ancestors fails too, now that the node itself is known to fail.
+
+    A failing parent explains a failing child: that speaks against the parent, the more so the less the child
+    was expected to fail by itself.
+    """
+    expected = max(lens.before(slot).fails, _LEAST_EXPECTED)
+    sure = 1.0
+    for doubt in doubts:
+        sure *= 1 / (1 + doubt / max(1 - doubt, 1e-9) / expected)
     return 1 - sure

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from failscape.hunts.t2i.belief import Belief
+from failscape.hunts.t2i.doubt import sober_doubt
 from failscape.hunts.t2i.ledger import Ledger
 from failscape.hunts.t2i.outlook import Bars, Outlook, View
 
@@ -31,6 +32,12 @@ class Lens:
         counts = int(ledger.passes[slot]), int(ledger.fails[slot])
         bets = int(ledger.bets[slot, 0]), int(ledger.bets[slot, 1])
         return self.outlook.view(self._layer[slot], self._rows[slot], self._bar[slot], counts, bets)
+
+    def doubt(self, slot: int) -> float:
+        """The chance that it fails, the model's word being taken for half."""
+        view = self.view(slot)
+        passes, fails = int(self._ledger.passes[slot]), int(self._ledger.fails[slot])
+        return sober_doubt(view, passes, fails, self._bars.limits[self._bar[slot]].passes)
 
     def before(self, slot: int) -> View:
         """What was to be expected of it without its own images."""
