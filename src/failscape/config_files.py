@@ -116,7 +116,7 @@ def _explain(settings: type[BaseModel], error: Any) -> str:
     message = error["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
     if not place:  # about the whole file: there is no single value to show
-        return message
+        return str(message)
     # What a user may have put into an address by mistake is a secret: it is not repeated.
     got = "" if place[-1] == "endpoints" else f", but got {error['input']!r}"
     if error["type"] == "literal_error":

@@ -54,7 +54,7 @@ class Generate:
 class Reword:
     """Let a language model mend the English of `text`; the next image is drawn from what it says.
 
-    Facts: `[prompt, reason]`. Where its reply cannot be trusted, the prompt is `text` and the reason says why.
+    Facts: `[prompt, reason]`. Where its reply cannot be trusted, the prompt is `text`, the reason says why.
     """
 
     role: ClassVar[str] = "llm"

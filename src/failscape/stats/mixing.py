@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 Floats = NDArray[np.float64]
 
@@ -121,7 +121,7 @@ def _normalised(table: Floats) -> Floats:
 
 def relative_entropy(rates: Floats, threshold: float) -> Floats:
     """KL(q, τ) of a coin with chance q against one with chance τ, in nats."""
-    return np.asarray(stats.entropy([rates, 1 - rates], np.array([[threshold], [1 - threshold]]), axis=0))
+    return np.asarray(special.rel_entr(rates, threshold) + special.rel_entr(1 - rates, 1 - threshold))
 
 
 def mean_above(weights: Floats, threshold: float) -> Floats:

@@ -27,9 +27,18 @@ def test_the_demo_hunts_a_real_network_and_writes_a_report(tmp_path: Path) -> No
 
 
 def test_the_demo_needs_no_torch(tmp_path: Path) -> None:
-    code = (
-        "import sys; sys.modules['torch'] = None; sys.modules['transformers'] = None; "
-        "from failscape.cli import main; main(['demo', '--images', '60'])"
-    )
+    code = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class NotInstalled(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transformers"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, NotInstalled())
+from failscape.cli import main
+main(["demo", "--images", "60"])
+"""
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

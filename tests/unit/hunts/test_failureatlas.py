@@ -289,7 +289,12 @@ def test_build_hunt_obeys_the_config() -> None:
             "target": model,
             "judge": model,
             "space": {"corpus": "starter", "entities": ["cup"], "families": ["Image"], "depth": 1},
-            "search": {"images_per_node": 3, "threshold": 0.5, "at_threshold": "fail"},
+            "search": {
+                "strategy": "failureatlas",
+                "images_per_node": 3,
+                "threshold": 0.5,
+                "at_threshold": "fail",
+            },
             "seed": 11,
         }
     )

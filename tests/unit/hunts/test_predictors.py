@@ -32,7 +32,10 @@ def config(**predictor: Any) -> T2IConfig:
             "target": model,
             "judge": model,
             "space": {"corpus": "starter", "families": ["Base"]},
-            "search": {"predictor": {"warm_up": 40, "retrain_every": 60, "epochs": 2, **predictor}},
+            "search": {
+                "strategy": "failureatlas",
+                "predictor": {"warm_up": 40, "retrain_every": 60, "epochs": 2, **predictor},
+            },
             "budget": {"images": 3_000},
         }
     )

@@ -21,7 +21,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Nodes:
-    """Many nodes as arrays: `entity` is the place among the lattice's entities, `values` is padded with −1."""
+    """Many nodes as arrays: `entity` is the place among the lattice's entities, `values` is padded by −1."""
 
     __slots__ = ("entity", "values")
 
