@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.hunts.t2i.doubt import temper
 from failscape.hunts.t2i.ledger import NO_VALUE, Ints, Nodes
 from failscape.spaces.corpus import Corpus
 from failscape.stats.evalues import log_bet
@@ -24,8 +25,14 @@ Floats = NDArray[np.float64]
 MOST_IMAGES = 40
 """A node that is neither certified nor passed after so many images is left open; parents get more."""
 
-DOUBT = (0.01, 0.05)
+DOUBT = (0.01, 0.03)
 """By layer: an ancestor counts as passing when its chance to fail is at most this."""
+
+MOST_SETTLING = (150, 60)
+"""By layer: images spent on showing that an ancestor passes, before it is left open."""
+
+LEAST_IMAGES = 3
+"""An ancestor is not taken to pass on fewer images of its own."""
 
 _WASTED = 4.0
 """Images that a node which turns out to pass has cost on average when it is given up."""
@@ -35,7 +42,7 @@ _OVERSHOOT = 0.6
 
 
 class Bars:
-    """The judged rates that nodes are tested against: one pair for a perfect judge, else by kinds of checks."""
+    """The judged rates that nodes are tested against: one pair for a perfect judge, else by checks."""
 
     def __init__(self, corpus: Corpus, accuracy: JudgeAccuracy, threshold: float) -> None:
         self._names = [value.kind for value in corpus.values]
@@ -82,12 +89,16 @@ def _digits(code: int, base: int) -> tuple[int, ...]:
 
 
 class View(NamedTuple):
-    """`worth` is certificates per image; `fails` and `passes` are probabilities; `log_e` is the evidence."""
+    """`worth` is certificates per image; `fails` and `passes` are probabilities; `log_e` is the evidence.
+
+    `settles` is the chance that it can be shown to pass, `settling` the images that this takes.
+    """
 
     worth: float
     fails: float
     passes: float
     log_e: float
+    settles: float
     settling: float
 
 
@@ -119,14 +130,14 @@ class Outlook:
             view = self._known[key] = self._look(layer, row, bar, counts, bets)
         return view
 
-    def fresh(self, layer: int, rows: Ints, bars: Ints) -> tuple[Floats, Floats]:
-        """`worth` and `passes` of nodes without images."""
+    def fresh(self, layer: int, rows: Ints, bars: Ints) -> tuple[Floats, ...]:
+        """`worth`, `fails`, `settles` and `settling` of nodes without images."""
         width = len(self._limits)
         codes, inverse = np.unique(rows * width + bars, return_inverse=True)
         views = [self.view(layer, code // width, code % width, (0, 0), (0, 0)) for code in codes.tolist()]
-        table = np.array([(view.worth, view.passes) for view in views], dtype=np.float64).reshape(-1, 2)
-        found = table[inverse.ravel()]
-        return found[:, 0], found[:, 1]
+        parts = [(view.worth, view.fails, view.settles, view.settling) for view in views]
+        found = np.array(parts, dtype=np.float64).reshape(-1, 4)[inverse.ravel()]
+        return tuple(found.T)
 
     def _look(self, layer: int, row: int, bar: int, counts: tuple[int, int], bets: tuple[int, int]) -> View:
         limit, (passes, fails) = self._limits[bar], counts
@@ -143,16 +154,23 @@ class Outlook:
         cost = float((weights[failing] * np.minimum(images[failing], MOST_IMAGES / 2)).sum()) + _WASTED * (
             1 - fail
         )
-        return View(
-            likely / max(cost, 1e-9), fail, ok, evidence, self._settling(weights, ok, limit, layer, left)
-        )
+        settles, settling = self._settling(weights, limit, layer, counts)
+        return View(likely / max(cost, 1e-9), fail, ok, evidence, settles, settling)
 
-    def _settling(self, weights: Floats, ok: float, limit: Limits, layer: int, left: int) -> float:
-        """Nodes settled to pass per image, if images go there."""
-        allowed = DOUBT[min(layer, len(DOUBT) - 1)]
-        missing = math.log(max(1 - ok, 1e-6) / max(ok, 1e-6)) - math.log(allowed / (1 - allowed))
-        passing = limit.passes <= RATES
-        images = np.maximum(1.0, (missing + _OVERSHOOT / 2) / np.maximum(_entropy(limit.passes), 1e-3))
-        likely = float(weights[passing & (images <= left)].sum())
-        cost = float((weights[passing] * np.minimum(images[passing], left / 2)).sum()) + _WASTED * (1 - ok)
-        return likely / max(cost, 1.0)
+    def _settling(
+        self, weights: Floats, limit: Limits, layer: int, counts: tuple[int, int]
+    ) -> tuple[float, float]:
+        """The chance that a node can be settled to pass, and the images that it takes on average."""
+        images, passing = sum(counts), limit.passes <= RATES
+        ok = float(weights[passing].sum())
+        doubt = temper(1 - ok, *counts, limit.passes)
+        missing = math.log(doubt / DOUBT[min(layer, len(DOUBT) - 1)])
+        if missing <= 0:
+            return ok, float(max(LEAST_IMAGES - images, 0))
+        left = max(MOST_SETTLING[min(layer, 1)] - images, 1)
+        # What must be told from passing is the usual failing rate, not the threshold itself.
+        rival = float((weights * RATES)[~passing].sum() / max(1 - ok, 1e-9))
+        needed = np.maximum(1.0, missing / np.maximum(_entropy(round(rival, 2)), 1e-3))
+        within = passing & (needed <= left)
+        spent = (weights[passing] * np.minimum(needed[passing], left)).sum() + _WASTED * (1 - ok)
+        return float(weights[within].sum()), float(max(spent, LEAST_IMAGES - images))

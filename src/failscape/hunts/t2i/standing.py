@@ -1,4 +1,4 @@
-"""How every node stands as an ancestor: does it pass, is that settled, is it certified to fail, who waits for it?
+"""How every node stands as an ancestor: does it pass, is that settled, is it certified to fail, who waits?
 
 Entities and entities with one value are kept densely, for all of them are asked about at every look; larger
 nodes are kept by key, and unknown ones count as likely to pass.
@@ -19,21 +19,19 @@ Floats = NDArray[np.float64]
 Key = tuple[int, ...]
 """A node as plain numbers: the place of its entity, then its values."""
 
-_UNKNOWN = 0.85
-"""The chance to pass of a node with several values that nobody has looked at."""
-
-SETTLING = 13.0
-"""Images that it takes on average to make sure that an ancestor passes."""
+_UNKNOWN = (0.8, 15.0)
+"""`passes` and `price` of a node with several values that nobody has looked at."""
 
 _SHARERS = 1.5
 """The price of settling an ancestor is shared with the failures that wait for it, and some that will."""
 
 
 class State(NamedTuple):
-    """`passes` is a probability; `settled`: it is sure enough; `dead`: certified to fail; `waiting`: so many
-    certified failures wait for it."""
+    """`passes`: the chance that it can be shown to pass; `price`: the images that this takes; `settled`: it
+    is sure enough; `dead`: certified to fail; `waiting`: so many certified failures wait for it."""
 
     passes: float
+    price: float
     settled: bool
     dead: bool
     waiting: int
@@ -48,9 +46,10 @@ def ancestors_of(key: Key) -> Iterator[Key]:
 
 
 class Standing:
-    def __init__(self, passes: tuple[Floats, Floats]) -> None:
+    def __init__(self, passes: tuple[Floats, Floats], prices: tuple[Floats, Floats]) -> None:
         """Starts from predictions for all entities and all entities with one value."""
         self._passes = passes
+        self._price = prices
         self._settled = tuple(np.zeros(part.shape, dtype=np.bool_) for part in self._passes)
         self._dead = tuple(np.zeros(part.shape, dtype=np.bool_) for part in self._passes)
         self._waiting = tuple(np.zeros(part.shape, dtype=np.int64) for part in self._passes)
@@ -59,20 +58,22 @@ class Standing:
     def get(self, key: Key) -> State:
         layer = len(key) - 1
         if layer > 1:
-            return self._larger.get(key) or State(_UNKNOWN, False, False, 0)
+            return self._larger.get(key) or State(*_UNKNOWN, False, False, 0)
         return State(
             float(self._passes[layer][key]),
+            float(self._price[layer][key]),
             bool(self._settled[layer][key]),
             bool(self._dead[layer][key]),
             int(self._waiting[layer][key]),
         )
 
-    def put(self, key: Key, passes: float, settled: bool, dead: bool) -> None:
+    def put(self, key: Key, passes: float, price: float, settled: bool, dead: bool) -> None:
         layer = len(key) - 1
         if layer > 1:
-            self._larger[key] = State(passes, settled, dead, self.get(key).waiting)
+            self._larger[key] = State(passes, price, settled, dead, self.get(key).waiting)
             return
         self._passes[layer][key] = passes
+        self._price[layer][key] = price
         self._settled[layer][key] = settled
         self._dead[layer][key] = dead
 
@@ -94,7 +95,7 @@ class Standing:
                 return 0.0, 0.0, True
             chance *= state.passes
             if not state.settled:
-                cost += SETTLING / (_SHARERS + state.waiting)
+                cost += state.price / (_SHARERS + state.waiting)
         return chance, cost, False
 
     def weigh_all(self, layer: int, nodes: Nodes) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -109,7 +110,7 @@ class Standing:
         for level, at in places:
             chance *= self._passes[level][at]
             dead |= self._dead[level][at]
-            price = SETTLING / (_SHARERS + self._waiting[level][at])
+            price = self._price[level][at] / (_SHARERS + self._waiting[level][at])
             cost += np.where(self._settled[level][at], 0.0, price)
         if layer > 2:
             self._weigh_larger(layer, nodes, chance, cost, dead)
@@ -127,4 +128,4 @@ class Standing:
                     state = self.get((place, *chosen))
                     dead[at] |= state.dead
                     chance[at] *= state.passes
-                    cost[at] += 0.0 if state.settled else SETTLING / (_SHARERS + state.waiting)
+                    cost[at] += 0.0 if state.settled else state.price / (_SHARERS + state.waiting)
