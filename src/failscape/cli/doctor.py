@@ -11,7 +11,7 @@ from typing import cast
 
 import click
 
-from failscape.config import ClassifierConfig, HuntConfig, T2IConfig
+from failscape.config import ClassifierConfig, HuntConfig, T2IConfig, VlmConfig
 from failscape.config_files import load_config
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.build import targets_of
@@ -19,8 +19,9 @@ from failscape.hunts.classifier.prompts import Template
 from failscape.hunts.t2i.build import build_lattice
 from failscape.models.doctor import SEEDS, Observation, Sample, examine
 from failscape.models.doctor_classifier import examine_classifier
+from failscape.models.doctor_vlm import examine_answerer, examine_questioner, examine_verifier
 from failscape.models.registry import create_model
-from failscape.models.roles import Classifier, ImageGenerator, Judge
+from failscape.models.roles import Answerer, Classifier, ImageGenerator, Judge, Questioner, Verifier
 from failscape.runtime.stages import Team
 from failscape.spaces.lattice import Node
 from failscape.spaces.wording import Wording
@@ -41,10 +42,12 @@ def command(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
         observations = asyncio.run(_examine(settings, samples_of(settings)))
     elif isinstance(settings, ClassifierConfig) and settings.generator and settings.judge:
         observations = asyncio.run(_examine_classifier(settings))
+    elif isinstance(settings, VlmConfig) and settings.questioner.strategy != "grpo":
+        observations = asyncio.run(_examine_vlm(settings))
     else:
         raise ConfigError(
             f"doctor cannot examine this `hunt: {settings.hunt}`",
-            "it needs a t2i config, or a classifier config with generator and judge",
+            "it examines t2i, classifiers with generator and judge, and vlm without grpo",
         )
     if as_json:
         click.echo(json.dumps([asdict(observation) for observation in observations], indent=2))
@@ -81,6 +84,16 @@ async def _examine_classifier(settings: ClassifierConfig) -> list[Observation]:
         if shown:
             classifier = cast(Classifier, team.models["classifier"])
             observations += await examine_classifier(classifier, shown, known)
+    return observations
+
+
+async def _examine_vlm(settings: VlmConfig) -> list[Observation]:
+    async with _team(settings) as team:
+        observations = await examine_answerer(cast(Answerer, team.models["answerer"]))
+        verifier = cast(Verifier, team.models["verifier"])
+        observations += await examine_verifier(verifier, settings.verifier == "exact")
+        if "questioner" in team.models:
+            observations += await examine_questioner(cast(Questioner, team.models["questioner"]))
     return observations
 
 

@@ -1,0 +1,78 @@
+"""The doctor of vlm configs: good models are well, and every fault that it looks for is found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from failscape.config import ModelConfig
+from failscape.errors import Transient
+from failscape.models.doctor_vlm import VAGUE, examine_answerer, examine_questioner, examine_verifier
+from failscape.models.registry import create_model
+
+
+def colour_of(images: list[Any], question: str) -> str:
+    red, _, blue = images[0].convert("RGB").getpixel((0, 0))
+    return "red" if red > blue else "blue"
+
+
+def same(images: list[Any], question: str) -> str:
+    return "grey"
+
+
+def down(images: list[Any], question: str) -> str:
+    raise Transient("it is down")
+
+
+def knows(images: list[Any], question: str, answer: str) -> tuple[bool | None, bool | None]:
+    return (False, None) if question == VAGUE else (True, answer == "red")
+
+
+def nods(images: list[Any], question: str, answer: str) -> tuple[bool, bool]:
+    return True, True
+
+
+def lenient(images: list[Any], question: str, answer: str) -> tuple[bool, bool]:
+    return True, answer == "red"
+
+
+def writes(images: list[Any], guidance: str, n: int) -> list[str]:
+    return [f"{number}?" for number in range(n)]
+
+
+def stuck(images: list[Any], guidance: str, n: int) -> list[str]:
+    return ["what?"] * n
+
+
+EXAMINE: dict[str, Any] = {
+    "answerer": examine_answerer,
+    "verifier": lambda model: examine_verifier(model, False),
+    "questioner": examine_questioner,
+}
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "expected"),
+    [
+        ("answerer", "colour_of", {"answers": "ok", "sees": "ok"}),
+        ("answerer", "same", {"answers": "ok", "sees": "warn"}),
+        ("answerer", "down", {"answerer": "fail"}),
+        ("verifier", "knows", {"verifies": "ok", "rejects": "ok"}),
+        ("verifier", "lenient", {"verifies": "ok", "rejects": "warn"}),
+        ("verifier", "nods", {"verifies": "fail"}),
+        ("questioner", "writes", {"writes": "ok"}),
+        ("questioner", "stuck", {"writes": "warn"}),
+    ],
+)
+async def test_faults_are_found(role: str, name: str, expected: dict[str, str]) -> None:
+    model = create_model(role, ModelConfig(provider="python", path=f"{__name__}:{name}", patience=0))
+    await model.start()
+    found = await EXAMINE[role](model)
+    await model.close()
+    assert {one.name: one.status for one in found} == expected
+
+
+async def test_the_exact_verifier_is_well() -> None:
+    (found,) = await examine_verifier(create_model("verifier", ModelConfig(provider="exact")), True)  # type: ignore[arg-type]
+    assert found.status == "ok"
