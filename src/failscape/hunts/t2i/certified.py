@@ -170,8 +170,16 @@ class CertifiedHunt:
     def _take_snapshot(self) -> None:
         self._snapshot, self._need = self._count(), self._evidence_needed()
         self._look += 1
-        self._next_look = self._told + _interval(self._told)
+        self._next_look = self._told + self._interval()
         self._lens = self._agenda = None
+
+    def _interval(self) -> int:
+        """Trials until the next snapshot: few at first, then a tenth of what is known, never above 4,000.
+
+        In a large space a look takes longer, and so there are fewer of them.
+        """
+        fewest = 100 + min(self._pool.size // 400, 900)
+        return min(max(fewest, self._told // 10), 4000)
 
     def _count(self) -> Counts:
         ledger = self.ledger
@@ -210,7 +218,7 @@ class CertifiedHunt:
 
     def _current_agenda(self) -> Agenda:
         if self._agenda is None:
-            explore = math.ceil(self.settings.explore * _interval(self._told) / 3)
+            explore = math.ceil(self.settings.explore * self._interval() / 3)
             self._agenda = Agenda(
                 self.ledger,
                 self.lens.belief,
@@ -343,11 +351,6 @@ class CertifiedHunt:
             self.claims()
         phase = "done" if over else "trying findings again" if len(self.replicates) else "searching"
         return Progress(phase, len(self.ledger), None, len(self._claims[1]))
-
-
-def _interval(told: int) -> int:
-    """Trials until the next snapshot: few at first, then a tenth of what is known, never above 4,000."""
-    return min(max(100, told // 10), 4000)
 
 
 def _dropped(trial: Trial) -> list[int]:

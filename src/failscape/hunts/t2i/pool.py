@@ -34,6 +34,7 @@ class Pool:
         self._numbers = self.allowed.sum(axis=1)
         self._listed = np.argsort(~self.allowed, axis=1, kind="stable")
         self._whole: dict[int, Nodes] = {}
+        self._kept: dict[int, Nodes] = {}
 
     def candidates(self, layer: int, look: int) -> Nodes:
         """Nodes of one layer. Large layers give other nodes at every look, half of them kept from look 0."""
@@ -43,8 +44,15 @@ class Pool:
             self._whole[layer] = self._enumerate(layer)
         if layer in self._whole:
             return self._whole[layer]
-        kept, fresh = self._sample(layer, SAMPLED // 2, 0), self._sample(layer, SAMPLED // 2, look + 1)
-        return stack([kept, fresh])
+        if layer not in self._kept:
+            self._kept[layer] = self._sample(layer, SAMPLED // 2, 0)
+        return stack([self._kept[layer], self._sample(layer, SAMPLED // 2, look + 1)])
+
+    @property
+    def size(self) -> int:
+        """About how many candidates there are at a look."""
+        large = sum(not self._small(layer) for layer in range(1, self._lattice.depth + 1))
+        return int(self.allowed.sum()) + SAMPLED * large
 
     def _small(self, layer: int) -> bool:
         if layer == 1:
@@ -78,7 +86,7 @@ class Pool:
             return self._pad(self._places[:0], np.zeros((0, layer), dtype=np.int64))
         entities = rng.choice(len(self._places), count, p=weights / weights.sum())
         draws = (rng.random((count, layer)) * self._numbers[entities][:, None]).astype(np.int64)
-        values = np.sort(np.take_along_axis(self._listed[entities], draws, axis=1), axis=1)
+        values = np.sort(self._listed[entities[:, None], draws], axis=1)
         fits = np.ones(count, dtype=np.bool_)
         for first in range(layer):
             for second in range(first + 1, layer):
