@@ -12,6 +12,7 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.config_files import parse_config
 from failscape.errors import ConfigError, FailscapeError
+from failscape.hunts.build import build_hunt
 from failscape.hunts.vlm.taxonomy import named_skills
 from failscape.pictures import Picture
 from failscape.report import write_report
@@ -180,3 +181,9 @@ async def test_models_that_say_nothing_stop_the_run_and_accuse_nobody(
 def test_settings_that_do_not_fit_together(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         parse_config({"hunt": "vlm", "target": {"provider": "toybox"}, **settings}, "test")
+
+
+def test_a_vlm_hunt_has_no_shards() -> None:
+    config = parse_config({"hunt": "vlm", "target": {"provider": "toybox"}}, "test")
+    with pytest.raises(ConfigError, match="shards"):
+        build_hunt(config, (1, 4))

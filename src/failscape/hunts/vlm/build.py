@@ -27,8 +27,13 @@ LEAST_QUESTIONS = 200
 def build_hunt(
     config: VlmConfig, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None
 ) -> VlmHunt:
-    """Each shard asks other questions: its number goes into the seed."""
-    seed = config.seed if shard == (0, 1) else config.seed * 1_000 + shard[0] + 1
+    """A round is planned from all rounds before it: there is nothing that shards could do on their own."""
+    if shard != (0, 1):
+        raise ConfigError(
+            "a vlm hunt learns from all of its trials and cannot be split into shards",
+            "raise `runtime.in_flight`, or run several hunts with other seeds",
+        )
+    seed = config.seed
     asking, confirm = config.questioner, config.confirm
     grammar, sights = make_grammar(config)
     ledger = Ledger(depth=2 if grammar.exact else 0)
