@@ -33,6 +33,7 @@ FIRST_IMAGES = 4
 """Every entity gets so many images before anything else: all nodes below build on it."""
 
 _LEAST_EXPECTED = 0.1
+_MOST_FLYING = 4
 
 _OPTIMISM = 0.5
 """Candidates are ranked as if they were this many standard errors worse than predicted: what nobody has tried
@@ -288,6 +289,8 @@ class Agenda:
             if bet and room <= 0 and not self._is_evidence(key):
                 heapq.heappush(self._parked, best)
                 continue
+            if self._most_flying(key) > 1:
+                heapq.heappush(self._heap, best)
             return key, bet
 
     def _is_evidence(self, key: Key) -> bool:
@@ -303,10 +306,17 @@ class Agenda:
             heapq.heappop(heap)
         return None
 
+    def _most_flying(self, key: Key) -> int:
+        """Images under way at once: one, for each may change our mind; more where many failures wait."""
+        state = self.standing.get(key)
+        return 1 if state.settled or state.waiting < 3 else min(state.waiting, _MOST_FLYING)
+
     def _wanted(self, key: Key) -> bool:
         slot = self._ledger.slot_by_key.get(key)
-        if slot is not None and (self._ledger.flying[slot] or slot in self._reached):
-            return False
+        if slot is not None:
+            flying = self._ledger.flying[slot].bit_count()
+            if slot in self._reached or (flying and flying >= self._most_flying(key)):
+                return False
         return not self.standing.weigh(key)[2]
 
     @property

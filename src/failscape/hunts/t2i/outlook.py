@@ -31,6 +31,9 @@ DOUBT = (0.01, 0.03)
 MOST_SETTLING = (150, 60)
 """By layer: images spent on showing that an ancestor passes, before it is left open."""
 
+_SETTLING_ENTITY = 13.0
+"""Images that count for settling an entity: it may take more, but so many failures wait that it pays."""
+
 LEAST_IMAGES = 3
 """An ancestor is not taken to pass on fewer images of its own."""
 
@@ -163,6 +166,8 @@ class Outlook:
         """The chance that a node can be settled to pass, and the images that it takes on average."""
         images, passing = sum(counts), limit.passes <= RATES
         ok = float(weights[passing].sum())
+        if layer == 0:
+            return ok, _SETTLING_ENTITY
         doubt = temper(1 - ok, *counts, limit.passes)
         missing = math.log(doubt / DOUBT[min(layer, len(DOUBT) - 1)])
         if missing <= 0:
