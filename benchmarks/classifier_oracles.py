@@ -34,6 +34,7 @@ from failscape.trials import (
     reach_verdict,
 )
 
+CLEAR = 0.25
 TEMPLATE = Template("a realistic photograph of a {class} ({superclass}).")
 
 
@@ -164,8 +165,13 @@ class ToyOracle(Oracle):
         return self._rates[key]
 
     def effect(self, name: str, labels: Sequence[str]) -> float:
-        known = [label for label in labels if label in self._values]
-        return self.rate(name, known, self.fresh) - self.rate(name, (), 3 * self.fresh)
+        """A screened effect far above every margin is taken as it is; all others are measured well."""
+        known, usual = (
+            [label for label in labels if label in self._values],
+            self.rate(name, (), 3 * self.fresh),
+        )
+        screened = self.rate(name, known, self.screen) - usual
+        return screened if screened > CLEAR else self.rate(name, known, self.fresh) - usual
 
     def bugs(self, least: float) -> set[tuple[str, ...]]:
         cells = [
