@@ -58,7 +58,7 @@ class SearchConfig(Settings):
         description="certified, probable: largest expected share of false claims",
     )
     minimal_doubt: float = Field(
-        0.03, gt=0, le=0.5, description="certified, probable: largest mean doubt that claims are minimal"
+        0.04, gt=0, le=0.5, description="certified, probable: largest mean doubt that claims are minimal"
     )
     panel: float = Field(
         0.04, ge=0, le=0.5, description="certified, probable: share of images for nodes drawn at random"
@@ -67,7 +67,7 @@ class SearchConfig(Settings):
         0.03, ge=0, le=0.5, description="certified, probable: share of images to try findings again"
     )
     openings: float = Field(
-        0.1, gt=0, le=1, description="certified: most nodes that become tests per image, beside entities"
+        0.12, gt=0, le=1, description="certified: most nodes that become tests per image, beside entities"
     )
     at_threshold: Literal["pass", "fail"] = Field(
         "pass", description="baselines: what a rate equal to it means"

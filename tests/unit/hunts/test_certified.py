@@ -226,7 +226,7 @@ def test_it_is_what_a_config_without_a_strategy_gets() -> None:
 
 
 def test_a_budget_too_small_to_certify_anything_is_said_beforehand() -> None:
-    least = least_images(2, 0.8, 0.05, 0.1)
+    least = least_images(2, 0.8, 0.05, 0.12)
     assert any("too small" in text for text in forewarn(config(budget={"images": least - 1})))
     assert not forewarn(config(budget={"images": least}))
     hunt = make(SMALL, images=None, panel=0.0)
@@ -235,7 +235,7 @@ def test_a_budget_too_small_to_certify_anything_is_said_beforehand() -> None:
         for probe in hunt.ask(1):
             hunt.tell(answer(probe, Verdict.FAIL))
             spent += 1
-    assert spent >= least_images(3, 0.8, 0.05, 0.1) / 4, "the warning must not be far too high"
+    assert spent >= least_images(3, 0.8, 0.05, 0.12) / 4, "the warning must not be far too high"
 
 
 def test_a_judge_that_cannot_tell_is_refused_by_name_of_the_check() -> None:

@@ -50,8 +50,8 @@ class CertifiedSettings:
     threshold: float = 0.8
     fdr: float = 0.05
     tier: str = "certified"
-    minimal_doubt: float = 0.03
-    openings: float = 0.1
+    minimal_doubt: float = 0.04
+    openings: float = 0.12
     explore: float = 0.02
     panel: float = 0.04
     replication: float = 0.03

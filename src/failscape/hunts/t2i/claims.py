@@ -22,6 +22,9 @@ from failscape.stats.fdr import log_e_bh
 LEAST_IMAGES = 3
 """An ancestor with fewer images of its own is not known to pass."""
 
+_SHARE_AT_RISK = 0.006
+"""So large a share of all claims may be expected to fall with a single ancestor, and a little more."""
+
 _LEAST_EXPECTED = 0.1
 _MOST_DOUBT = 0.5
 
@@ -59,9 +62,10 @@ def minimal_claims(ledger: Ledger, lens: Lens, failing: set[int], level: float) 
     bases = {slot: bases_of(ledger, failing, slot) for slot in failing}
     resting = Counter(base for found in bases.values() if found is not None for base in found)
     doubts = {base: lens.doubt(base) for base in resting}
+    most = SHARED / 2 + _SHARE_AT_RISK * len(failing)
     found = []
     for slot, ancestors in bases.items():
-        if ancestors is not None and all(doubts[base] * resting[base] <= SHARED for base in ancestors):
+        if ancestors is not None and all(doubts[base] * resting[base] <= most for base in ancestors):
             found.append(Claim(slot, _doubt_of(lens, slot, [doubts[base] for base in ancestors])))
     found = sorted((one for one in found if one.doubt < _MOST_DOUBT), key=lambda one: (one.doubt, one.slot))
     if not found:

@@ -22,6 +22,9 @@ Key = tuple[int, ...]
 _UNKNOWN = (0.8, 15.0)
 """`passes` and `price` of a node with several values that nobody has looked at."""
 
+_SUSPICION = 1.8
+"""The odds that an ancestor fails grow by this factor with every failure below it."""
+
 _SHARERS = 1.5
 """The price of settling an ancestor is shared with the failures that wait for it, and some that will."""
 
@@ -43,6 +46,15 @@ def ancestors_of(key: Key) -> Iterator[Key]:
     for size in range(len(values)):
         for chosen in combinations(values, size):
             yield (place, *chosen)
+
+
+def suspect(passes: Floats | float, waiting: NDArray[np.int64] | int) -> Floats:
+    """The chance that an ancestor passes, now that so many failures wait for it: each speaks against it.
+
+    Without this, failures pile up below one ancestor that had luck with its first images.
+    """
+    odds = (1 - np.asarray(passes)) / np.maximum(passes, 1e-9) * _SUSPICION ** np.minimum(waiting, 20)
+    return np.asarray(1 / (1 + odds))
 
 
 class Standing:
@@ -93,7 +105,7 @@ class Standing:
             state = self.get(ancestor)
             if state.dead:
                 return 0.0, 0.0, True
-            chance *= state.passes
+            chance *= state.passes if state.settled else float(suspect(state.passes, state.waiting))
             if not state.settled:
                 cost += state.price / (_SHARERS + state.waiting)
         return chance, cost, False
@@ -108,7 +120,8 @@ class Standing:
         if layer > 1:
             places += [(1, (nodes.entity, nodes.values[:, column])) for column in range(layer)]
         for level, at in places:
-            chance *= self._passes[level][at]
+            settled, passes = self._settled[level][at], self._passes[level][at]
+            chance *= np.where(settled, passes, suspect(passes, self._waiting[level][at]))
             dead |= self._dead[level][at]
             price = self._price[level][at] / (_SHARERS + self._waiting[level][at])
             cost += np.where(self._settled[level][at], 0.0, price)
