@@ -90,8 +90,8 @@ BUILT_IN: dict[str, ProviderInfo] = {
         ProviderInfo(
             "transformers",
             "failscape.models.transformers:create",
-            ("classifier",),
-            "image classifiers of the Transformers library, in process (needs an extra)",
+            ("classifier", "answerer"),
+            "image classifiers and vision-language models of the Transformers library, in process",
         ),
         ProviderInfo(
             "toybox",

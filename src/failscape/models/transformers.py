@@ -1,12 +1,13 @@
-"""Provider `transformers`: image classifiers of the Transformers library, run in this process.
+"""Provider `transformers`: models of the Transformers library, run in this process. Here: image classifiers.
 
 `model` is a name on the hub, `path` a folder with `config.json`. Needs the extra `transformers`; torch is
-imported when the model starts, not before.
+imported when the model starts, not before. Vision-language models are in `transformers_chat.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,12 +29,61 @@ PARAMS = ("device", "dtype", "revision", "top_k")
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "config.json", "preprocessor_config.json")
 
 
-class TransformersClassifier:
-    """An image-classification pipeline in a worker thread of its own.
+class TransformersModel:
+    """A model in a worker thread of its own: what both roles share. Sub-classes load it."""
+
+    role = ""
+    files: tuple[str, ...] = WEIGHTS
+    """Which files of a folder make the model what it is."""
+
+    def __init__(self, config: ModelConfig, batch: int) -> None:
+        self.source = str(Path(config.path).expanduser()) if config.path else config.model
+        if not self.source:
+            raise ConfigError("`transformers` needs a `model` or a `path`", "name a hub model or a folder")
+        if config.path and not (Path(self.source) / "config.json").is_file():
+            raise ConfigError(
+                f"{config.path} holds no config.json", "give a folder that Transformers has saved"
+            )
+        self.config = config
+        files = digests(Path(self.source), self.files) if config.path else {}
+        settings = {"params": config.params, "files": files}
+        name = config.model or Path(self.source).name
+        self.identity = Identity(self.role, "transformers", name, settings)
+        self.batch = config.batch or batch
+        self.parallel = 1
+        self._worker: ThreadPoolExecutor | None = None
+
+    async def start(self) -> None:
+        if self._worker is None:
+            self._worker = ThreadPoolExecutor(1, "failscape-transformers")
+            await self._run(self._load)
+
+    async def close(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.shutdown(wait=False, cancel_futures=True)
+
+    def _load(self) -> None:
+        raise NotImplementedError
+
+    async def _run(self, function: Any, *arguments: Any) -> Any:
+        if self._worker is None:
+            raise ModelError(f"{self.source} is not started", "call `await model.start()` first")
+        return await asyncio.get_running_loop().run_in_executor(self._worker, function, *arguments)
+
+    def _unusable(self, error: Exception) -> ConfigError:
+        fix = "check `model`, `path`, `params`"
+        return ConfigError(f"{self.source} cannot be loaded: {one_line(error)}", fix)
+
+
+class TransformersClassifier(TransformersModel):
+    """An image-classification pipeline.
 
     Params: `device` (`cuda:0`, `cpu`; the first GPU unless told), `dtype` (`float16` …), `revision`, and
     `top_k`, how many labels are kept of each ranking.
     """
+
+    role = "classifier"
 
     def __init__(self, config: ModelConfig) -> None:
         unknown = sorted(set(config.params) - set(PARAMS))
@@ -42,64 +92,27 @@ class TransformersClassifier:
                 f"transformers classifiers take no param {', '.join(unknown)}",
                 f"known are: {', '.join(PARAMS)}",
             )
-        self.source = str(Path(config.path).expanduser()) if config.path else config.model
-        if not self.source:
-            raise ConfigError("`transformers` needs a `model` or a `path`", "name a hub model or a folder")
-        if config.path and not (Path(self.source) / "config.json").is_file():
-            raise ConfigError(
-                f"{config.path} holds no config.json", "give a folder that Transformers has saved"
-            )
-        settings = {"params": config.params, "files": _digests(Path(self.source)) if config.path else {}}
-        name = config.model or Path(self.source).name
-        self.identity = Identity("classifier", "transformers", name, settings)
-        self.config = config
-        self.batch = config.batch or BATCH
-        self.parallel = 1
+        super().__init__(config, BATCH)
         self._pipeline: Any = None
-        self._worker: ThreadPoolExecutor | None = None
-
-    async def start(self) -> None:
-        if self._pipeline is None:
-            self._worker = ThreadPoolExecutor(1, "failscape-transformers")
-            await self._run(self._load)
-
-    async def close(self) -> None:
-        worker, self._worker, self._pipeline = self._worker, None, None
-        if worker is not None:
-            worker.shutdown(wait=False, cancel_futures=True)
 
     async def classify(self, images: Sequence[Picture]) -> list[Reply[Ranking]]:
-        if self._pipeline is None:
-            raise ModelError(f"{self.source} is not started", "call `await model.start()` first")
         return await self._run(self._classify, list(images)) if images else []
 
-    async def _run(self, function: Any, *arguments: Any) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._worker, function, *arguments)
-
     def _load(self) -> None:
-        import torch
-        from transformers import __version__, pipeline
+        from transformers import pipeline
 
         params = self.config.params
-        device = params.get("device") or ("cuda:0" if torch.cuda.is_available() else "cpu")
-        dtype = getattr(torch, str(params.get("dtype", "float32")), None)
-        if dtype is None:
-            raise ConfigError(
-                f"`params.dtype` {params['dtype']!r} is no torch type", "use for example float16"
-            )
+        device, dtype = device_of(params), dtype_of(params, "float32")
         try:
             self._pipeline = pipeline(
                 "image-classification",
                 model=self.source,
                 revision=params.get("revision"),
                 device=device,
-                **{_dtype_name(__version__): dtype},
+                **dtype,
             )
         except Exception as error:
-            text = " ".join(str(error).split())[:300]
-            raise ConfigError(
-                f"{self.source} cannot be loaded: {text}", "check `model`, `path`, `params`"
-            ) from error
+            raise self._unusable(error) from error
 
     def _classify(self, images: list[Picture]) -> list[Reply[Ranking]]:
         shown = [image.image.convert("RGB") for image in images]
@@ -107,9 +120,8 @@ class TransformersClassifier:
         try:
             rows = self._pipeline(shown, top_k=count, batch_size=len(shown))
         except Exception as error:
-            text = " ".join(str(error).split())[:300]
             raise Permanent(
-                f"{self.source} failed: {text}", "check that it is an image classifier"
+                f"{self.source} failed: {one_line(error)}", "check that it is an image classifier"
             ) from error
         if len(rows) != len(images):
             raise Permanent(
@@ -118,9 +130,27 @@ class TransformersClassifier:
         return [_ranking(row) for row in rows]
 
 
-def _dtype_name(version: str) -> str:
-    """The argument was renamed in 4.56."""
-    return "torch_dtype" if tuple(map(int, version.split(".")[:2])) < (4, 56) else "dtype"
+def device_of(params: dict[str, Any]) -> str:
+    import torch
+
+    return str(params.get("device") or ("cuda:0" if torch.cuda.is_available() else "cpu"))
+
+
+def dtype_of(params: dict[str, Any], default: str) -> dict[str, Any]:
+    """The type of the weights, as the argument is called: it was renamed in 4.56."""
+    import torch
+    from transformers import __version__
+
+    name = str(params.get("dtype", default))
+    dtype = name if name == "auto" else getattr(torch, name, None)
+    if dtype is None:
+        raise ConfigError(f"`params.dtype` {name!r} is no torch type", "use for example float16")
+    old = tuple(map(int, __version__.split(".")[:2])) < (4, 56)
+    return {"torch_dtype" if old else "dtype": dtype}
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def _ranking(row: Sequence[dict[str, Any]]) -> Reply[Ranking]:
@@ -130,17 +160,22 @@ def _ranking(row: Sequence[dict[str, Any]]) -> Reply[Ranking]:
     return Reply(sorted(ranking, key=lambda pair: -pair[1]))
 
 
-def _digests(folder: Path) -> dict[str, str]:
+def digests(folder: Path, patterns: Sequence[str]) -> dict[str, str]:
     """What the model is, by content: the same folder elsewhere is the same model."""
-    files = sorted({path for pattern in WEIGHTS for path in folder.glob(pattern)})
+    files = sorted({path for pattern in patterns for path in folder.glob(pattern)})
     return {path.name: file_digest(path) for path in files}
 
 
 def create(role: str, config: ModelConfig) -> Model:
     """The factory that the registry calls."""
-    if role != "classifier":
-        raise ConfigError(f"provider transformers cannot play the role {role}", "it can play: classifier")
+    if role not in ("classifier", "answerer"):
+        raise ConfigError(
+            f"provider transformers cannot play the role {role}", "it can play: classifier, answerer"
+        )
     if any(find_spec(name) is None for name in ("torch", "transformers")):
         raise MissingExtra("provider transformers", "transformers")
-    model: Model = charge(TransformersClassifier(config), ROLE_METHODS[role][1], config.price)
+    kind: Any = TransformersClassifier
+    if role == "answerer":
+        kind = importlib.import_module("failscape.models.transformers_chat").TransformersAnswerer
+    model: Model = charge(kind(config), ROLE_METHODS[role][1], config.price)
     return model
