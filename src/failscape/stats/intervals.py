@@ -1,4 +1,4 @@
-"""Confidence intervals for a rate from counts. Vectorised over counts; nothing here is anytime-valid."""
+"""Confidence intervals for a rate from counts: for a number of trials fixed beforehand, and one for any."""
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ from failscape.stats.judge_errors import Chances, KindAccuracy, Measured
 
 ALL_OTHERS = "*"
 LEVEL = 0.95
-TINY = 1e-9
+TINY = 1e-6
+"""Limits stay this far inside (0, 1), also when they are rounded to six digits."""
+
 MARGIN = 1e-3
 """A node that differs by less than this from what is tested against cannot be told apart in any run."""
 

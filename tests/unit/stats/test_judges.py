@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from failscape.errors import ConfigError
 from failscape.stats.intervals import clopper_pearson
 from failscape.stats.judge_errors import KindAccuracy, Measured
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judges import TINY, JudgeAccuracy
 
 chances = st.floats(0, 1)
 pairs = st.lists(st.tuples(chances, chances), min_size=1, max_size=4)
@@ -43,8 +43,8 @@ def test_limits_are_the_worst_over_true_rates_and_dropped_checks(accuracies, thr
     right, wrong = judged_rates(accuracies)
     above = [p * right + (1 - p) * bad for p in (threshold, 1.0) for bad in wrong]
     below = [p * right + (1 - p) * bad for p in (0.0, threshold) for bad in wrong]
-    assert limits.fail == pytest.approx(min(above), abs=1e-8)
-    assert limits.passes == pytest.approx(max(below), abs=1e-8)
+    assert limits.fail == pytest.approx(min(above), abs=2 * TINY)
+    assert limits.passes == pytest.approx(max(below), abs=2 * TINY)
 
 
 def test_one_check_drops_or_all_do() -> None:
