@@ -149,6 +149,7 @@ def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build | None = No
         fix = "use the version of failscape that it was run with"
         raise AtlasError(f"{warning}. Its trials cannot be told again: {error.message}", fix) from error
     findings = [_corrected(_as_sent(atlas, row.id, finding), judge) for finding in hunt.findings()]
+    curve[-1] = (curve[-1][0], len(findings))  # progress may lag behind
     undecided = len(hunt.undecided()) if isinstance(hunt, _Undecided) else 0
     survey = hunt.survey().as_data() if isinstance(hunt, _Surveying) else None
     counts = atlas.counts(row.id)

@@ -106,7 +106,7 @@ async def run_hunt(
         atlas.log("warning", {"name": warning.name, "text": warning.text, "fix": warning.fix}, hunt_id)
     atlas.end_run(run_id, stop.reason, seconds)
     trials = sum(engine.health.verdicts.values())
-    findings = hunt.progress().findings
+    findings = len(hunt.findings())  # progress may lag behind
     warnings = list(watch.warned.values())
     return Summary(hunt_id, stop, resumed, trials, findings, seconds, budget.spent, warnings)
 

@@ -253,3 +253,22 @@ def test_a_noisy_judge_raises_the_bar() -> None:
             hunt.tell(Trial(f"cat#{number}", "cat", Verdict.FAIL, facts=["i", [False]]))
     assert noisy.evidence()[0] < sharp.evidence()[0]
     assert math.isfinite(noisy.evidence()[0])
+
+
+def test_claims_reckon_with_what_is_in_flight_also_when_they_were_looked_at_before() -> None:
+    looked, blind = make(images=None), make(images=None)
+    world = PlantedWorld(SAMPLE, "weak", seed=3)
+    for _ in range(12):
+        for one, other in zip(looked.ask(64), blind.ask(64), strict=True):
+            looked.tell(world.run(one))
+            blind.tell(world.run(other))
+        looked.claims()
+    looked.ask(400)
+    blind.ask(400)
+    assert looked.claims() == blind.claims()
+
+
+def test_a_threshold_next_to_one_is_no_accident() -> None:
+    hunt = make(SMALL, threshold=0.9999999, images=60)
+    simulate(hunt, PlantedWorld(SMALL, "weak", seed=3), 60)
+    assert np.isfinite(hunt.evidence()).all()

@@ -35,7 +35,8 @@ from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_se
 SEEDS_OF = {"s": 0, "": 0, "p": 1_000_000, "r": 2_000_000}
 """Where the image numbers of a stream start, so that its images are nobody else's."""
 
-_PROGRESS_EVERY = 256
+_PROGRESS_EVERY = 32
+"""Trials between two counts of findings, at least; a twentieth of all once there are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class CertifiedHunt:
         self._lens: Lens | None = None
         self._agenda: Agenda | None = None
         self._touched: set[int] = set()
-        self._claims: tuple[int, list[Claim]] = (-1, [])
+        self._claims: tuple[tuple[int, int], list[Claim]] = (-1, -1), []
         self._sampled = self._over = False
 
     def _share(self, share: float, otherwise: int) -> int:
@@ -332,9 +333,10 @@ class CertifiedHunt:
 
     def claims(self) -> list[Claim]:
         """Minimal failures, as of the trials told so far."""
-        if self._claims[0] != self._told:
+        at = self._told, self.tests
+        if self._claims[0] != at:
             found = minimal_claims(self.ledger, self.lens, self.failing, self.settings.minimal_doubt)
-            self._claims = self._told, found
+            self._claims = at, found
         return self._claims[1]
 
     def findings(self) -> list[Finding]:
@@ -346,10 +348,10 @@ class CertifiedHunt:
 
     def progress(self) -> Progress:
         """The number of findings may lag behind by some trials: counting them takes a moment."""
-        over = self.done
-        if over or self._claims[0] < 0 or self._told >= self._claims[0] + _PROGRESS_EVERY:
+        counted = self._claims[0][0]
+        if self.done or counted < 0 or self._told >= counted + max(_PROGRESS_EVERY, self._told // 20):
             self.claims()
-        phase = "done" if over else "trying findings again" if len(self.replicates) else "searching"
+        phase = "done" if self.done else "trying findings again" if len(self.replicates) else "searching"
         return Progress(phase, len(self.ledger), None, len(self._claims[1]))
 
 
