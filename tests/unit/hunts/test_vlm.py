@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.vlm.confirm import FAILING, PASSING, UNDECIDED, Confirmation
+from failscape.hunts.vlm.findings import findings_of
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import CONFIRM, Ledger, Outcome
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
@@ -142,6 +143,24 @@ def test_slots_are_limited_and_states_follow_the_counts() -> None:
     slots.settle()
     assert [slots.state(p) for p in (COUNTING, *others)] == [FAILING, PASSING, UNDECIDED, ""]
     assert list(slots.certified()) == [COUNTING]
+
+
+def test_a_list_without_what_it_explains_meets_the_level_on_its_own() -> None:
+    """Modes that another explains lend no evidence to the list that leaves them out."""
+    confirmation = Confirmation(0.2, 0.05, modes=120, most=80)
+    ledger = Ledger()
+    simple = make_pattern("count", ["counting"])
+    narrow = [simple.with_clause(("light", f"{number}")) for number in range(20)]
+    for pattern, failed in [(simple, 4), *((one, 8) for one in narrow)]:
+        confirmation.open(pattern, "")
+        for _ in range(failed):
+            confirmation.add(outcome(pattern, True))
+            ledger.add([outcome(pattern, True)])
+    assert simple in confirmation.certified()
+    found = findings_of(ledger, confirmation, PlantedGrammar())
+    least = 120 / (0.05 * len(found))
+    assert len(found) == len(narrow)
+    assert min(one.e_value for one in found) >= least
 
 
 def test_sharpening_finds_the_clause_that_holds_all_failures() -> None:

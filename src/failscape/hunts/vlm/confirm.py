@@ -1,20 +1,22 @@
 """Confirmation: is a kind of question really answered wrongly, more often than the margin allows? Pure.
 
 Every mode put to the test takes one of a number of slots fixed before the run, gets fresh pictures and other
-words, and an e-process: valid whenever we look. e-BH over all slots keeps the share of false modes below the
-level. Whether a mode passes is a posterior's word: good enough to stop spending, never a claim.
+words, and an e-process: valid whenever we look. e-BH over all slots keeps the share of false modes in a list
+below the level. Whether a mode passes is a posterior's word: good enough to stop spending, never a claim.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from failscape.hunts.vlm.outcomes import Count, Outcome
-from failscape.spaces.questions import Pattern
+from failscape.spaces.questions import Pattern, explains
 from failscape.stats import log_e_bh, log_e_value
 from failscape.stats.judges import JudgeAccuracy
 
@@ -87,10 +89,16 @@ class Confirmation:
         if not self.slots:
             return
         logs = self.log_e_values()
-        strong = max(1, int(np.sum(logs >= -np.log(self.fdr))))
+        strong = max(1, len(self._unlike(logs >= -np.log(self.fdr))))
         need = float(np.log(max(1.5, 1.25 * self.modes / strong) / self.fdr))
         for (pattern, slot), log_e in zip(self.slots.items(), logs, strict=True):
             self._states[pattern] = self._state(slot, float(log_e), need)
+
+    def _unlike(self, strong: NDArray[np.bool_]) -> list[Pattern]:
+        """Of the modes marked, those that could stand in one list: e-BH asks the more of each, the fewer."""
+        marked = [pattern for pattern, mark in zip(self.slots, strong, strict=True) if mark]
+        own = [p for p in marked if self.narrowed.get(p) not in marked]
+        return [p for p in own if not any(explains(q, p) for q in own if q != p)]
 
     def _state(self, slot: Slot, log_e: float, need: float) -> str:
         count = slot.count
@@ -155,15 +163,15 @@ class Confirmation:
         failures = [slot.count.failures for slot in self.slots.values()]
         return log_e_value(passes, failures, self._limit) if passes else np.zeros(0)
 
-    def certified(self) -> dict[Pattern, float]:
-        """Modes that survive e-BH over all slots, taken or not, with the logarithm of their e-value."""
-        logs = self.log_e_values()
-        if not len(logs):
-            return {}
-        kept = log_e_bh(logs, self.fdr, self.modes)
-        return {
-            pattern: float(log_e) for pattern, log_e, keep in zip(self.slots, logs, kept, strict=True) if keep
-        }
+    def certified(self, among: Collection[Pattern] | None = None) -> dict[Pattern, float]:
+        """Modes that survive e-BH over all slots, taken or not, with the logarithm of their e-value.
+
+        `among` names those that are wanted: the others count as slots without evidence.
+        """
+        known = zip(self.slots, self.log_e_values(), strict=True)
+        logs = {pattern: float(log_e) for pattern, log_e in known if among is None or pattern in among}
+        kept = log_e_bh(list(logs.values()), self.fdr, self.modes)
+        return {pattern: log_e for (pattern, log_e), keep in zip(logs.items(), kept, strict=True) if keep}
 
     def wording_rates(self, pattern: Pattern) -> dict[str, Count]:
         return dict(sorted(self.slots[pattern].wordings.items()))

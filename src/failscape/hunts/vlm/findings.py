@@ -24,11 +24,29 @@ _CONTRAST = 0.3
 def findings_of(ledger: Ledger, confirmation: Confirmation, grammar: Grammar) -> list[Finding]:
     """Certified modes that no simpler certified mode explains, most certain first."""
     certified = confirmation.certified()
-    narrowed = due_to(certified, ledger, confirmation)
-    wide = [p for p in certified if p not in narrowed]
-    own = [p for p in wide if not any(explains(q, p) for q in wide if q != p)]
-    found = [_finding(ledger, confirmation, grammar, p, certified) for p in own]
+    found = [
+        _finding(ledger, confirmation, grammar, pattern, certified)
+        for pattern in _listed(certified, ledger, confirmation)
+    ]
     return sorted(found, key=lambda finding: (-finding.e_value, finding.subject))
+
+
+def _listed(certified: dict[Pattern, float], ledger: Ledger, confirmation: Confirmation) -> list[Pattern]:
+    """Modes that stand for themselves, by e-BH of their own.
+
+    Leaving modes out makes the list shorter, and a shorter list asks for more evidence of each. What is too
+    weak for it goes, and what it explained may stand for itself.
+    """
+    left = dict(certified)
+    while True:
+        narrowed = due_to(left, ledger, confirmation)
+        wide = [p for p in left if p not in narrowed]
+        own = [p for p in wide if not any(explains(q, p) for q in wide if q != p)]
+        kept = confirmation.certified(own)
+        if len(kept) == len(own):
+            return own
+        for pattern in set(own) - kept.keys():
+            del left[pattern]
 
 
 def _finding(
