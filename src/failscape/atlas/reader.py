@@ -37,6 +37,7 @@ def hunts(db: sqlite3.Connection, folder: Path | None) -> list[HuntRow]:
         models = {name: known[one] for name, one in json.loads(ids).items()}
         if folder is not None:
             config = _with_corpus(config, models.get("space"), folder.absolute())
+            config = _with_album(config, models.get("images"), folder.absolute())
         found.append(HuntRow(number, kind, config, models, (shard, shards), parent, created))
     return found
 
@@ -53,6 +54,15 @@ def _with_corpus(config: dict[str, Any], words: Identity | None, folder: Path) -
         if here.name == CORPORA or not here.is_dir():
             return config
     return {**config, "space": {**space, "corpus": str(here)}}
+
+
+def _with_album(config: dict[str, Any], album: Identity | None, folder: Path) -> dict[str, Any]:
+    """The album that the atlas keeps stands in for the folder that a hunt was run on."""
+    images = config.get("images")
+    if album is None or not isinstance(images, dict) or not images.get("folder"):
+        return config
+    here = folder / CORPORA / (str(album.settings.get("digest", "")) or "none")
+    return {**config, "images": {**images, "folder": str(here)}} if here.is_dir() else config
 
 
 def identities(db: sqlite3.Connection) -> Iterator[tuple[int, str, Identity]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
 from failscape.config import HuntConfig
 from failscape.hunts.protocol import Content, Hunt
 from failscape.pictures import Picture
+from failscape.spaces.albums import Album
 from failscape.stats.judges import JudgeAccuracy
 
 
@@ -38,6 +39,13 @@ def pictures(config: HuntConfig) -> Iterator[Picture]:
     """Stored images that the hunt will show: an album's. They have to be in the atlas before the run."""
     builder = _builder(config)
     found: Iterator[Picture] = builder.pictures(config) if hasattr(builder, "pictures") else iter(())
+    return found
+
+
+def albums(config: HuntConfig) -> Sequence[Album]:
+    """What is known of those images, for the atlas to keep."""
+    builder = _builder(config)
+    found: Sequence[Album] = builder.albums(config) if hasattr(builder, "albums") else ()
     return found
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from failscape.atlas import Atlas, Spent, open_hunt
 from failscape.atlas.accuracies import keep_accuracy
-from failscape.atlas.albums import keep_pictures
+from failscape.atlas.albums import keep_album, keep_pictures
 from failscape.config import HuntConfig
-from failscape.hunts.build import build_hunt, contents, forewarn, pictures
+from failscape.hunts.build import albums, build_hunt, contents, forewarn, pictures
 from failscape.hunts.protocol import Hunt, replay
 from failscape.models.http import HttpModel
 from failscape.models.registry import create_model
@@ -63,6 +63,8 @@ async def run_session(
         hunt_id = open_hunt(atlas, config.model_dump(mode="json"), identities, shard, fork)
         keep_accuracy(atlas, hunt_id, accuracy)
         keep_pictures(atlas, pictures(config))
+        for album in albums(config):
+            keep_album(atlas, album)
         resumed = replay(hunt, atlas.replay(hunt_id))
         if resumed:
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")

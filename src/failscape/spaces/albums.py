@@ -19,9 +19,14 @@ from failscape.pictures import SUFFIXES, Picture
 
 ENDINGS = frozenset({*SUFFIXES.values(), ".jpeg", ".tiff"})
 METADATA = "metadata.jsonl"
+KEPT = "failscape-album.json"
+"""What an atlas keeps of an album: all but the photos themselves, which lie among its images."""
+
 CAPTION_FILES = ("captions.csv", "captions.tsv", "metadata.csv")
 _NAME_COLUMNS = ("file_name", "file", "image", "path", "name")
 _CAPTION_COLUMNS = ("captions", "caption", "text")
+_TOO_MANY = "\0"
+"""The column of what goes beyond the header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,8 @@ def load_album(folder: str | Path) -> Album:
     root = Path(folder).expanduser()
     if not root.is_dir():
         raise ConfigError(f"{root} is no folder of photos", "name a folder that holds image files")
+    if (root / KEPT).is_file():
+        return _kept(root)
     known, complaints = _known(root)
     photos: dict[str, Photo] = {}
     skipped = list(complaints)
@@ -90,6 +97,21 @@ def load_album(folder: str | Path) -> Album:
         )
     found = tuple(photos.values())
     return Album(str(folder), found, tuple(skipped), _digest(found))
+
+
+def album_text(album: Album) -> str:
+    """For a file named `KEPT`, from which `load_album` makes the same album, only without files."""
+    rows = [[one.digest, one.name, one.label, one.captions, dict(one.details)] for one in album.photos]
+    return json.dumps(rows, default=str, ensure_ascii=False)
+
+
+def _kept(root: Path) -> Album:
+    rows = json.loads((root / KEPT).read_text(encoding="utf-8"))
+    found = tuple(
+        Photo(digest, root / name, name, label, tuple(captions), details)
+        for digest, name, label, captions, details in rows
+    )
+    return Album(str(root), found, (), _digest(found))
 
 
 def _photo(path: Path, name: str, said: dict[str, Any]) -> Photo:
@@ -124,6 +146,10 @@ def _known(root: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
             if not isinstance(name, str):
                 complaints.append(f"{path.name}, row {number}: it names no file (column `file_name`)")
                 continue
+            if row.pop(_TOO_MANY, None):
+                complaints.append(
+                    f'the end of {path.name}, row {number}: text with a comma in it needs "quotes"'
+                )
             known.setdefault((below / name).as_posix(), {}).update(row)
     return known, complaints
 
@@ -134,7 +160,8 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}", "save it as UTF-8 text") from error
     if path.name != METADATA:
-        yield from csv.DictReader(text.splitlines(), delimiter="\t" if path.suffix == ".tsv" else ",")
+        delimiter = "\t" if path.suffix == ".tsv" else ","
+        yield from csv.DictReader(text.splitlines(), restkey=_TOO_MANY, delimiter=delimiter)
         return
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():

@@ -145,6 +145,17 @@ async def test_models_and_photos_of_a_users_own(
     assert "broken.png" in capsys.readouterr().out
 
 
+async def test_findings_are_told_again_when_the_folder_is_gone(tmp_path: Path, photos: Path) -> None:
+    lines = [json.dumps({"file_name": f"{shade}.png", "caption": f"shade {shade}"}) for shade in range(8)]
+    (photos / "metadata.jsonl").write_text("\n".join(lines))
+    await run(tmp_path / "atlas", **own(photos))
+    before = loaded(tmp_path / "atlas").findings
+    photos.rename(tmp_path / "elsewhere")
+    assert loaded(tmp_path / "atlas").findings == before
+    with Atlas.open(tmp_path / "atlas", readonly=True) as atlas:
+        write_report(atlas)
+
+
 async def test_several_photos_and_a_second_turn_with_a_panel(tmp_path: Path, photos: Path) -> None:
     panel = [mine(photos, "verify"), mine(photos, "verify"), mine(photos, "dither")]
     await run(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from failscape.atlas import Atlas
-from failscape.atlas.albums import keep_pictures
+from failscape.atlas.albums import keep_album, keep_pictures
 from failscape.errors import ConfigError
 from failscape.pictures import Picture
 from failscape.spaces.albums import load_album
@@ -83,3 +83,26 @@ def test_an_atlas_keeps_an_album(tmp_path: Path) -> None:
         assert keep_pictures(atlas, load_album(tmp_path / "photos").pictures()) == 70
         assert atlas.images.get(saved[3].digest).data == saved[3].data
         assert len(list(atlas.image_digests())) == 70
+
+
+def test_a_kept_album_is_the_same_album(tmp_path: Path) -> None:
+    save(tmp_path / "a.png", 1)
+    (tmp_path / "metadata.jsonl").write_text(
+        '{"file_name": "a.png", "captions": ["é", "b"], "label": "x", "size": {"b": 1.5, "a": null}}'
+    )
+    album = load_album(tmp_path)
+    with Atlas.open(tmp_path / "atlas", create=True) as atlas:
+        keep_album(atlas, album)
+        keep_album(atlas, album)
+        kept = load_album(atlas.folder / "corpora" / album.digest)
+    assert kept.digest == album.digest
+    assert [(one.digest, one.name, one.label, one.captions, one.details) for one in kept.photos] == [
+        (one.digest, one.name, one.label, one.captions, one.details) for one in album.photos
+    ]
+
+
+def test_a_caption_that_was_cut_at_a_comma_is_told(tmp_path: Path) -> None:
+    save(tmp_path / "a.png", 1)
+    (tmp_path / "captions.csv").write_text("file_name,caption,by\na.png,a dot,me,on white\n")
+    album = load_album(tmp_path)
+    assert album.skipped == ('the end of captions.csv, row 1: text with a comma in it needs "quotes"',)

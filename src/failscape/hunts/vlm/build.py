@@ -106,6 +106,10 @@ def pictures(config: VlmConfig) -> Iterator[Picture]:
         yield from album_of(config.images.folder).pictures()
 
 
+def albums(config: VlmConfig) -> list[Album]:
+    return [album_of(config.images.folder)] if config.images.folder else []
+
+
 def forewarn(config: VlmConfig) -> list[str]:
     found = []
     if config.questions < LEAST_QUESTIONS:
