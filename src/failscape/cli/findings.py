@@ -17,6 +17,10 @@ from failscape.report.figures import number, percent
 from failscape.trials import Finding
 
 TABLE_ROWS = 40
+NOT_MINIMAL = "failing, not known to be minimal"
+"""A count of the t2i hunt's survey."""
+
+_MANY_WAIT = "{:,} nodes fail, but simpler ones inside them"
 
 
 @click.command("findings")
@@ -44,6 +48,7 @@ def print_table(loaded: LoadedHunt, limit: int, console: Console, atlas: str) ->
     shown, total = loaded.findings[:limit], len(loaded.findings)
     if not total:
         console.print(f"No findings yet after {loaded.trials:,} trials ({loaded.progress.phase}).")
+        _print_why_none(loaded, console)
         _print_undecided(loaded, console)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -55,13 +60,27 @@ def print_table(loaded: LoadedHunt, limit: int, console: Console, atlas: str) ->
         table.add_row(*_cells(finding))
     console.print(table)
     of = f"{len(shown):,} of {total:,}" if len(shown) < total else f"{total:,}"
-    console.print(f"\n{of} findings in {loaded.trials:,} trials of hunt {loaded.row.id}.", highlight=False)
+    some = "finding" if total == 1 else "findings"
+    console.print(f"\n{of} {some} in {loaded.trials:,} trials of hunt {loaded.row.id}.", highlight=False)
     if loaded.judge is not None:
         console.print(f"Rates allow for the judge's errors ({loaded.judge.source}).", highlight=False)
     _print_undecided(loaded, console)
     if len(shown) < total:
         # Not wrapped, so that the command can be copied.
         console.print(f"All of them: failscape findings {atlas} --json", highlight=False, soft_wrap=True)
+
+
+def _print_why_none(loaded: LoadedHunt, console: Console) -> None:
+    waiting = ((loaded.survey or {}).get("counts") or {}).get(NOT_MINIMAL, 0)
+    if waiting:
+        who = "1 node fails, but simpler ones inside it" if waiting == 1 else _MANY_WAIT.format(waiting)
+        console.print(f"{who} are not yet known to pass: more images will tell.", highlight=False)
+    if loaded.judge is not None:
+        console.print(
+            f"The judge's errors are allowed for ({loaded.judge.source}): a judge that errs often leaves "
+            "little that can be told.",
+            highlight=False,
+        )
 
 
 def _print_undecided(loaded: LoadedHunt, console: Console) -> None:

@@ -272,3 +272,19 @@ def test_a_threshold_next_to_one_is_no_accident() -> None:
     hunt = make(SMALL, threshold=0.9999999, images=60)
     simulate(hunt, PlantedWorld(SMALL, "weak", seed=3), 60)
     assert np.isfinite(hunt.evidence()).all()
+
+
+def test_findings_that_do_not_keep_the_level_by_themselves_say_so() -> None:
+    """Claims are a part of what e-BH certifies; where the rest lent them evidence, the survey tells."""
+    hunt = make(images=1_500)
+    simulate(hunt, PlantedWorld(SAMPLE, "medium", seed=3), 1_500)
+    claims = hunt.claims()
+    assert claims
+    bound = hunt.tests / len(claims) / math.exp(hunt.evidence()[[claim.slot for claim in claims]].min())
+    said = [note for note in hunt.survey().notes if "taken alone" in note]
+    assert bool(said) == (bound > hunt.settings.fdr)
+    alone = hunt.claims()[:1]
+    hunt._claims = hunt._claims[0], alone
+    weakest = math.exp(hunt.evidence()[alone[0].slot])
+    assert hunt.tests / weakest > hunt.settings.fdr, "one claim of many has borrowed evidence in this world"
+    assert any("For the 1 of them" in note for note in hunt.survey().notes)

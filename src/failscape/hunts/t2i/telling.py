@@ -121,8 +121,29 @@ def survey_hunt(hunt: CertifiedHunt) -> Survey:
             accuracy=hunt.accuracy,
             variants=_variants(hunt),
             states=states,
+            notes=_bound_of_findings(hunt, len(failing)),
         )
     )
+
+
+def _bound_of_findings(hunt: CertifiedHunt, failing: int) -> list[str]:
+    """e-BH bounds the false share of all that it certifies. Findings are a part of that, chosen afterwards.
+
+    By themselves they keep the level only if each has an e-value of tests / (level · findings).
+    """
+    claims, settings = hunt.claims(), hunt.settings
+    if not claims or settings.tier != "certified":
+        return []
+    weakest = float(hunt.evidence()[[claim.slot for claim in claims]].min())
+    tests = max(hunt.tests, len(hunt.ledger.adopted))
+    bound = min(math.exp(math.log(tests / len(claims)) - weakest), 1.0)
+    if bound <= settings.fdr:
+        return []
+    return [
+        f"At most {settings.fdr:.0%} of all {failing:,} nodes certified to fail are expected not to. For the "
+        f"{len(claims):,} of them that are known to be minimal, taken alone, the bound is {bound:.0%}; it "
+        "falls as more of the others are settled."
+    ]
 
 
 def _passes(hunt: CertifiedHunt, slot: int) -> bool:
