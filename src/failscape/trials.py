@@ -101,13 +101,13 @@ class Classify:
     """Rank labels for the latest image. Facts: `[[label, score], …]`, best first.
 
     Passes when one of `accept` is among the first `top_k`. With `aim`, fails only when the best label is
-    `aim`: the targeted mode.
+    one of it (spellings of one class): the targeted mode.
     """
 
     role: ClassVar[str] = "classifier"
     accept: tuple[str, ...]
     top_k: int = 1
-    aim: str = ""
+    aim: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ def _verdict_of_labels(step: Classify, fact: Sequence[Sequence[Any]]) -> tuple[V
     best = [label for label, _ in fact[: step.top_k]]
     if not best:
         return Verdict.INVALID, "the classifier gave no label"
-    wrong = best[0] == step.aim if step.aim else not any(label in step.accept for label in best)
+    wrong = best[0] in step.aim if step.aim else not any(label in step.accept for label in best)
     return (Verdict.FAIL, f"called {best[0]}") if wrong else (Verdict.PASS, "")
 
 
@@ -359,4 +359,6 @@ def _frozen(name: str, value: Any) -> Any:
         return tuple(Check(**{**check, "choices": tuple(check.get("choices", ()))}) for check in value)
     if name == "turns":
         return tuple((question, answer) for question, answer in value)
+    if name == "aim" and isinstance(value, str):  # as it was recorded before a class had several spellings
+        return (value,) if value else ()
     return tuple(value) if isinstance(value, list) else value

@@ -113,7 +113,7 @@ def _mark_of_labels(step: Classify, fact: Facts) -> list[Mark]:
     labels = [row[0] for row in _as_list(fact)[: max(1, step.top_k)]]
     if not labels:
         return [Mark("no label", "open")]
-    wrong = labels[0] == step.aim if step.aim else not any(label in step.accept for label in labels)
+    wrong = labels[0] in step.aim if step.aim else not any(label in step.accept for label in labels)
     if wrong or step.aim:
         return [Mark(f"called {labels[0]}", "no" if wrong else "yes")]
     return [Mark(next(str(label) for label in labels if label in step.accept), "yes")]

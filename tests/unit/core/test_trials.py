@@ -55,8 +55,8 @@ def test_a_closed_gate_makes_the_trial_invalid_whatever_the_label() -> None:
 def test_top_k_and_aimed_labels() -> None:
     ranking = [["dog", 0.6], ["cat", 0.3], ["cow", 0.1]]
     assert reach_verdict((Classify(("cat",), top_k=2),), [ranking])[0] is Verdict.PASS
-    assert reach_verdict((Classify(("cat",), aim="cow"),), [ranking])[0] is Verdict.PASS
-    assert reach_verdict((Classify(("cat",), aim="dog"),), [ranking])[0] is Verdict.FAIL
+    assert reach_verdict((Classify(("cat",), aim=("cow",)),), [ranking])[0] is Verdict.PASS
+    assert reach_verdict((Classify(("cat",), aim=("dog",)),), [ranking])[0] is Verdict.FAIL
     assert reach_verdict((Classify(("cat",)),), [[]])[0] is Verdict.INVALID
 
 

@@ -52,8 +52,8 @@ def test_a_trial_that_broke_off_has_the_marks_it_got_to():
     [
         (Classify(("penguin",)), [["turkey", 0.7]], Mark("called turkey", "no")),
         (Classify(("penguin",), top_k=2), [["turkey", 0.7], ["penguin", 0.2]], Mark("penguin", "yes")),
-        (Classify(("penguin",), aim="turkey"), [["turkey", 0.7]], Mark("called turkey", "no")),
-        (Classify(("penguin",), aim="turkey"), [["owl", 0.7]], Mark("called owl", "yes")),
+        (Classify(("penguin",), aim=("turkey",)), [["turkey", 0.7]], Mark("called turkey", "no")),
+        (Classify(("penguin",), aim=("turkey",)), [["owl", 0.7]], Mark("called owl", "yes")),
         (Classify(("penguin",)), [], Mark("no label", "open")),
     ],
 )

@@ -63,14 +63,16 @@ def build_hunt(
 
 
 def rules_of(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) -> Rules:
-    """The presence check's measured errors enter as bounds: how often it sees what is there, or is not."""
+    """The presence check's measured errors are upper bounds: how often it sees what is there, or is not."""
     search = config.search.model_dump()
     sensitivity, slip = 1.0, 0.0
     if accuracy is not None and config.judge is not None:
-        doubt = (1 - accuracy.level) / 2
-        sensitivity = accuracy.lowest(["entity"], doubt).hit[0]
-        slip = accuracy.highest(["entity"], doubt).slip[0]
-    return Rules(**search, top_k=config.top_k, sensitivity=sensitivity, slip=slip, seed=config.seed)
+        most = accuracy.highest(["entity"], (1 - accuracy.level) / 2)
+        sensitivity, slip = most.hit[0], most.slip[0]
+    families = config.space.families
+    return Rules(
+        **search, top_k=config.top_k, families=families, sensitivity=sensitivity, slip=slip, seed=config.seed
+    )
 
 
 def corpus_of(config: ClassifierConfig) -> Corpus | None:
@@ -113,7 +115,7 @@ def _about_photos(folder: str) -> list[str]:
 
 
 def targets_of(config: ClassifierConfig) -> list[Target]:
-    """The classes to hunt, with the labels that count as right."""
+    """The classes to hunt, with the labels that count as right. A class aimed at itself is left out."""
     known = known_labels(config)
     if config.classes == "all":
         if known is None:
@@ -124,7 +126,12 @@ def targets_of(config: ClassifierConfig) -> list[Target]:
     else:
         labels = [_find(name, known) for name in config.classes]
     _refuse_strangers(labels, config)
-    return [_target(label, labels, config) for label in labels]
+    aims = _aims(labels, known, config)
+    return [
+        _target(label, labels, aim)
+        for label, aim in zip(labels, aims, strict=True)
+        if not set(aim).intersection(label.accept)
+    ]
 
 
 def known_labels(config: ClassifierConfig) -> LabelSet | None:
@@ -167,8 +174,24 @@ def _refuse_strangers(labels: Sequence[Label], config: ClassifierConfig) -> None
             )
 
 
-def _target(label: Label, labels: Sequence[Label], config: ClassifierConfig) -> Target:
-    aim = config.aim if isinstance(config.aim, str) else config.aim.get(label.name, "")
+def _aims(labels: Sequence[Label], known: LabelSet | None, config: ClassifierConfig) -> list[tuple[str, ...]]:
+    """For each class the spellings of the wrong label that counts; none where every wrong label does.
+
+    Photos name only the classes they show, so a label that their folder lacks may still be one of the model.
+    """
+    listed = None if known is None or known.source == config.photos else known
+    if isinstance(config.aim, str):
+        return [_spellings(config.aim, listed)] * len(labels)
+    hunted = LabelSet("`classes`", tuple(labels))
+    wanted = {hunted.find(name).name: _spellings(aim, listed) for name, aim in config.aim.items()}
+    return [wanted.get(label.name, ()) for label in labels]
+
+
+def _spellings(aim: str, known: LabelSet | None) -> tuple[str, ...]:
+    return () if not aim else _find(aim, known).accept
+
+
+def _target(label: Label, labels: Sequence[Label], aim: tuple[str, ...]) -> Target:
     near = [other.name for other in labels if other.superclass == label.superclass and other is not label]
     far = [other.name for other in labels if other.superclass != label.superclass]
     place = labels.index(label)

@@ -10,22 +10,27 @@ import numpy as np
 from failscape.hunts.classifier.labels import Target
 from failscape.hunts.classifier.prompts import SAID, Clause, clause_of
 from failscape.spaces.corpus import Corpus
+from failscape.spaces.reading import FAMILIES
 
 
 class CorpusCandidates:
     """The attribute values that make sense for a class, and whether clauses contradict each other."""
 
-    def __init__(self, corpus: Corpus | None, seed: int) -> None:
+    def __init__(self, corpus: Corpus | None, seed: int, families: Sequence[str] = FAMILIES) -> None:
         self._corpus = corpus
         self._seed = seed
+        self._chosen = (
+            {value.kind for value in corpus.values if value.family in families} if corpus else set()
+        )
         self._clauses = [clause_of(value) for value in corpus.values] if corpus else []
         self._index = {clause.label: at for at, clause in enumerate(self._clauses)}
 
     def clauses(self, target: Target, most: int) -> list[Clause]:
-        """Up to `most` values, in turn from all sub-categories, so that no kind is left out."""
+        """Up to `most` values of the chosen families, in turn from all their sub-categories."""
         kinds: dict[str, list[Clause]] = {}
         for at in self._plausible(target):
-            kinds.setdefault(self._clauses[at].kind, []).append(self._clauses[at])
+            if self._clauses[at].kind in self._chosen:
+                kinds.setdefault(self._clauses[at].kind, []).append(self._clauses[at])
         if sum(map(len, kinds.values())) > most:
             order = random.Random(f"{self._seed}/{target.name}")
             for group in kinds.values():

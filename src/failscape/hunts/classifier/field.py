@@ -32,7 +32,7 @@ class Field:
         self.template = template
         self.rules = rules
         self.words = Words(corpus)
-        self.candidates = CorpusCandidates(corpus, rules.seed)
+        self.candidates = CorpusCandidates(corpus, rules.seed, rules.families)
         self.classes = [ClassState(target.name, rules.baseline) for target in targets]
         self.arms: dict[str, Arm] = {}
         self.blocks: dict[str, Block] = {}
@@ -99,7 +99,12 @@ class Field:
             self.block(arm.description, self.rules.confirm)
             for place in range(len(arm.clauses)):
                 for other in self.toggles(arm.description, place):
-                    self.block(other, self.rules.toggles)
+                    self.block(other, self._pairs(other))
+
+    def _pairs(self, other: Description) -> int:
+        """All findings of a class share its plain images, so these may pair with every fresh image."""
+        toggles, confirm = self.rules.toggles, self.rules.confirm
+        return max(toggles, confirm) if toggles and not other.clauses else toggles
 
     def _is_covered(self, arm: Arm, proven: set[str]) -> bool:
         effect = arm.counts.rate - self.classes[arm.description.label].base.rate

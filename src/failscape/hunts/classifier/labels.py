@@ -9,7 +9,7 @@ from failscape.trials import Check
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One class. `accept` are the labels that count as right, `aim` the wrong label of the targeted mode.
+    """One class. `accept` are the labels that count as right, `aim` the wrong one of the targeted mode.
 
     `others` are classes of the same superclass, as distractors for judges that are given choices.
     """
@@ -17,7 +17,7 @@ class Target:
     name: str
     accept: tuple[str, ...]
     superclass: str = ""
-    aim: str = ""
+    aim: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
     def presence(self) -> Check:

@@ -13,11 +13,13 @@ class Rules:
     `baseline` images a class gets at first, `baseline_more` once a description looks like a bug. `candidates`
     per class are fixed in advance: e-BH counts all of them. A description gets at most `most_images` in the
     race; a finding gets `confirm` fresh ones, each of its toggles `toggles`, with `alternatives` per clause.
+    `families` of the corpus give candidates.
     """
 
     margin: float = 0.05
     fdr: float = 0.05
     top_k: int = 1
+    families: tuple[str, ...] = ("Base", "Background", "Image")
     baseline: int = 50
     baseline_more: int = 120
     candidates: int = 60
