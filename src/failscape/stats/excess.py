@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from failscape.stats.evalues import Floats
+from failscape.stats.intervals import clopper_pearson
 
 CELLS = 96
 GRID: Floats = np.linspace(0.0, 1.0, CELLS + 1) ** 1.5
@@ -72,15 +73,14 @@ def log_below(hits: ArrayLike, misses: ArrayLike, limit: ArrayLike) -> Floats:
 def absent_share(accepted: ArrayLike, tried: ArrayLike, sensitivity: float, slip: float) -> Floats:
     """The largest plausible share, among accepted images, of images that do not show the object.
 
-    `slip` is how often the presence check accepts an image without it (an upper bound). Images without the
-    object are at most `slip / accept rate` of the accepted ones, less when most images show it.
+    `slip` is how often the presence check accepts an image without it, `sensitivity` how often one with it:
+    upper bounds both, for a check that misses little makes rejected images speak of absent objects. The rate
+    of acceptance enters with its lower bound: a few accepted images promise nothing.
     """
-    a, n = np.asarray(accepted, np.float64), np.maximum(np.asarray(tried, np.float64), 1.0)
-    rate = np.clip(a / n, 1e-9, 1.0)
+    a, n = np.asarray(accepted, np.float64), np.asarray(tried, np.float64)
+    rate = np.maximum(clopper_pearson(a, n)[0], 1e-9)
     shown = np.clip((rate - slip) / max(sensitivity - slip, 1e-9), 0.0, 1.0)
-    # One pseudo-image without the object: rates of 1 from few images promise nothing.
-    gone = np.maximum(1 - shown, 1 / (n + 2))
-    return np.asarray(np.clip(gone * slip / rate, 0.0, 1.0), dtype=np.float64)
+    return np.asarray(np.clip((1 - shown) * slip / rate, 0.0, 1.0), dtype=np.float64)
 
 
 def paired_difference(

@@ -81,6 +81,18 @@ def test_what_fails_in_one_half_is_proven_on_the_other() -> None:
         photo for photo in album() if not photo.suggests and photo.digest[0] == "n" and photo.label == 0
     ]
     assert finding.trials == len(decided)
+    assert "for other photos of penguins" in finding.title
+
+
+def test_a_presence_check_that_errs_weakens_what_photos_prove() -> None:
+    sure, unsure = (PhotoHunt(TARGETS, album(), CORPUS, Rules(slip=slip)) for slip in (0.0, 0.3))
+    for hunt in (sure, unsure):
+        play(hunt)
+    (first,), (second,) = sure.findings(), unsure.findings()
+    assert first.e_value is not None
+    assert second.e_value is not None
+    assert second.e_value < first.e_value
+    assert second.interval[0] < first.interval[0]
 
 
 def test_an_editor_shows_that_the_clause_is_the_cause() -> None:

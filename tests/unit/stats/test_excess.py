@@ -76,8 +76,17 @@ def test_under_the_null_large_evidence_is_rare_even_when_one_looks_after_every_i
 
 def test_absent_share_is_small_for_a_good_judge_and_large_for_a_generator_that_leaves_things_out() -> None:
     assert absent_share(98, 100, 0.99, 0.01) < 0.002
+    assert absent_share(4, 4, 0.99, 0.1) > 0.1  # four accepted images hardly tell how many are good
     assert absent_share(30, 100, 0.99, 0.2) > 0.3
     assert absent_share(98, 100, 0.99, 0.0) == 0
+
+
+@given(st.floats(0.05, 1), st.floats(0.5, 1), st.floats(0, 0.4), st.integers(1, 300))
+def test_absent_share_is_a_bound(shown: float, hit: float, slip: float, tried: int) -> None:
+    """With as many accepted as expected or fewer, no bound is below the share that is truly absent."""
+    rate = shown * hit + (1 - shown) * slip
+    bound = absent_share(np.floor(rate * tried), tried, hit, slip)
+    assert bound >= min(1.0, (1 - shown) * slip / rate) - 1e-9
 
 
 def test_paired_difference_covers_the_truth() -> None:

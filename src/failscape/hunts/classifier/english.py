@@ -56,15 +56,16 @@ def sentence(
     interval: tuple[float, float],
     often: str,
     cause: str,
+    general: str = "{things} in general",
 ) -> str:
     """The whole finding in one sentence.
 
     `called` is the wrong label that it is about, "" for any; `often` the commonest one then. `rates` are
-    those of the description and of its class in general, `interval` belongs to the first.
+    those of the description and of its class in `general`, `interval` belongs to the first.
     """
     who, verb = capitalised(many(name, clauses)), f"are called {called}" if called else "are misclassified"
     span = f"{percent(interval[0])} – {percent(interval[1])}"
     extra = f", most often as {often}" if often and not called else ""
-    usual = f"against {percent(rates[1])} for {plural_of(name)} in general"
+    usual = f"against {percent(rates[1])} for {general.format(things=plural_of(name))}"
     text = f"{who} {verb} {percent(rates[0])} of the time ({span}){extra}, {usual}"
     return f"{text}; {cause}." if cause else f"{text}."

@@ -8,6 +8,7 @@ import numpy as np
 
 from failscape.hunts.classifier.english import cause_words, many, points, sentence
 from failscape.hunts.classifier.prompts import Clause, Description
+from failscape.hunts.classifier.rules import Rules
 from failscape.hunts.classifier.tallies import Arm, Block, Counts
 from failscape.stats.excess import absent_share, paired_difference
 from failscape.stats.intervals import clopper_pearson
@@ -80,14 +81,21 @@ def _sentence(field: Field, arm: Arm, counts: Counts, cause: str) -> str:
 
 def rate_interval(field: Field, counts: Counts) -> tuple[float, float]:
     """Exact for the images; its lower end also allows for accepted images that do not show the object."""
-    low, high = (float(end) for end in clopper_pearson(counts.fails, counts.valid))
-    slip = field.rules.slip
-    if slip:
-        seen = counts.valid + counts.absent
-        gone = float(absent_share(counts.valid, seen, field.rules.sensitivity, slip))
-        low = max(0.0, (low - gone) / (1 - gone)) if gone < 1 else 0.0
-        high = min(1.0, high / (1 - gone)) if gone < 1 else 1.0
-    return low, high
+    return widened(counts.fails, counts.valid, gone_of(field.rules, counts))
+
+
+def gone_of(rules: Rules, counts: Counts) -> float:
+    """The share of counted images that may not show the object."""
+    seen = counts.valid + counts.absent
+    return float(absent_share(counts.valid, seen, rules.sensitivity, rules.slip)) if rules.slip else 0.0
+
+
+def widened(fails: int, valid: int, gone: float) -> tuple[float, float]:
+    """The interval of a rate when a share of the images does not count, whatever became of them."""
+    low, high = (float(end) for end in clopper_pearson(fails, valid))
+    if gone >= 1:
+        return 0.0, 1.0
+    return max(0.0, (low - gone) / (1 - gone)), min(1.0, high / (1 - gone))
 
 
 def counts_data(field: Field, counts: Counts) -> dict[str, Any]:

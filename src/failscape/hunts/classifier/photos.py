@@ -15,6 +15,7 @@ import numpy as np
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.editing import Edited, Editing
 from failscape.hunts.classifier.english import points, sentence
+from failscape.hunts.classifier.findings import gone_of, widened
 from failscape.hunts.classifier.labels import Target
 from failscape.hunts.classifier.prompts import Clause, describe
 from failscape.hunts.classifier.rounds import Outcome, Planned, RoundHunt
@@ -24,7 +25,6 @@ from failscape.hunts.classifier.words import Words
 from failscape.spaces.corpus import Corpus
 from failscape.stats.excess import log_excess, log_excess_grid
 from failscape.stats.fdr import log_e_bh
-from failscape.stats.intervals import clopper_pearson
 from failscape.trials import (
     Caption,
     Classify,
@@ -132,14 +132,14 @@ class PhotoHunt(RoundHunt):
     def _analyse(self) -> list[Finding]:
         tested: list[tuple[float, int, Clause, Counts, Counts]] = []
         for label in range(len(self.targets)):
-            mine = [seen for seen in self._seen if seen.photo.label == label and seen.valid]
+            mine, gone = self._usable(label)
             decide = [seen for seen in mine if not seen.photo.suggests]
             for clause in _suggested([seen for seen in mine if seen.photo.suggests]):
                 having = _counts([seen for seen in decide if clause.label in seen.clauses])
                 rest = _counts([seen for seen in decide if clause.label not in seen.clauses])
                 if having.valid >= FEWEST:
                     grid = log_excess_grid(rest.fails, rest.passes)
-                    log_e = log_excess(grid, [having.fails], [having.passes], self.rules.margin)[0]
+                    log_e = log_excess(grid, [having.fails], [having.passes], self.rules.margin, gone)[0]
                     tested.append((float(log_e), label, clause, having, rest))
         sure = log_e_bh([one[0] for one in tested], self.rules.fdr, PER_CLASS * len(self.targets))
         claims = [one for one, yes in zip(tested, sure, strict=True) if yes]
@@ -147,21 +147,29 @@ class PhotoHunt(RoundHunt):
             self._finding(*one) for one in sorted(claims, key=lambda one: (-one[0], one[1], one[2].label))
         ]
 
+    def _usable(self, label: int) -> tuple[list[Seen], float]:
+        """Valid photos of a class, and the share that may not show it (rejected ones have no caption)."""
+        mine = [seen for seen in self._seen if seen.photo.label == label]
+        return [seen for seen in mine if seen.valid], gone_of(self.rules, _counts(mine))
+
     def _finding(self, log_e: float, label: int, clause: Clause, having: Counts, rest: Counts) -> Finding:
         target = self.targets[label]
         often, hits = having.wrong.most_common(1)[0] if having.wrong else ("", 0)
         called = often if hits >= MOSTLY * having.fails else ""
         event = hits if called else having.fails
         usual = rest.wrong[called] if called else rest.fails
-        interval = _interval(event, having.valid)
+        gone = self._usable(label)[1]
+        interval = widened(event, having.valid, gone)
         rates = (event / having.valid, usual / max(1, rest.valid))
         return Finding(
             subject=_subject(target.name, clause),
-            title=sentence(target.name, [clause], called, rates, interval, often, ""),
+            title=sentence(
+                target.name, [clause], called, rates, interval, often, "", "other photos of {things}"
+            ),
             caption=f"photos of {target.name}: {clause.value}",
             status="certified",
             rate=having.rate,
-            interval=_interval(having.fails, having.valid),
+            interval=widened(having.fails, having.valid, gone),
             e_value=float(np.exp(min(log_e, 700.0))),
             trials=having.valid,
             failures=having.fails,
@@ -212,11 +220,6 @@ def _counts(seen: Sequence[Seen]) -> Counts:
     for one in seen:
         counts.add(one.outcome)
     return counts
-
-
-def _interval(hits: int, of: int) -> tuple[float, float]:
-    low, high = clopper_pearson(hits, of)
-    return float(low), float(high)
 
 
 def _subject(name: str, clause: Clause) -> str:
