@@ -109,10 +109,11 @@ def test_an_image_without_the_object_is_no_bug() -> None:
     assert sum(state.base.absent for state in hunt.field.classes) > 50
 
 
-def test_a_class_that_cannot_be_drawn_is_skipped_and_said_so() -> None:
+@pytest.mark.parametrize("baseline", [8, 50])
+def test_a_class_that_cannot_be_drawn_is_skipped_and_said_so(baseline: int) -> None:
     names = PlantedClassifier(classes=4, seed=6).names
     world = PlantedClassifier(classes=4, seed=6, undrawable=names[:1])
-    hunt = hunt_of(world)
+    hunt = hunt_of(world, baseline=baseline)
     simulate(hunt, world, 20_000)
     assert hunt.done
     assert "images show it" in hunt.field.classes[0].skip

@@ -227,7 +227,8 @@ class ClassifierHunt(RoundHunt):
 
     def _is_undrawable(self, counts: Counts) -> bool:
         """Hardly any image of it can be used."""
-        return counts.tries >= 20 and counts.valid < self.rules.least_presence * counts.tries
+        enough = min(20, 2 * self.rules.baseline)
+        return counts.tries >= enough and counts.valid < self.rules.least_presence * counts.tries
 
     def _look(self) -> None:
         """Rank what is still in the race; what is hopeless, proven or used up has left it."""
