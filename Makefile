@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint types pytest clean
+.PHONY: demo demo-classifier demo-vlm test lint types pytest clean
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -17,6 +17,9 @@ $(VENV)/.dev: $(VENV)/.core
 
 demo: $(VENV)/.core  ## hunt a model that comes with the package and say where the report is
 	$(BIN)/failscape demo
+
+demo-classifier demo-vlm: demo-%: $(VENV)/.core  ## the same for an image classifier, or a vision-language model
+	$(BIN)/failscape demo $*
 
 test: lint types pytest  ## everything that must pass
 
