@@ -7,8 +7,10 @@ function hands the questions in and waits until they have been answered and reco
 from __future__ import annotations
 
 import inspect
+import shutil
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from failscape.models.grpo_study import Study
 
 CHECKPOINTS = "checkpoints"
+WHOLE = "failscape.whole"
+"""A file in each checkpoint that was written to its end: the trainer writes them file by file."""
 
 
 def warm_up(study: Study, rows: Sequence[tuple[Task, str, float]]) -> Any:
@@ -24,19 +28,20 @@ def warm_up(study: Study, rows: Sequence[tuple[Task, str, float]]) -> Any:
 
     params = study.params
     examples = [(task, text) for task, text, worth in rows for _ in range(round(worth))]
-    model = study.model.train()
     torch.manual_seed(int(params.get("seed", 0)))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=float(params.get("warmup_rate", 2e-4)))
+    model = _adapted(study).train()
+    learning = [value for value in model.parameters() if value.requires_grad]
+    optimizer = torch.optim.AdamW(learning, lr=float(params.get("warmup_rate", 2e-4)))
     for _ in range(int(params.get("warmup_epochs", 2))):
         for start in range(0, len(order := torch.randperm(len(examples)).tolist()), 32):
             chosen = [examples[index] for index in order[start : start + 32]]
             optimizer.zero_grad()
             loss = _loss(study, model, chosen)
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            torch.nn.utils.clip_grad_norm_(learning, 1.0)
             optimizer.step()
             study.log({"phase": "warm-up", "loss": float(loss.detach())})
-    return model.eval()
+    return _merged(model).eval()
 
 
 def _loss(study: Study, model: Any, examples: Sequence[tuple[Task, str]]) -> Any:
@@ -74,7 +79,6 @@ def _loss(study: Study, model: Any, examples: Sequence[tuple[Task, str]]) -> Any
 def reinforce(study: Study) -> Any:
     """GRPO over all lessons; returns the trained model."""
     from transformers.trainer_callback import PrinterCallback
-    from transformers.trainer_utils import get_last_checkpoint
     from trl import GRPOTrainer
 
     folder = study.home / CHECKPOINTS
@@ -91,9 +95,19 @@ def reinforce(study: Study) -> Any:
             callbacks=[_logger(study)],
         )
         trainer.remove_callback(PrinterCallback)
-        trainer.train(resume_from_checkpoint=get_last_checkpoint(str(folder)))
-    model = trainer.accelerator.unwrap_model(trainer.model)
-    return model.merge_and_unload() if hasattr(model, "merge_and_unload") else model
+        trainer.train(resume_from_checkpoint=last_whole(folder))
+    return _merged(trainer.accelerator.unwrap_model(trainer.model))
+
+
+def last_whole(folder: Path) -> str | None:
+    """The last checkpoint that is complete. A kill may have left one that is not: it is removed."""
+    whole = {}
+    for checkpoint in folder.glob("checkpoint-*"):
+        if (checkpoint / WHOLE).exists():
+            whole[int(checkpoint.name.rpartition("-")[2])] = checkpoint
+        else:
+            shutil.rmtree(checkpoint)
+    return str(whole[max(whole)]) if whole else None
 
 
 def _settings(study: Study) -> Any:
@@ -203,6 +217,20 @@ def _lora(study: Study) -> Any:
     return LoraConfig(r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM")
 
 
+def _adapted(study: Study) -> Any:
+    """The model with its LoRA weights, where these are wanted: only they learn."""
+    lora = _lora(study)
+    if lora is None:
+        return study.model
+    from peft import get_peft_model
+
+    return get_peft_model(study.model, lora)
+
+
+def _merged(model: Any) -> Any:
+    return model.merge_and_unload() if hasattr(model, "merge_and_unload") else model
+
+
 def _logger(study: Study) -> Any:
     from transformers import TrainerCallback
 
@@ -212,5 +240,8 @@ def _logger(study: Study) -> Any:
                 name: float(value) for name, value in (logs or {}).items() if isinstance(value, int | float)
             }
             study.log({"phase": "grpo", "step": int(state.global_step), **plain})
+
+        def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            (Path(args.output_dir) / f"checkpoint-{state.global_step}" / WHOLE).touch()
 
     return Log()
