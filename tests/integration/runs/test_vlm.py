@@ -37,6 +37,9 @@ def write(images, guidance, n):
 def verify(images, question, answer):
     return True, "counting" not in question, "" if "counting" not in question else "it is red"
 
+def repeat(images, guidance, n):
+    return ["What is it?"]
+
 def name(messages):
     return '{"skills": ["Counting", "counting things"]}'
 
@@ -154,6 +157,14 @@ async def test_findings_are_told_again_when_the_folder_is_gone(tmp_path: Path, p
     assert loaded(tmp_path / "atlas").findings == before
     with Atlas.open(tmp_path / "atlas", readonly=True) as atlas:
         write_report(atlas)
+
+
+async def test_a_writer_with_one_question_is_said_and_stops_the_hunt(
+    tmp_path: Path, photos: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await run(tmp_path / "atlas", **own(photos, questioner={"writer": mine(photos, "repeat")}, questions=400))
+    assert "collapsed: 1 question in the last" in capsys.readouterr().out
+    assert loaded(tmp_path / "atlas").trials < 400
 
 
 async def test_several_photos_and_a_second_turn_with_a_panel(tmp_path: Path, photos: Path) -> None:

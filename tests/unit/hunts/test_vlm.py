@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from failscape.errors import AtlasError
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.vlm.confirm import FAILING, PASSING, UNDECIDED, Confirmation
 from failscape.hunts.vlm.findings import findings_of
@@ -161,6 +164,13 @@ def test_a_list_without_what_it_explains_meets_the_level_on_its_own() -> None:
     least = 120 / (0.05 * len(found))
     assert len(found) == len(narrow)
     assert min(one.e_value for one in found) >= least
+
+
+def test_a_trial_of_another_plan_is_refused_and_not_counted_for_another_mode() -> None:
+    hunt = build()
+    (probe,) = hunt.ask(1)
+    with pytest.raises(AtlasError, match="was about"):
+        hunt.tell(Trial(probe.key, NIGHT.text, Verdict.FAIL, "", (), probe.seed))
 
 
 def test_sharpening_finds_the_clause_that_holds_all_failures() -> None:

@@ -26,6 +26,7 @@ from failscape.trials import Finding, Probe, Progress, Trial
 class PlansRounds(Protocol):
     lag: int
     archive: Archive
+    collapsed: str
 
     def plan(self, number: int, left: int) -> list[Item]: ...
 
@@ -66,7 +67,8 @@ class VlmHunt:
         self._closed = 0
         self._over = False
         self._waiting: dict[str, Probe] = {}
-        self._owner: dict[str, Item] = {}
+        self._owner: dict[str, tuple[Item, str]] = {}
+        """Key → whose probe it is, and its subject."""
         self._told: set[str] = set()
         self._early: dict[str, Trial] = {}
         self._found: tuple[int, list[Finding]] | None = None
@@ -123,16 +125,20 @@ class VlmHunt:
 
     def notices(self) -> list[str]:
         """What went wrong in a way that a user should know of."""
-        collapsed = self.planner.collapsed if isinstance(self.planner, LessonPlanner) else ""
-        return [collapsed] if collapsed else []
+        return [self.planner.collapsed] if self.planner.collapsed else []
 
     def _settle(self, trial: Trial) -> None:
-        item = self._owner.pop(trial.key)
+        item, subject = self._owner.pop(trial.key)
+        if trial.subject != subject:  # told on, it would count for a mode that it says nothing about
+            raise AtlasError(
+                f"trial {trial.key} was about {trial.subject!r}, but would now be about {subject!r}",
+                "use the version of failscape and the files that the hunt was run with, or another --atlas",
+            )
         for probe in item.tell(trial, self.grammar):
             self._enlist(item, probe)
 
     def _enlist(self, item: Item, probe: Probe) -> None:
-        self._owner[probe.key] = item
+        self._owner[probe.key] = item, probe.subject
         early = self._early.pop(probe.key, None)
         if early is None:
             self._waiting[probe.key] = probe

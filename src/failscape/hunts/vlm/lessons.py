@@ -7,7 +7,7 @@ the questioner, wherever it is trained, only writes and is told. The same trials
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,10 +21,6 @@ from failscape.spaces.questions import ANY, Draft, Grammar, Pattern, Sights
 WARM_UP, LESSON = "warm-up", "lesson"
 KEPT_FOR_CONFIRMATION = 0.25
 """Share of all questions that training leaves to confirmation."""
-
-COLLAPSE_ROUNDS = 3
-COLLAPSE_DIFFERENT = 0.06
-"""A questioner whose last rounds hold so few different questions has collapsed."""
 
 _ANYTHING = Pattern(ANY)
 
@@ -74,13 +70,11 @@ class LessonPlanner(Planner):
     ) -> None:
         super().__init__(grammar, ledger, confirmation, rounds, seed)
         self.lessons: list[Lesson] = []
-        self.collapsed = ""
         self._sights = sights
         self._schedule = schedule
         self._rewards = Rewards(weights)
         per_round = schedule.pictures * schedule.group
         self._warm_rounds = -(-schedule.warm_up // per_round)
-        self._recent: list[list[str]] = []
         self._brought: dict[str, Count] = defaultdict(Count)
 
     def plan(self, number: int, left: int) -> list[Item]:
@@ -89,7 +83,7 @@ class LessonPlanner(Planner):
         teaching = number < self._warm_rounds + schedule.steps
         if teaching and not self.collapsed and left - reserve >= schedule.pictures * schedule.group:
             return self._teach(number)
-        return super().plan(number, left)
+        return self._plan(number, left)
 
     def _teach(self, number: int) -> list[Item]:
         rng = random.Random(f"{self._seed}/lesson/{number}")
@@ -170,17 +164,6 @@ class LessonPlanner(Planner):
         return [
             one for key, one in sorted(item.outcomes.items(), key=lambda pair: _place(pair[0])) if one.text
         ]
-
-    def _watch(self, texts: Sequence[str]) -> None:
-        self._recent = [*self._recent[1 - COLLAPSE_ROUNDS :], list(texts)]
-        counts = Counter(text for block in self._recent for text in block)
-        share = len(counts) / counts.total() if counts else 1.0
-        if len(self._recent) == COLLAPSE_ROUNDS and share <= COLLAPSE_DIFFERENT:
-            text, number = counts.most_common(1)[0]
-            self.collapsed = (
-                f"the questioner collapsed: {len(counts)} different questions in the last {counts.total()}, "
-                f"{number} of them {text!r}"
-            )
 
 
 def begun_lesson(item: Item) -> Lesson | None:

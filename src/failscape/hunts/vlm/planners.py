@@ -6,7 +6,7 @@ All share the second half of the work: candidates are put to the test, and simpl
 from __future__ import annotations
 
 import random
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,6 +19,10 @@ from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern, Sigh
 
 LOOKS = 3
 """Questions of a round for a mode that may be wider than what fails."""
+
+COLLAPSE_ROUNDS = 3
+COLLAPSE_DIFFERENT = 0.06
+"""A questioner whose last rounds hold so few different questions has collapsed."""
 
 _ANYTHING = Pattern(ANY)
 
@@ -48,10 +52,16 @@ class Planner:
         self._confirmation = confirmation
         self._rounds = rounds
         self._seed = seed
+        self.collapsed = ""
+        """What to tell when the questioner writes hardly anything but one question."""
+        self._recent: list[list[str]] = []
         self._narrow: dict[Pattern, tuple[tuple[int, tuple[Pattern, ...]], Pattern | None]] = {}
 
     def plan(self, number: int, left: int) -> list[Item]:
         """The items of a round, at most `left` questions; empty when there is nothing more to do."""
+        return [] if self.collapsed else self._plan(number, left)
+
+    def _plan(self, number: int, left: int) -> list[Item]:
         rng = random.Random(f"{self._seed}/{number}")
         self.archive.refresh()
         self._open_slots()
@@ -62,7 +72,27 @@ class Planner:
         return items + self._searching(number, rng, room - spent, len(items))
 
     def close(self, items: Sequence[Item]) -> None:
-        """A round is complete. Nothing to do where nobody learns."""
+        """A round is complete. Nobody learns here, but a writer that only repeats itself is noticed."""
+        texts = [
+            outcome.text
+            for item in items
+            if isinstance(item.work, Draft)
+            for key, outcome in item.outcomes.items()
+            if outcome.text and not key.endswith(">")
+        ]
+        if texts:
+            self._watch(texts)
+
+    def _watch(self, texts: Sequence[str]) -> None:
+        self._recent = [*self._recent[1 - COLLAPSE_ROUNDS :], list(texts)]
+        counts = Counter(text for block in self._recent for text in block)
+        share = len(counts) / counts.total() if counts else 1.0
+        if len(self._recent) == COLLAPSE_ROUNDS and share <= COLLAPSE_DIFFERENT:
+            text, number = counts.most_common(1)[0]
+            many = "1 question" if len(counts) == 1 else f"{len(counts)} different questions"
+            self.collapsed = (
+                f"the questioner collapsed: {many} in the last {counts.total()}, {number} times {text!r}"
+            )
 
     def _room_to_confirm(self, room: int) -> int:
         return int(room * self._rounds.confirm_share)
