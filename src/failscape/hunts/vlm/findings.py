@@ -80,7 +80,7 @@ def _finding(
     return Finding(
         subject=pattern.text,
         title=pattern.title,
-        caption=failures[0].text if failures else pattern.title,
+        caption=pattern.title,
         status="certified",
         rate=rate,
         interval=interval,
