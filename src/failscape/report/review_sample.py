@@ -60,7 +60,10 @@ def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> Sample:
     """At most `count` checks. Raises when the hunt has none that could be reviewed."""
     judge = row.identities.get("judge")
     if judge is None:
-        raise AtlasError(f"hunt {row.id} has no judge: there is nothing to review", "give another --hunt")
+        fix = "give another --hunt"
+        if "verifier" in row.identities:
+            fix = "measure the verifier elsewhere and give `accuracy: FILE.json` (docs/vlm.md)"
+        raise AtlasError(f"hunt {row.id} has no judge: there is nothing to review", fix)
     chance = random.Random(f"{seed}/{count}")
     strata, skipped = _stratify(atlas, row, count, chance)
     if not strata:
