@@ -23,7 +23,8 @@ from failscape.pictures import Picture
 BATCH = 8
 LONGEST = 128
 ROW_OF_ERRORS = 5
-LOADING = ("revision", "attn_implementation", "device_map")
+FETCHING = ("revision", "trust_remote_code")
+LOADING = (*FETCHING, "attn_implementation", "device_map")
 OURS = (*LOADING, "device", "dtype", "chat_template", "chat_template_kwargs", "processor")
 """Params that are ours; all others go to `generate`."""
 ONE_ANSWER = ("num_return_sequences", "return_dict_in_generate", "streamer")
@@ -71,7 +72,7 @@ class TransformersAnswerer(TransformersModel):
         transformers.utils.logging.disable_progress_bar()  # the run has its own
         params = self.config.params
         chosen = {name: params[name] for name in LOADING if name in params}
-        about = {"revision": params["revision"]} if "revision" in params else {}
+        about = {name: params[name] for name in FETCHING if name in params}
         dtype = dtype_of(params, "auto")
         try:
             if self.processor is None:
