@@ -10,7 +10,7 @@ from failscape.atlas import Atlas
 from failscape.report.datasets import write_dataset
 from failscape.report.evidence import load_hunt
 
-UNKNOWN = "unknown: see the licence of the generator"
+UNKNOWN = "unknown: see the licence of the generator or the photos"
 
 
 @click.command("dataset")

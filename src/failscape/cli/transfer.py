@@ -48,8 +48,7 @@ def command(atlas: Path, targets: tuple[str, ...], hunt_id: int | None, images: 
             raise ConfigError(
                 f"hunt {loaded.row.id} is a {loaded.row.kind} hunt", "transfer is for classifier hunts"
             )
-        named = [(str(one.details.get("short") or one.title), one.subject) for one in loaded.findings]
-        cases = cases_of(opened, loaded.row.id, named, images)
+        cases = cases_of(opened, loaded.row.id, loaded.findings, images)
         if not cases:
             raise ConfigError("the hunt has no findings with pictures yet", "let it run on, then try again")
         note = (lambda text: None) if as_json else click.echo

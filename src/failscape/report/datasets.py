@@ -42,11 +42,21 @@ def classifier_rows(atlas: Atlas, row: HuntRow, findings: Sequence[Finding], pas
     """Failed images of every finding, each once; with `passes` also those that the classifier got right."""
     seen: set[str] = set()
     for finding in findings:
-        for stored in atlas.trials(row.id, subject=finding.subject):
+        for stored in _trials(atlas, row.id, finding):
             wanted = stored.trial.verdict is Verdict.FAIL or (passes and stored.trial.verdict is Verdict.PASS)
             if wanted and stored.images and stored.images[-1] not in seen:
                 seen.add(stored.images[-1])
                 yield _classified(finding, stored)
+
+
+def _trials(atlas: Atlas, hunt: int, finding: Finding) -> Iterator[StoredTrial]:
+    """Those about a finding. Trials of photos are about their class: the finding says which photos."""
+    photos = {*finding.details.get("photos", ()), *finding.details.get("decided", ())}
+    if photos:
+        for stored in atlas.trials(hunt, subject=str(finding.details["class"])):
+            if photos.intersection(stored.images):
+                yield stored
+    yield from atlas.trials(hunt, subject=finding.subject)
 
 
 def _classified(finding: Finding, stored: StoredTrial) -> Item:

@@ -19,7 +19,7 @@ from failscape.pictures import Picture
 from failscape.runtime.stages import Stage
 from failscape.stats.excess import paired_difference
 from failscape.stats.intervals import clopper_pearson
-from failscape.trials import Classify, Verdict, reach_verdict
+from failscape.trials import Classify, Finding, Verdict, reach_verdict
 
 TOGETHER = 256
 
@@ -42,14 +42,19 @@ class Case:
     images: tuple[Seen, ...]
 
 
-def cases_of(atlas: Atlas, hunt: int, findings: Sequence[tuple[str, str]], most: int) -> list[Case]:
-    """The first `most` valid images of each (title, subject), fresh ones first."""
+def cases_of(atlas: Atlas, hunt: int, findings: Sequence[Finding], most: int) -> list[Case]:
+    """The first `most` valid images of each finding: fresh ones, unless there are none."""
     found = []
-    for title, subject in findings:
+    for finding in findings:
+        # Trials of photos are about their class; the finding says which photos decided.
+        photos = set(finding.details.get("decided") or ())
+        subject = str(finding.details["class"]) if photos else finding.subject
         seen = [one for stored in atlas.trials(hunt, subject=subject) if (one := _seen(stored)) is not None]
+        seen = [one for one in seen if not photos or one[1].digest in photos]
         # Images of the final block had no part in finding the bug; their keys end in `#f…`.
-        seen.sort(key=lambda one: not one[0])
-        found.append(Case(title, subject, tuple(image for _, image in seen[:most])))
+        fresh = [image for is_fresh, image in seen if is_fresh] or [image for _, image in seen]
+        title = str(finding.details.get("short") or finding.title)
+        found.append(Case(title, finding.subject, tuple(fresh[:most])))
     return [case for case in found if case.images]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 from failscape.atlas import Atlas
 from failscape.cli import cli
@@ -149,3 +150,38 @@ def test_a_class_that_the_generator_cannot_draw_is_skipped(tmp_path: Path) -> No
     assert "images show it" in rows["apple"]["skip"]
     assert rows["car"]["skip"] == ""
     assert not any(finding.subject.startswith("apple") for finding in loaded.findings)
+
+
+def test_photos_that_fail_become_a_dataset_and_are_shown_to_others(tmp_path: Path) -> None:
+    """Dark photos are called owl by one classifier; the other is always right."""
+    (tmp_path / "models.py").write_text(
+        "def dark(images):\n"
+        "    return [[('owl' if one.getpixel((0, 0))[0] < 100 else 'car', 0.9)] for one in images]\n"
+        "def right(images):\n"
+        "    return [[('car', 0.9)] for one in images]\n"
+    )
+    photos, rows = tmp_path / "photos", []
+    (photos / "car").mkdir(parents=True)
+    for number in range(120):
+        shade = number if number < 60 else 100 + number
+        Image.new("RGB", (8, 8), (shade, number, 0)).save(photos / "car" / f"{number}.png")
+        rows.append({"file_name": f"car/{number}.png", "caption": "it is night" if number < 60 else "a car"})
+    (photos / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run(
+        tmp_path / "atlas",
+        target={"provider": "python", "path": f"{tmp_path}/models.py:dark"},
+        photos=str(photos),
+        classes=["car"],
+        **dict.fromkeys(("generator", "judge", "captioner", "embedder")),
+    )
+    out = CliRunner().invoke(cli, ["dataset", str(tmp_path / "atlas"), "-o", str(tmp_path / "out")])
+    assert out.exit_code == 0, out.output
+    written = [json.loads(line) for line in (tmp_path / "out" / "metadata.jsonl").read_text().splitlines()]
+    assert len(written) == 60
+    assert {row["predicted"] for row in written} == {"owl"}
+    other = tmp_path / "other.yaml"
+    other.write_text(f"target: {{provider: python, path: '{tmp_path}/models.py:right'}}\n")
+    moved = CliRunner().invoke(cli, ["transfer", str(tmp_path / "atlas"), "--target", str(other), "--json"])
+    assert moved.exit_code == 0, moved.output
+    (line,) = json.loads(moved.output)["lines"]
+    assert [cell["rate"] for cell in line["cells"]] == [1.0, 0.0]

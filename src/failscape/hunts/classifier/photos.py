@@ -186,17 +186,15 @@ class PhotoHunt(RoundHunt):
                 "baseline_wrong": dict(rest.wrong),
                 "toggles": [],
                 "spurious": [],
-                "photos": self._names_of(label, clause),
+                "photos": [seen.photo.digest for seen in self._having(label, clause) if seen.failed],
+                "decided": [
+                    seen.photo.digest for seen in self._having(label, clause) if not seen.photo.suggests
+                ],
             },
         )
 
-    def _names_of(self, label: int, clause: Clause) -> list[str]:
-        """The failed photos behind a finding, by digest."""
-        return [
-            seen.photo.digest
-            for seen in self._seen
-            if seen.photo.label == label and seen.failed and clause.label in seen.clauses
-        ][:50]
+    def _having(self, label: int, clause: Clause) -> list[Seen]:
+        return [seen for seen in self._usable(label)[0] if clause.label in seen.clauses]
 
     def progress(self) -> Progress:
         done, total = len(self._seen), len(self.photos)
