@@ -35,7 +35,7 @@ def describe_bug(field: Field, arm: Arm, real: dict[str, Any] | None = None) -> 
     toggles = toggles_of(field, arm.description)
     causes = [toggle for toggle in toggles if toggle["what"] == "without" and toggle["interval"][0] > 0]
     spurious = [toggle["clause"] for toggle in causes if toggle["around"]]
-    text = _sentence(field, arm, counts, _cause(causes))
+    text = _sentence(field, arm, counts, causes)
     return Finding(
         subject=arm.subject,
         title=text,
@@ -65,7 +65,7 @@ def describe_bug(field: Field, arm: Arm, real: dict[str, Any] | None = None) -> 
     )
 
 
-def _sentence(field: Field, arm: Arm, counts: Counts, cause: str) -> str:
+def _sentence(field: Field, arm: Arm, counts: Counts, causes: list[dict[str, Any]]) -> str:
     """About the one wrong label that most failures share, else about any wrong label."""
     target, base = field.targets[arm.description.label], field.classes[arm.description.label].base
     often, hits = counts.wrong.most_common(1)[0] if counts.wrong else ("", 0)
@@ -76,6 +76,7 @@ def _sentence(field: Field, arm: Arm, counts: Counts, cause: str) -> str:
         rates = (hits / max(1, counts.valid), base.wrong[called] / max(1, base.valid))
         about = Counts(hits, counts.valid - hits, counts.invalid, counts.absent)
         interval = rate_interval(field, about)
+    cause = _cause(causes, over="" if not called or hits == counts.fails else ", over all wrong labels")
     return sentence(target.name, arm.clauses, called, rates, interval, often, cause)
 
 
@@ -159,14 +160,15 @@ def _compare(full: Block, other: Block) -> dict[str, Any] | None:
     }
 
 
-def _cause(causes: list[dict[str, Any]]) -> str:
+def _cause(causes: list[dict[str, Any]], over: str) -> str:
+    """Effects count every wrong label; `over` says so where the sentence is about one of them."""
     if not causes:
         return ""
     strongest = max(causes, key=lambda toggle: toggle["effect"])
     if len(causes) > 1:
         words = " and ".join(toggle["words"] for toggle in causes)
-        return f"{words} together are the cause ({points(-strongest['effect'])} without one of them)"
-    return f"{strongest['words']} is the cause ({points(-strongest['effect'])} without it)"
+        return f"{words} together are the cause ({points(-strongest['effect'])} without one of them{over})"
+    return f"{strongest['words']} is the cause ({points(-strongest['effect'])} without it{over})"
 
 
 def _parent(field: Field, label: int) -> dict[str, Any]:
