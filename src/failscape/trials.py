@@ -299,13 +299,17 @@ def _verdict_of(step: Step, fact: Facts) -> tuple[Verdict, str]:
     return Verdict.NONE, ""
 
 
+NOT_SHOWN = "not shown"
+"""How the reason of a trial begins that is invalid because what a gate asks for is not in the image."""
+
+
 def _verdict_of_checks(checks: Sequence[Check], fact: Sequence[bool | None]) -> tuple[Verdict, str]:
     missing: list[str] = []
     for check, holds in zip(checks, fact, strict=True):
         if holds is None:
             return Verdict.INVALID, f"undecided: {check.value}"
         if not holds and check.gate:
-            return Verdict.INVALID, f"not shown: {check.value}"
+            return Verdict.INVALID, f"{NOT_SHOWN}: {check.value}"
         if not holds:
             missing.append(check.value)
     if missing:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from failscape.atlas import Recorded
 from failscape.errors import ModelError
-from failscape.trials import Generate, Reword, Verdict
+from failscape.trials import NOT_SHOWN, Generate, Reword, Verdict
 
 HOPELESS_AFTER = 20
 HOPELESS_STREAK = 200
@@ -33,6 +33,7 @@ class Health:
         self.verdicts: Counter[Verdict] = Counter()
         self.reasons: Counter[str] = Counter()
         self._invalid_row: list[str] = []  # keys since the last trial that passed or failed
+        self._absent_row = 0  # of these, where the judge answered: the thing is not there
         self._unusable_row = 0
         self.last_invalid = ""
         self._drawn: dict[str, int] = {}  # image → seed, the oldest first
@@ -47,10 +48,12 @@ class Health:
             self.reasons[trial.reason[:120]] += 1
             self.last_invalid = trial.reason
             self._invalid_row.append(trial.key)
+            self._absent_row += trial.reason.startswith(NOT_SHOWN)
             if len(self.reasons) > 1000:
                 self.reasons = Counter(dict(self.reasons.most_common(100)))
         elif trial.verdict is not Verdict.NONE:
             self._invalid_row.clear()
+            self._absent_row = 0
         unusable = any(call.invalid for call in recorded.calls)
         self._unusable_row = self._unusable_row + 1 if unusable else 0
         for step, fact in zip(recorded.probe.steps, trial.facts, strict=False):
@@ -83,10 +86,12 @@ class Health:
         """Keys of trials that say nothing about the target, because a model gives nothing usable.
 
         That is so when all trials were invalid from the start, or when replies were not in form for a long
-        while. A judge that leaves some kinds of checks undecided is no such case.
+        while. A judge that leaves some kinds of checks undecided is no such case, nor is a thing or two that
+        the generator cannot draw.
         """
         row = self._invalid_row
-        if len(row) >= HOPELESS_AFTER and len(row) == self.tested:
+        enough = len(row) - self._absent_row >= HOPELESS_AFTER or len(row) >= HOPELESS_STREAK
+        if enough and len(row) == self.tested:
             return row
         return row[-self._unusable_row :] if self._unusable_row >= HOPELESS_STREAK else []
 

@@ -57,8 +57,8 @@ def test_cached_calls_cost_nothing() -> None:
     assert budget.share() == 0.05
 
 
-def recorded(verdict: Verdict, digest: str, seed: int) -> Recorded:
-    trial = Trial(f"cat#{seed}", "cat", verdict, "judge: gibberish", [digest], seed)
+def recorded(verdict: Verdict, digest: str, seed: int, reason: str = "judge: gibberish") -> Recorded:
+    trial = Trial(f"cat#{seed}", "cat", verdict, reason, [digest], seed)
     return Recorded(PROBE, trial, (), 0.0, 0.0)
 
 
@@ -95,6 +95,15 @@ def test_kinds_that_a_judge_leaves_undecided_do_not_stop_a_run() -> None:
     for seed in range(1, 1000):
         health.watch(recorded(Verdict.INVALID, str(seed), seed))
     assert health.hopeless() is None
+
+
+def test_a_thing_that_cannot_be_drawn_does_not_stop_a_run_but_a_judge_that_never_sees_anything_does() -> None:
+    health = Health()
+    for seed in range(199):
+        health.watch(recorded(Verdict.INVALID, str(seed), seed, "not shown: cat"))
+    assert health.hopeless() is None
+    health.watch(recorded(Verdict.INVALID, "last", 199, "not shown: cat"))
+    assert health.hopeless() is not None
 
 
 def test_rates_and_durations() -> None:

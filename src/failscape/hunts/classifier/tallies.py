@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from failscape.hunts.classifier.prompts import Clause, Description
 from failscape.hunts.classifier.rounds import Outcome
-from failscape.trials import Verdict
+from failscape.trials import NOT_SHOWN, Verdict
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Counts:
             self.passes += 1
         else:
             self.invalid += 1
-            self.absent += outcome.reason.startswith("not shown")
+            self.absent += outcome.reason.startswith(NOT_SHOWN)
 
 
 def wrong_label(outcome: Outcome) -> str:
