@@ -24,12 +24,15 @@ _FIRST_GUESS = (1.5, 0.0, 0.0)
 
 _FIRST_SPREAD = 3.0
 _LEAST_SPREAD = 0.8
+NO_ROW = -1
+"""The row of a slot that had no image when the belief was formed."""
+
 _LEAST_NODES = 12
 """Fewer nodes than this teach a layer nothing; its first guess stays."""
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class Snapshot:
     """Opened nodes and their images, as they were at one moment."""
 
     nodes: Nodes
@@ -75,10 +78,10 @@ class _Layer:
 class Belief:
     """Fitted once from counts; asking changes nothing. `priors[layer]` is a table by rows of predictions."""
 
-    def __init__(self, taxonomy: Taxonomy, depth: int, counts: Counts, threshold: float) -> None:
+    def __init__(self, taxonomy: Taxonomy, depth: int, counts: Snapshot, threshold: float) -> None:
         self._taxonomy = taxonomy
         self._layers: list[_Layer] = []
-        self.slot_rows = np.zeros(len(counts.layers), dtype=np.int64)
+        self.slot_rows = np.full(len(counts.layers), NO_ROW, dtype=np.int64)
         self._entity = np.full(taxonomy.entities, _FIRST_GUESS[0])
         self._single = np.zeros((0, 0))
         self._threshold = threshold
@@ -106,7 +109,7 @@ class Belief:
 
     # Learning
 
-    def _learn(self, layer: int, counts: Counts) -> None:
+    def _learn(self, layer: int, counts: Snapshot) -> None:
         nodes, passes, fails, slots = counts.of_layer(layer)
         if len(nodes) < _LEAST_NODES:
             self._layers.append(_Layer(bell_priors(_FIRST_SPREAD)))

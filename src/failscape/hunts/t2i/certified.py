@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from failscape.errors import ConfigError
 from failscape.hunts.t2i.agenda import Agenda, Policy
-from failscape.hunts.t2i.belief import Belief, Counts, Taxonomy
+from failscape.hunts.t2i.belief import Belief, Snapshot, Taxonomy
 from failscape.hunts.t2i.claims import Claim, believe, certify, minimal_claims
 from failscape.hunts.t2i.draws import MOST_REPLICATED, REPLICATED_IMAGES, Draws, draw_panel
 from failscape.hunts.t2i.failureatlas import entities_of_shard
@@ -182,11 +182,11 @@ class CertifiedHunt:
         fewest = 100 + min(self._pool.size // 400, 900)
         return min(max(fewest, self._told // 10), 4000)
 
-    def _count(self) -> Counts:
+    def _count(self) -> Snapshot:
         ledger = self.ledger
         nodes = Nodes(ledger.nodes.entity.copy(), ledger.nodes.values.copy())
         seen = (ledger.seen[0].copy(), ledger.seen[1].copy())
-        return Counts(nodes, ledger.layers, ledger.passes.copy(), ledger.fails.copy(), seen)
+        return Snapshot(nodes, ledger.layers, ledger.passes.copy(), ledger.fails.copy(), seen)
 
     # Believing
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from failscape.hunts.t2i.belief import Belief
+from failscape.hunts.t2i.belief import NO_ROW, Belief
 from failscape.hunts.t2i.doubt import sober_doubt
 from failscape.hunts.t2i.ledger import Ledger
 from failscape.hunts.t2i.outlook import Bars, Outlook, View
@@ -54,7 +54,7 @@ class Lens:
         for layer in np.unique(layers).tolist():
             chosen = np.flatnonzero(layers == layer)
             rows[chosen] = self.belief.rows(layer, nodes[chosen])
-        rows[: len(known)] = np.where(known > 0, known, rows[: len(known)])
+        rows[: len(known)] = np.where(known != NO_ROW, known, rows[: len(known)])
         self._rows += rows.tolist()
         self._bar += self._bars.of(nodes).tolist()
         self._layer += layers.tolist()
