@@ -14,9 +14,9 @@ from typing import Any, TextIO
 
 from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas
-from failscape.atlas.subjects import Pair, parents_of, split_subject
 from failscape.errors import AtlasError, FailscapeError
 from failscape.spaces.corpus import load_corpus
+from failscape.spaces.subjects import Pair, parents_of, split_subject
 from failscape.trials import Decide, Facts, Generate, Step
 
 FIELDS = (

@@ -14,10 +14,19 @@ from rich.console import Console
 from failscape.cli.corpus_check import count_coverage, print_census
 from failscape.errors import ConfigError
 from failscape.names import suggest
-from failscape.spaces.census import oddities, take_census
 from failscape.spaces.corpus import FAMILIES, Corpus, load_corpus
-from failscape.spaces.tables import ENTITY_COLUMNS, VALUE_COLUMNS, add_entities, add_values, read_table
-from failscape.spaces.writing import Files, corpus_files, part_of, write_files
+from failscape.spaces.corpus.census import oddities, take_census
+from failscape.spaces.corpus.writing import (
+    ENTITY_COLUMNS,
+    VALUE_COLUMNS,
+    Files,
+    add_entities,
+    add_values,
+    corpus_files,
+    part_of,
+    read_table,
+    write_files,
+)
 
 
 @click.command("build")

@@ -13,9 +13,8 @@ from rich.text import Text
 
 from failscape.errors import ConfigError
 from failscape.report.counts import read_captions
-from failscape.spaces.census import Census, oddities, take_census
 from failscape.spaces.corpus import Corpus, folder_of, load_corpus
-from failscape.spaces.coverage import Coverage, CoverageCounter
+from failscape.spaces.corpus.census import Census, Coverage, CoverageCounter, oddities, take_census
 
 ROWS = 15
 

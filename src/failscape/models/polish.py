@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from failscape.models.instructions import Instruction
 from failscape.models.parsing import without_thoughts
 from failscape.models.roles import Reply
-from failscape.spaces.coverage import SMALL_WORDS
+from failscape.spaces.corpus.census import SMALL_WORDS
 from failscape.spaces.mentions import words_of
 
 MOST_LONGER = 1.6

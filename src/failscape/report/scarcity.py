@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from failscape.atlas import Atlas
-from failscape.atlas.subjects import split_subject
 from failscape.errors import ConfigError
 from failscape.report.counts import Counts, key_of, layer_of
 from failscape.report.evidence import LoadedHunt
+from failscape.spaces.subjects import split_subject
 from failscape.stats.clusters import grouped_share
 from failscape.stats.intervals import clopper_pearson
 from failscape.stats.ranks import rank_correlation

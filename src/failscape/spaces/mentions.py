@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.lattice import Node
-from failscape.spaces.phrases import plural_of
+from failscape.spaces.wording import plural_of
 
 Words = tuple[str, ...]
 Target = tuple[str, int]

@@ -12,8 +12,7 @@ from itertools import product
 from typing import Any
 
 from failscape.spaces.lattice import Node
-from failscape.spaces.phrases import plural_of, with_article
-from failscape.spaces.wording import HEADS, Pick, Wording
+from failscape.spaces.wording import HEADS, Pick, Wording, plural_of, with_article
 from failscape.trials import Check
 
 _SLOT = re.compile(r"\{[^}]*\}")

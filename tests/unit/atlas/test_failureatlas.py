@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from failscape.atlas import Atlas
 from failscape.atlas.failureatlas import FIELDS, export_rows
 from failscape.atlas.failureatlas_import import import_rows
-from failscape.atlas.subjects import join_subject, parents_of, split_subject
 from failscape.config import T2IConfig
 from failscape.errors import AtlasError
 from failscape.hunts.build import build_hunt
 from failscape.report import load_hunt
+from failscape.spaces.subjects import join_subject, parents_of, split_subject
 from failscape.testing.recorded import CONFIG, make_recorded
 from failscape.trials import Verdict
 

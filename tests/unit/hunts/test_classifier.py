@@ -10,7 +10,7 @@ from failscape.errors import ConfigError
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.prompts import Template
 from failscape.hunts.classifier.rules import Rules
-from failscape.spaces.phrases import with_article
+from failscape.spaces.wording import with_article
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_classifier import PlantedClassifier
 from failscape.testing.simulation import simulate

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from failscape.spaces import Lattice, load_corpus
-from failscape.spaces.counting import NodeCounts
+from failscape.spaces.lattice import NodeCounts
 
 CORPUS = load_corpus("starter")
 LATTICE = Lattice(CORPUS, entities=("cat", "cup", "house", "tree"), depth=3)

@@ -8,8 +8,7 @@ from click.testing import CliRunner
 
 from failscape.cli import cli
 from failscape.spaces import load_corpus
-from failscape.spaces.census import oddities, take_census
-from failscape.spaces.coverage import Coverage, CoverageCounter
+from failscape.spaces.corpus.census import Coverage, CoverageCounter, oddities, take_census
 from tests.unit.spaces.tiny import ENTITIES, write_corpus
 
 

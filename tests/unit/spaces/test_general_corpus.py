@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from failscape.spaces import FAMILIES, Corpus, Lattice, Wording, corpus_names, load_corpus
-from failscape.spaces.phrases import plural_of
 from failscape.spaces.understanding import Understanding
+from failscape.spaces.wording import plural_of
 
 CORPUS = load_corpus("general")
 LATTICE = Lattice(CORPUS, depth=3)

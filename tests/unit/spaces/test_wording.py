@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from failscape.spaces import Lattice, Wording, load_corpus
-from failscape.spaces.phrases import plural_of, with_article
 from failscape.spaces.understanding import Understanding
+from failscape.spaces.wording import plural_of, with_article
 from tests.unit.spaces.tiny import write_corpus
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from failscape.spaces import Corpus, Lattice, load_corpus
-from failscape.spaces.writing import corpus_files, part_of, write_files
+from failscape.spaces.corpus.writing import corpus_files, part_of, write_files
 from tests.unit.spaces.tiny import corpora, write_corpus
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from failscape.hunts.classifier.labels import Target
 from failscape.hunts.classifier.prompts import SAID, Clause, clause_of
 from failscape.spaces.corpus import Corpus
-from failscape.spaces.reading import FAMILIES
+from failscape.spaces.corpus.files import FAMILIES
 
 
 class CorpusCandidates:

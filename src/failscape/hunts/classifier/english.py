@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from failscape.hunts.classifier.prompts import SAID, Clause, Template
-from failscape.spaces.phrases import capitalised, plural_of
+from failscape.spaces.wording import capitalised, plural_of
 
 _PLAIN = Template("{class}")
 _QUALITIES = ("colour", "size", "pattern", "condition", "age", "texture")

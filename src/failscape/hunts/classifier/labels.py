@@ -22,7 +22,7 @@ class Target:
 
     def presence(self) -> Check:
         """The gate that every image has to pass: is the class visible at all?"""
-        from failscape.spaces.phrases import capitalised, with_article
+        from failscape.spaces.wording import capitalised, with_article
 
         statement = f"{capitalised(with_article(self.name))} is visible in the image."
         return Check("entity", self.name, statement, self.others, gate=True)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from failscape.errors import ConfigError
 from failscape.spaces.corpus import Value
-from failscape.spaces.phrases import capitalised, phrasing_of, plural_of, with_article
+from failscape.spaces.wording import capitalised, phrasing_of, plural_of, with_article
 
 SAID = "Said"
 """The kind of a clause that comes from somebody's words and not from the corpus."""

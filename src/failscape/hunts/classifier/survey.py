@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from failscape.hunts.classifier.findings import counts_data
 from failscape.hunts.classifier.prompts import SAID
-from failscape.spaces.phrases import capitalised, plural_of
+from failscape.spaces.wording import capitalised, plural_of
 
 if TYPE_CHECKING:
     from failscape.hunts.classifier.field import Field

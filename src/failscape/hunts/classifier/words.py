@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from failscape.hunts.classifier.prompts import SAID, Clause, clause_of, said_clause
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.mentions import ENTITY, Mentions, words_of
-from failscape.spaces.phrases import plural_of
+from failscape.spaces.wording import plural_of
 
 LONGEST = 18
 """Sentences with more words than this are stories, not clauses."""

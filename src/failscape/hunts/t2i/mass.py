@@ -14,8 +14,7 @@ import numpy as np
 from failscape.hunts.t2i.panel import Counts, Floats, Glasses, NodeTally, Through, tried
 from failscape.hunts.t2i.survey import Interval, Mass
 from failscape.spaces.corpus import FAMILIES, Entity
-from failscape.spaces.counting import NodeCounts
-from failscape.spaces.lattice import Lattice, Node
+from failscape.spaces.lattice import Lattice, Node, NodeCounts
 from failscape.stats.strata import Stratum, stratified_mean
 
 Group = tuple[str, str]

@@ -16,8 +16,7 @@ import numpy as np
 from failscape.hunts.t2i.panel import Floats, Glasses, NodeTally, columns, tried
 from failscape.hunts.t2i.rule_table import SCOPES, Codes, RuleCode, Screen, Table, build_table, fill_up
 from failscape.hunts.t2i.survey import Rule, Share
-from failscape.spaces.counting import NodeCounts
-from failscape.spaces.lattice import Lattice, Node
+from failscape.spaces.lattice import Lattice, Node, NodeCounts
 from failscape.stats.deconvolve import fit_mixing, share_below
 from failscape.stats.strata import worth_interval
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Final
 
-from failscape.spaces.phrases import phrasing_of
+from failscape.spaces.wording import phrasing_of
 from failscape.toybox.world.vocab import CONFLICTS, FAMILIES, KINDS, MENTIONABLE
 from failscape.toybox.world.wording import ADJECTIVES, PHRASES
 

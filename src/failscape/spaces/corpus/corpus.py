@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from failscape.errors import ConfigError
 from failscape.names import suggest
-from failscape.spaces.reading import (
+from failscape.spaces.corpus.files import (
     ENTITY_FILES,
     FAMILIES,
     SAMPLE_FILES,
     Entity,
+    Faults,
+    Source,
     Value,
     attribute_files,
     find_file,
@@ -29,11 +31,10 @@ from failscape.spaces.reading import (
     read_sample,
     read_values,
 )
-from failscape.spaces.sources import Faults, Source
 
 __all__ = ["FAMILIES", "Corpus", "Entity", "Value", "corpus_names", "load_corpus"]
 
-_HERE = Path(__file__).parent
+_HERE = Path(__file__).parents[1]
 _TOYBOX = _HERE.parent / "toybox" / "world" / "corpus"
 _FORMAT_HELP = "see docs/spaces.md for the files of a corpus"
 
