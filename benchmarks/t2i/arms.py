@@ -9,7 +9,7 @@ import numpy as np
 from failscape.config import T2IConfig
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.build import build_hunt
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 
 RIDGE = {"predictor": {"kind": "ridge", "warm_up": 200, "retrain_every": 200}}
 """Trained early and often: a stronger baseline than FailureAtlas's."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.stats.evalues import log_e_value
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.scoring import Checkpoint, Truth, Watched
 
 MOST = 400

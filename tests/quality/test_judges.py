@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from failscape.stats.evalues import log_e_value
-from failscape.stats.judges import JudgeAccuracy
-from failscape.stats.reviews import Stratum, accuracy_of
+from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.stats.judging.reviews import Stratum, accuracy_of
 
 ALPHA, THRESHOLD, IMAGES = 0.05, 0.8, 120
 KINDS = ("entity", "Base: Colour", "Image: Style")

@@ -16,10 +16,10 @@ from failscape.hunts.t2i.mass import failure_masses, groups_of
 from failscape.hunts.t2i.panel import Counts, Glasses
 from failscape.hunts.t2i.rules import find_rules, judge_rules, speaks_of
 from failscape.spaces import Lattice, Node, Wording, load_corpus
+from failscape.stats.cmh import same_in_all
 from failscape.stats.contrasts import interaction
 from failscape.stats.deconvolve import share_below
-from failscape.stats.judges import JudgeAccuracy
-from failscape.stats.stratified import same_in_all
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted import PlantedWorld, simulate
 
 Z = 4.5

@@ -16,7 +16,7 @@ from scipy import stats
 from failscape.config import T2IConfig
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.build import build_hunt, build_lattice
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted import PlantedWorld
 from failscape.testing.planted_corpus import write_planted_corpus
 from failscape.testing.scoring import Checkpoint, Truth, Watched, watch

@@ -7,7 +7,7 @@ import time
 from failscape.atlas.migrations import version_of
 from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 
 NONE, AUTO = "none", "auto"
 """Values of `judge_accuracy`; any other names a file."""

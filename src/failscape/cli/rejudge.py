@@ -20,7 +20,7 @@ from failscape.report.figures import percent
 from failscape.report.rejudged import Comparison, compare_judges
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.rejudge import Rejudged, rejudge
-from failscape.stats.agreement import Agreement
+from failscape.stats.judging.agreement import Agreement
 
 SHOWN = 10
 

@@ -15,8 +15,8 @@ from failscape.report.figures import percent
 from failscape.report.review_folder import TABLE, write_review
 from failscape.report.review_labels import Reviewed, measure, read_table
 from failscape.report.review_sample import draw_sample
-from failscape.stats.judge_errors import Measured
-from failscape.stats.judges import ALL_OTHERS
+from failscape.stats.judging.accuracy import ALL_OTHERS
+from failscape.stats.judging.errors import Measured
 
 COUNT = 300
 

@@ -10,7 +10,7 @@ from failscape.config import HuntConfig
 from failscape.hunts.protocol import Content, Hunt
 from failscape.pictures import Picture
 from failscape.spaces.albums import Album
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 
 
 def build_hunt(

@@ -21,7 +21,7 @@ from failscape.errors import AtlasError, FailscapeError
 from failscape.hunts.protocol import Hunt
 from failscape.report.marks import Line, Mark, Tally, lines_of, marks_of, tally
 from failscape.stats.intervals import clopper_pearson
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Finding, Progress, Verdict
 
 CURVE_POINTS = 160

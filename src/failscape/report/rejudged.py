@@ -9,7 +9,7 @@ from typing import Any
 from failscape.atlas import Atlas
 from failscape.atlas.decisions import pairs
 from failscape.report.evidence import load_hunt
-from failscape.stats.agreement import Agreement, agreement
+from failscape.stats.judging.agreement import Agreement, agreement
 
 EVERY = "all checks"
 

@@ -13,9 +13,9 @@ from pathlib import Path
 from failscape.atlas import Atlas
 from failscape.atlas.reviews import Item, Label, Review, find_review, items_of, labels_of, reviews_of
 from failscape.errors import ConfigError
-from failscape.stats.agreement import Agreement, agreement
-from failscape.stats.judges import JudgeAccuracy
-from failscape.stats.reviews import Stratum, accuracies_of
+from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.stats.judging.agreement import Agreement, agreement
+from failscape.stats.judging.reviews import Stratum, accuracies_of
 
 YES, NO, UNSURE = "yes", "no", "unsure"
 SPELLINGS = {

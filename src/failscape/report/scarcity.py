@@ -18,8 +18,7 @@ from failscape.errors import ConfigError
 from failscape.report.counts import Counts, key_of, layer_of
 from failscape.report.evidence import LoadedHunt
 from failscape.spaces.subjects import split_subject
-from failscape.stats.clusters import grouped_share
-from failscape.stats.intervals import clopper_pearson
+from failscape.stats.intervals import clopper_pearson, grouped_share
 from failscape.stats.ranks import rank_correlation
 from failscape.trials import Finding, Verdict
 

@@ -17,8 +17,8 @@ from failscape.report.figures import Estimate, Interval, percent, spread
 from failscape.report.heat import VAGUE
 from failscape.report.plots import Spot, against
 from failscape.stats.intervals import clopper_pearson
-from failscape.stats.judge_errors import Measured
-from failscape.stats.judges import ALL_OTHERS, JudgeAccuracy
+from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
+from failscape.stats.judging.errors import Measured
 
 MOST_SPOTS = 200
 MOST_LINES = 16

@@ -11,7 +11,7 @@ from failscape.atlas.connect import DATABASE
 from failscape.config import HuntConfig
 from failscape.errors import ConfigError
 from failscape.models.roles import Model
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 
 
 def choose_accuracy(config: HuntConfig, judge: Model | None, folder: Path) -> JudgeAccuracy | None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from failscape.stats.intervals import Floats
-from failscape.stats.strata import worth_interval
+from failscape.stats.stratified_mean import worth_interval
 
 CELLS = 50
 GRID: Floats = (np.arange(CELLS) + 0.5) / CELLS

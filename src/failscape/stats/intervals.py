@@ -1,4 +1,15 @@
-"""Confidence intervals for a rate from counts: for a number of trials fixed beforehand, and one for any."""
+"""Confidence intervals for a rate from counts: for a number of trials fixed beforehand, and one for any.
+
+An interval for the mean of bounded numbers that covers for every sample size and every distribution. Pure.
+
+A gambler bets that the mean is above m. A fair game makes nobody rich, so every m that made the gambler rich
+is ruled out (Waudby-Smith and Ramdas, 2023). Stakes are a fixed mixture: the order does not matter.
+
+A share over trials that come in groups, with an interval that knows it. Pure; not anytime-valid.
+
+Trials of one subject, and subjects of one entity, are alike: counting them as independent would promise too
+much. Korn and Graubard (1998): Clopper-Pearson on the number of independent trials worth as much.
+"""
 
 from __future__ import annotations
 
@@ -76,3 +87,82 @@ def anytime_interval(hits: int, trials: int, level: float = 0.95) -> tuple[float
     low = 0.0 if hits == 0 or refuted(1e-12) <= 0 else optimize.brentq(refuted, 1e-12, centre)
     high = 1.0 if misses == 0 or refuted(1 - 1e-12) <= 0 else optimize.brentq(refuted, centre, 1 - 1e-12)
     return float(low), float(high)
+
+
+STAKES: Floats = np.concatenate([np.geomspace(0.004, 0.5, 16), 1 - np.geomspace(0.004, 0.4, 8)])
+"""Shares of the capital that are bet; small ones win with many observations, large ones with few."""
+
+_STEPS = 40
+
+
+def mean_interval(
+    values: ArrayLike, low: float = 0.0, high: float = 1.0, level: float = 0.95
+) -> tuple[float, tuple[float, float]]:
+    """The mean of numbers between `low` and `high`, and its interval; `(low, high)` when there are none.
+
+    Holds for independent draws, and for draws without replacement: the product of what n draws pay is then
+    smaller on average (Maclaurin's inequality). Each number may itself be an unbiased guess of what is meant,
+    such as the share of a few images that failed.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"`0 < level < 1` must hold, but got level={level}")
+    if not low < high:
+        raise ValueError(f"`low < high` must hold, but got {low} and {high}")
+    x = np.asarray(values, np.float64).ravel()
+    if not len(x):
+        return (low + high) / 2, (low, high)
+    if x.min() < low - 1e-9 or x.max() > high + 1e-9:
+        raise ValueError(f"values must lie between {low} and {high}, but go from {x.min()} to {x.max()}")
+    distinct, copies = np.unique(np.clip((x - low) / (high - low), 0.0, 1.0), return_counts=True)
+    counts = copies.astype(np.float64)
+    bottom = _lower_bound(distinct, counts, (1 - level) / 2)
+    top = 1 - _lower_bound(1 - distinct, counts, (1 - level) / 2)
+    return float(x.mean()), (low + (high - low) * bottom, low + (high - low) * top)
+
+
+def _lower_bound(values: Floats, counts: Floats, doubt: float) -> float:
+    """The smallest mean that is not ruled out. Capital falls as m rises, so bisection finds it."""
+    needed = -np.log(doubt)
+    low, high = 0.0, float(np.average(values, weights=counts))
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if middle > 0 and _log_capital(values, counts, middle) < needed:
+            high = middle
+        else:
+            low = middle
+    return low
+
+
+def _log_capital(values: Floats, counts: Floats, mean: float) -> float:
+    pays = 1 + STAKES[:, None] * (values[None, :] / mean - 1)
+    return float(special.logsumexp(np.log(pays) @ counts) - np.log(len(STAKES)))
+
+
+Share = tuple[float, tuple[float, float]]
+
+
+def grouped_share(hits: ArrayLike, trials: ArrayLike, units: ArrayLike, level: float = 0.95) -> Share:
+    """All hits over all trials, and the interval. `units[i]` names the group of row i."""
+    k, n = np.asarray(hits, np.float64), np.asarray(trials, np.float64)
+    names, groups = np.unique(np.asarray(units), return_inverse=True)
+    total = float(n.sum())
+    if not len(names) or total <= 0:
+        return float("nan"), (0.0, 1.0)
+    share = float(k.sum()) / total
+    residuals = np.bincount(groups, weights=k - share * n) / total
+    worth = _worth(share, total, len(names), float(residuals @ residuals), level)
+    low, high = clopper_pearson(share * worth, worth, level)
+    return share, (float(low), float(high))
+
+
+def _worth(share: float, total: float, units: int, squares: float, level: float) -> float:
+    """How many independent trials tell as much."""
+    if units < 2:
+        return 1.0
+    if share in (0.0, 1.0):
+        return float(units)  # no spread to see: each unit counts once, which is the cautious end
+    tail = (1 + level) / 2
+    few = float(special.stdtrit(total - 1, tail) / special.stdtrit(units - 1, tail)) ** 2
+    variance = squares * units / (units - 1)
+    worth = share * (1 - share) / variance if variance > 0 else total
+    return max(1.0, min(worth, total) * few)

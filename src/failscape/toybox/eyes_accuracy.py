@@ -3,8 +3,8 @@
 from functools import cache
 from typing import Any, Final
 
-from failscape.stats.judge_errors import KindAccuracy, Measured
-from failscape.stats.judges import ALL_OTHERS, JudgeAccuracy
+from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
+from failscape.stats.judging.errors import KindAccuracy, Measured
 from failscape.toybox.eyes import card
 from failscape.toybox.world.vocab import FAMILIES
 

@@ -23,7 +23,7 @@ from failscape.errors import ConfigError, MissingExtra
 from failscape.models.prices import charge
 from failscape.models.roles import ROLES, Claim, Conversation, Identity, Model, Ranking, Reply, Verification
 from failscape.pictures import Picture
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.toybox import world
 from failscape.toybox.classifiers import NAMES as CLASSIFIERS
 from failscape.toybox.classifiers import ToyClassifier

@@ -20,7 +20,7 @@ from failscape.report.review_labels import measure
 from failscape.report.review_sample import draw_sample
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from tests.integration.judges.conftest import ERRORS, failscape, label, settings
 
 

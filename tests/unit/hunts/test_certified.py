@@ -18,7 +18,7 @@ from failscape.hunts.t2i.claims import believe, certify
 from failscape.hunts.t2i.draws import PANEL_IMAGES, draw_panel
 from failscape.spaces import Lattice, Wording, load_corpus
 from failscape.stats.fdr import log_e_bh
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted import PlantedWorld, simulate
 from failscape.trials import Probe, Trial, Verdict

@@ -15,7 +15,7 @@ from failscape.hunts.build import build_hunt, contents, forewarn, pictures
 from failscape.hunts.classifier.build import rules_of, targets_of
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.photos import PhotoHunt
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Classify, Generate
 
 TOYBOX: dict[str, Any] = {

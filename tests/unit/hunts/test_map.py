@@ -16,7 +16,7 @@ from failscape.hunts.t2i.replication import choose_sample, replication_of
 from failscape.hunts.t2i.rules import find_rules, judge_rules
 from failscape.hunts.t2i.wording_effect import wording_effect
 from failscape.spaces import Lattice, Node, Wording, load_corpus
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted import PlantedWorld, simulate
 
 CORPUS = load_corpus("starter")

@@ -6,7 +6,7 @@ import pytest
 
 from failscape.errors import ConfigError
 from failscape.hunts.t2i.reach import check_reach
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 
 KINDS = ["Base: Colour", "Base: Size", "Image: Style"]
 

@@ -13,7 +13,7 @@ from failscape.hunts.vlm.outcomes import CONFIRM, Ledger, Outcome
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
 from failscape.hunts.vlm.sharpen import sharper
 from failscape.spaces.questions import ANY, Pattern, explains, make_pattern
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
 from failscape.trials import Probe, Trial, Verdict

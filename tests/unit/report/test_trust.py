@@ -19,7 +19,7 @@ from failscape.hunts.t2i.survey import (
 )
 from failscape.report.plots import HEIGHT, WIDTH, Spot, against
 from failscape.report.trust import panels
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 
 AUDIT = Audit(1000, 50, 0.02, (0.0, 0.08))
 ROWS = (Replicated("cat", 0.9, 8, 10), Replicated("dog", 0.9, 8, 10), Replicated("cup", 0.7, 1, 10))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from failscape.errors import ConfigError
 from failscape.stats.intervals import clopper_pearson
-from failscape.stats.judge_errors import KindAccuracy, Measured
-from failscape.stats.judges import TINY, JudgeAccuracy
+from failscape.stats.judging.accuracy import TINY, JudgeAccuracy
+from failscape.stats.judging.errors import KindAccuracy, Measured
 
 chances = st.floats(0, 1)
 pairs = st.lists(st.tuples(chances, chances), min_size=1, max_size=4)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 
-from failscape.stats.mixing import (
+from failscape.stats.rate_priors import (
     GRID,
     RATES,
     ROWS,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from failscape.stats.clusters import grouped_share
+from failscape.stats.intervals import grouped_share
 from failscape.stats.ranks import average_ranks, rank_correlation, spearman
 
 values = st.integers(-5, 5) | st.floats(-1e6, 1e6)

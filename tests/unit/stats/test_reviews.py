@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from failscape.stats.agreement import agreement
-from failscape.stats.reviews import FEW, Stratum, accuracies_of, accuracy_of
+from failscape.stats.judging.agreement import agreement
+from failscape.stats.judging.reviews import FEW, Stratum, accuracies_of, accuracy_of
 
 
 def test_strata_count_with_what_they_stand_for() -> None:

@@ -20,7 +20,7 @@ from failscape.pictures import Picture
 from failscape.spaces.albums import Album, load_album
 from failscape.spaces.corpus import Corpus, load_corpus
 from failscape.spaces.labels import Label, LabelSet, load_labels
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 
 TOYBOX = "toybox"
 DISTRACTORS = 5

@@ -14,8 +14,8 @@ import numpy as np
 from failscape.hunts.t2i.panel import Counts, Floats, Glasses, NodeTally, Through, columns, tried
 from failscape.hunts.t2i.survey import Audit, Interval
 from failscape.spaces.lattice import Lattice, Node
-from failscape.stats.bounded import mean_interval
 from failscape.stats.deconvolve import Mixing, fit_mixing
+from failscape.stats.intervals import mean_interval
 
 DRAWS = 400
 _DOUBT = 0.05 / 2

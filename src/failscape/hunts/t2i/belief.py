@@ -15,7 +15,7 @@ from scipy import special
 from failscape.hunts.t2i.ledger import NO_VALUE, Ints, Nodes
 from failscape.spaces.lattice import Lattice
 from failscape.stats.effects import Effects, Levels, fit_effects
-from failscape.stats.mixing import GRID, bell_priors, log_likelihoods, mean_above, mix_priors, row_of
+from failscape.stats.rate_priors import GRID, bell_priors, log_likelihoods, mean_above, mix_priors, row_of
 
 Floats = NDArray[np.float64]
 

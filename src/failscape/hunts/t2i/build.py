@@ -17,7 +17,7 @@ from failscape.spaces.corpus import load_corpus
 from failscape.spaces.lattice import Lattice
 from failscape.spaces.wording import Wording
 from failscape.stats.evalues import log_bet
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 
 CHOOSING = ("certified", "probable")
 """Strategies that choose by model."""

@@ -29,7 +29,7 @@ from failscape.hunts.t2i.survey import Survey
 from failscape.hunts.t2i.telling import describe_claim, survey_hunt
 from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.wording import Wording
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_seed
 
 SEEDS_OF = {"s": 0, "": 0, "p": 1_000_000, "r": 2_000_000}

@@ -21,8 +21,8 @@ from failscape.hunts.t2i.tally import Tally
 from failscape.hunts.t2i.wording_effect import Variants, wording_effect
 from failscape.spaces.lattice import Lattice, Node
 from failscape.stats.deconvolve import fit_mixing
-from failscape.stats.judges import JudgeAccuracy
-from failscape.stats.strata import Stratum, stratified_mean
+from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.stats.stratified_mean import Stratum, stratified_mean
 
 MOST_BINS = 8
 NODES_PER_BIN = 12

@@ -15,7 +15,7 @@ from failscape.hunts.t2i.panel import Counts, Floats, Glasses, NodeTally, Throug
 from failscape.hunts.t2i.survey import Interval, Mass
 from failscape.spaces.corpus import FAMILIES, Entity
 from failscape.spaces.lattice import Lattice, Node, NodeCounts
-from failscape.stats.strata import Stratum, stratified_mean
+from failscape.stats.stratified_mean import Stratum, stratified_mean
 
 Group = tuple[str, str]
 Predict = Callable[[Sequence[Node]], Floats]

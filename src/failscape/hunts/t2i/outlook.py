@@ -17,8 +17,8 @@ from failscape.hunts.t2i.doubt import temper
 from failscape.hunts.t2i.ledger import NO_VALUE, Ints, Nodes
 from failscape.spaces.corpus import Corpus
 from failscape.stats.evalues import log_bet
-from failscape.stats.judges import JudgeAccuracy, Limits
-from failscape.stats.mixing import RATES, log_likelihoods, relative_entropy
+from failscape.stats.judging.accuracy import JudgeAccuracy, Limits
+from failscape.stats.rate_priors import RATES, log_likelihoods, relative_entropy
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.spaces.lattice import Lattice, Node
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 
 Floats = NDArray[np.float64]
 

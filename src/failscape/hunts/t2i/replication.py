@@ -15,7 +15,7 @@ from failscape.hunts.t2i.survey import Replicated, Replication, Share
 from failscape.spaces.lattice import Lattice
 from failscape.stats.deconvolve import share_below
 from failscape.stats.intervals import clopper_pearson
-from failscape.stats.strata import Stratum, stratified_mean
+from failscape.stats.stratified_mean import Stratum, stratified_mean
 
 
 def choose_sample(subjects: Collection[str], count: int, seed: int) -> list[str]:

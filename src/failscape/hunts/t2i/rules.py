@@ -18,7 +18,7 @@ from failscape.hunts.t2i.rule_table import SCOPES, Codes, RuleCode, Screen, Tabl
 from failscape.hunts.t2i.survey import Rule, Share
 from failscape.spaces.lattice import Lattice, Node, NodeCounts
 from failscape.stats.deconvolve import fit_mixing, share_below
-from failscape.stats.strata import worth_interval
+from failscape.stats.stratified_mean import worth_interval
 
 LEAST_FAILURES = 3
 """Fewer failures are findings, not a rule."""

@@ -22,7 +22,7 @@ from failscape.hunts.t2i.survey import Survey
 from failscape.hunts.t2i.tally import Tally
 from failscape.spaces.lattice import Node
 from failscape.stats.intervals import anytime_interval
-from failscape.stats.mixing import RATES
+from failscape.stats.rate_priors import RATES
 from failscape.trials import Finding
 
 if TYPE_CHECKING:

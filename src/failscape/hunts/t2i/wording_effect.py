@@ -13,8 +13,8 @@ from scipy import stats
 from failscape.hunts.t2i.panel import Counts
 from failscape.hunts.t2i.survey import Share, WordingEffect
 from failscape.spaces.lattice import Lattice, Node
+from failscape.stats.cmh import same_in_all
 from failscape.stats.intervals import clopper_pearson
-from failscape.stats.stratified import same_in_all
 
 LEVEL = 0.05
 MOST_NAMED = 20

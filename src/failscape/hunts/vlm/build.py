@@ -19,7 +19,7 @@ from failscape.pictures import Picture
 from failscape.spaces.albums import Album, load_album
 from failscape.spaces.questions import Grammar, Sights, load_grammar
 from failscape.spaces.skills import AlbumSights, DrawnSights, SkillGrammar
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 
 LEAST_QUESTIONS = 200
 

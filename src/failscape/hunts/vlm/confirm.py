@@ -18,7 +18,7 @@ from scipy import special
 from failscape.hunts.vlm.outcomes import Count, Outcome
 from failscape.spaces.questions import Pattern, explains
 from failscape.stats import log_e_bh, log_e_value
-from failscape.stats.judges import JudgeAccuracy
+from failscape.stats.judging.accuracy import JudgeAccuracy
 
 FAILING, PASSING, OPEN, UNDECIDED = "failing", "passing", "open", "undecided"
 ANSWER = "answer"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from failscape.errors import ConfigError
 from failscape.stats.intervals import clopper_pearson
-from failscape.stats.judge_errors import Chances, KindAccuracy, Measured
+from failscape.stats.judging.errors import Chances, KindAccuracy, Measured
 
 ALL_OTHERS = "*"
 LEVEL = 0.95

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from failscape.stats.clusters import grouped_share
-from failscape.stats.intervals import Floats
+from failscape.stats.intervals import Floats, grouped_share
 
 MOST_BLOCKS = 100
 """More subjects than this are left out in blocks of whole subjects."""

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import special
 
 from failscape.stats.intervals import one_sided
-from failscape.stats.judge_errors import KindAccuracy, Measured
-from failscape.stats.judges import ALL_OTHERS
+from failscape.stats.judging.accuracy import ALL_OTHERS
+from failscape.stats.judging.errors import KindAccuracy, Measured
 
 DOUBT = 0.05
 FEW = 10

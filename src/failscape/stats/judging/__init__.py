@@ -1,0 +1,1 @@
+"""How judges err: measured accuracy, what it does to rates, reviews by people, agreement."""
