@@ -15,7 +15,7 @@ from pathlib import Path
 
 from failscape.atlas import reader
 from failscape.atlas.connect import DATABASE, reader_uri
-from failscape.atlas.corpora import copy_corpus
+from failscape.atlas.contents import copy_corpus
 from failscape.atlas.faults import explained
 from failscape.atlas.images import link_or_copy
 from failscape.atlas.migrations import MIGRATIONS

@@ -17,10 +17,9 @@ from typing import Any, Self, TypeVar
 
 from failscape import __version__
 from failscape.atlas import reader
-from failscape.atlas.connect import DATABASE, missing, open_reader, open_writer
+from failscape.atlas.connect import DATABASE, WriterLock, missing, open_reader, open_writer
 from failscape.atlas.faults import explained
 from failscape.atlas.images import ImageStore
-from failscape.atlas.lock import WriterLock
 from failscape.atlas.records import Call, Event, HuntRow, KeepImages, Recorded, RunRow, Spent, StoredTrial
 from failscape.atlas.writer import RowWriter, to_json
 from failscape.errors import AtlasError

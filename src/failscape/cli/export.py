@@ -10,9 +10,9 @@ from typing import TextIO
 import click
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.exports import write_csv, write_jsonl
-from failscape.atlas.failureatlas import write_rows
 from failscape.atlas.faults import explained
+from failscape.atlas.formats.failureatlas import write_rows
+from failscape.atlas.formats.plain import write_csv, write_jsonl
 
 WRITERS: dict[str, Callable[[Atlas, HuntRow, TextIO], int]] = {
     "failureatlas": write_rows,

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from failscape.atlas import Atlas
-from failscape.atlas.failureatlas_import import import_rows
+from failscape.atlas.formats.failureatlas_import import import_rows
 
 
 @click.command("import")

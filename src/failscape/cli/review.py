@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from failscape.atlas import Atlas
-from failscape.atlas.accuracies import keep_reviewed
-from failscape.atlas.reviews import add_labels, add_review
+from failscape.atlas.reviews import add_labels, add_review, keep_reviewed
 from failscape.report.figures import percent
 from failscape.report.review_folder import TABLE, write_review
 from failscape.report.review_labels import Reviewed, measure, read_table

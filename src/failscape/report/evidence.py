@@ -14,8 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import ValidationError
 
 from failscape.atlas import Atlas, HuntRow, StoredTrial
-from failscape.atlas.accuracies import hunt_accuracy
-from failscape.atlas.corpora import changed_corpus
+from failscape.atlas.contents import changed_corpus
+from failscape.atlas.reviews import hunt_accuracy
 from failscape.config import HUNTS, HuntConfig
 from failscape.errors import AtlasError, FailscapeError
 from failscape.hunts.protocol import Hunt

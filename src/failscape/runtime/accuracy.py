@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from failscape.atlas import Atlas
-from failscape.atlas.accuracies import AUTO, NONE, reviewed_accuracy
 from failscape.atlas.connect import DATABASE
+from failscape.atlas.reviews import AUTO, NONE, reviewed_accuracy
 from failscape.config import HuntConfig
 from failscape.errors import ConfigError
 from failscape.models.roles import Model

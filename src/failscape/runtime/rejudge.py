@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas, HuntRow, open_hunt
-from failscape.atlas.accuracies import keep_accuracy
-from failscape.atlas.configs import complete_config
 from failscape.atlas.decisions import probes_of
+from failscape.atlas.resume import complete_config
+from failscape.atlas.reviews import keep_accuracy
 from failscape.config import BudgetConfig, HuntConfig, ModelConfig
 from failscape.config_files import parse_config
 from failscape.errors import AtlasError, Refused

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from failscape.atlas import Atlas, Spent, open_hunt
-from failscape.atlas.accuracies import keep_accuracy
-from failscape.atlas.albums import keep_album, keep_pictures
+from failscape.atlas.contents import keep_album, keep_pictures
+from failscape.atlas.reviews import keep_accuracy
 from failscape.config import HuntConfig
 from failscape.hunts.build import albums, build_hunt, contents, forewarn, pictures
 from failscape.hunts.protocol import Hunt, replay

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from failscape.atlas import Atlas
-from failscape.atlas.accuracies import hunt_accuracy, reviewed_accuracy
 from failscape.atlas.merge import merge_atlases
-from failscape.atlas.reviews import items_of
+from failscape.atlas.reviews import hunt_accuracy, items_of, reviewed_accuracy
 from failscape.errors import ConfigError
 from failscape.report.evidence import load_hunt
 from failscape.report.review_labels import measure

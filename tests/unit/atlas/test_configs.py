@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from failscape.atlas import Atlas, open_hunt
-from failscape.atlas.configs import diff_configs
+from failscape.atlas.resume import diff_configs
 from failscape.config import T2IConfig
 from failscape.errors import AtlasError
 from failscape.testing.recorded import JUDGE, PAINTER

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from failscape.atlas import Atlas, open_hunt
-from failscape.atlas.corpora import changed_corpus
+from failscape.atlas.contents import changed_corpus
 from failscape.atlas.merge import merge_atlases
 from failscape.config import T2IConfig
 from failscape.errors import AtlasError

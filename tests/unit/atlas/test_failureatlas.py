@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from failscape.atlas import Atlas
-from failscape.atlas.failureatlas import FIELDS, export_rows
-from failscape.atlas.failureatlas_import import import_rows
+from failscape.atlas.formats.failureatlas import FIELDS, export_rows
+from failscape.atlas.formats.failureatlas_import import import_rows
 from failscape.config import T2IConfig
 from failscape.errors import AtlasError
 from failscape.hunts.build import build_hunt
@@ -344,7 +344,7 @@ def test_subjects_come_apart_as_they_were_joined(pairs: list[tuple[str, str]]) -
 
 
 def test_export_is_one_json_object_a_line(atlas: Atlas, tmp_path: Path) -> None:
-    from failscape.atlas.failureatlas import write_rows
+    from failscape.atlas.formats.failureatlas import write_rows
 
     hunt = import_rows(write(tmp_path / "f.jsonl", [SEED_EXAMPLE]), atlas)
     out = io.StringIO()

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from failscape.atlas.failureatlas import FAMILIES, NodeRow, fails, read_rows
 from failscape.atlas.faults import explained
+from failscape.atlas.formats.failureatlas import FAMILIES, NodeRow, fails, read_rows
 from failscape.atlas.images import write_whole
 from failscape.atlas.reader import CORPORA, CORPUS_HERE
 from failscape.atlas.records import Recorded

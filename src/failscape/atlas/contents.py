@@ -1,20 +1,26 @@
 """Keeps the words that a hunt was run with, so that its findings can be told from the atlas alone.
 
 Shipped corpora are part of the package and stay there; a folder of the user's is copied.
+
+Puts an album into an atlas before the run that shows it: its pictures, and what is known of them.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from failscape.atlas.faults import explained
 from failscape.atlas.reader import CORPORA, CORPUS_HERE
+from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity
+from failscape.pictures import Picture
+from failscape.spaces.albums import KEPT, Album, album_text
 from failscape.spaces.corpus import corpus_names, load_corpus
 
 
@@ -63,3 +69,31 @@ def changed_corpus(settings: Mapping[str, Any], identities: Mapping[str, Identit
     if not name or not digest or load_corpus(name).digest == digest:
         return ""
     return f"corpus {name} is not what it was when this hunt was run: subjects and words may differ"
+
+
+_MANY = 64
+"""An album may be larger than the memory."""
+
+
+def keep_album(atlas: Atlas, album: Album) -> None:
+    """Keep names, labels and captions, so that the hunt can be told again without the folder."""
+    goal = atlas.folder / CORPORA / album.digest
+    if goal.is_dir():
+        return
+    draft = goal.with_name(f".{goal.name}.{os.getpid()}")
+    with explained(goal):
+        draft.mkdir(parents=True, exist_ok=True)
+        (draft / KEPT).write_text(album_text(album), encoding="utf-8")
+        draft.replace(goal)
+
+
+def keep_pictures(atlas: Atlas, pictures: Iterable[Picture]) -> int:
+    """Store pictures, so that `Show` finds them by digest. Returns how many."""
+    kept, rest = 0, iter(pictures)
+    while group := list(islice(rest, _MANY)):
+        for picture in group:
+            atlas.images.put(picture)
+        with atlas.transaction() as (_, rows):
+            rows.add_images(group)
+        kept += len(group)
+    return kept
