@@ -14,7 +14,15 @@ from pydantic import ValidationError
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
 from failscape.models.registry import LLM, create_model
-from failscape.runtime.matching import Chat, Matcher, Question, Votes, matched, open_questions, read_votes
+from failscape.runtime.after.match_corpus import (
+    Chat,
+    Matcher,
+    Question,
+    Votes,
+    matched,
+    open_questions,
+    read_votes,
+)
 from failscape.spaces.corpus import Corpus, folder_of, load_corpus
 from failscape.spaces.corpus.writing import corpus_files, match_data, write_files
 from failscape.spaces.lattice import Lattice

@@ -18,8 +18,8 @@ from failscape.cli.jsonable import finite
 from failscape.config_files import load_model
 from failscape.report.figures import percent
 from failscape.report.rejudged import Comparison, compare_judges
+from failscape.runtime.after.rejudge import Rejudged, rejudge
 from failscape.runtime.progress import choose_reporter
-from failscape.runtime.rejudge import Rejudged, rejudge
 from failscape.stats.judging.agreement import Agreement
 
 SHOWN = 10

@@ -21,7 +21,7 @@ from failscape.report.evidence import load_hunt
 from failscape.report.figures import percent, spread
 from failscape.report.page import target_name
 from failscape.report.transfers import FILE
-from failscape.runtime.transfer import cases_of, transfer
+from failscape.runtime.after.transfer import cases_of, transfer
 
 ROWS = 40
 

@@ -21,10 +21,10 @@ from failscape.models.http import HttpModel
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity
 from failscape.runtime.accuracy import choose_accuracy
+from failscape.runtime.after.name_skills import name_skills
 from failscape.runtime.budget import Budget
 from failscape.runtime.engine import Engine, Stop
 from failscape.runtime.health import HealthWarning
-from failscape.runtime.naming import name_skills
 from failscape.runtime.progress import Meter, Reporter, Snapshot
 from failscape.runtime.stages import Team
 from failscape.runtime.teaching import Lessons, prepare

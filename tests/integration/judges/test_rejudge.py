@@ -19,8 +19,8 @@ from failscape.atlas.decisions import pairs
 from failscape.config import ModelConfig
 from failscape.errors import AtlasError
 from failscape.report.evidence import load_hunt
+from failscape.runtime.after.rejudge import rejudge
 from failscape.runtime.progress import PlainReporter
-from failscape.runtime.rejudge import rejudge
 from failscape.runtime.session import run_session
 from failscape.testing.faulty import FaultyServer
 from failscape.trials import Verdict
