@@ -21,7 +21,7 @@ import numpy as np
 from failscape.atlas import Atlas
 from failscape.config_files import parse_config
 from failscape.hunts.vlm.lessons import KEPT_FOR_CONFIRMATION
-from failscape.report.evidence import load_hunt
+from failscape.report.load import load_hunt
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import run_session
 

@@ -8,7 +8,7 @@ import click
 
 from failscape.atlas import Atlas
 from failscape.report.datasets import write_dataset
-from failscape.report.evidence import load_hunt
+from failscape.report.load import load_hunt
 
 UNKNOWN = "unknown: see the licence of the generator or the photos"
 

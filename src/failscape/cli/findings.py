@@ -12,8 +12,8 @@ from rich.text import Text
 
 from failscape.atlas import Atlas
 from failscape.cli.jsonable import finite
-from failscape.report.evidence import LoadedHunt, finding_records, load_hunt
-from failscape.report.figures import number, percent
+from failscape.report.figures.basic import number, percent
+from failscape.report.load import LoadedHunt, finding_records, load_hunt
 from failscape.trials import Finding
 
 TABLE_ROWS = 40

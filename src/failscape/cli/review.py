@@ -10,7 +10,7 @@ from rich.table import Table
 
 from failscape.atlas import Atlas
 from failscape.atlas.reviews import add_labels, add_review, keep_reviewed
-from failscape.report.figures import percent
+from failscape.report.figures.basic import percent
 from failscape.report.review_folder import TABLE, write_review
 from failscape.report.review_labels import Reviewed, measure, read_table
 from failscape.report.review_sample import draw_sample

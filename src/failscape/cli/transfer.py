@@ -17,10 +17,10 @@ from failscape.atlas.images import write_whole
 from failscape.config import ModelConfig
 from failscape.config_files import load_model
 from failscape.errors import ConfigError
-from failscape.report.evidence import load_hunt
-from failscape.report.figures import percent, spread
+from failscape.report.figures.basic import percent, spread
+from failscape.report.kinds.classifier import FILE
+from failscape.report.load import load_hunt
 from failscape.report.page import target_name
-from failscape.report.transfers import FILE
 from failscape.runtime.after.transfer import cases_of, transfer
 
 ROWS = 40

@@ -1,6 +1,6 @@
 """Shows what a hunt found: findings joined with their evidence, and one static HTML page."""
 
-from failscape.report.evidence import (
+from failscape.report.load import (
     Evidence,
     EvidenceReader,
     LoadedHunt,

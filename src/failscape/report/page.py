@@ -21,13 +21,12 @@ from failscape.atlas import Atlas, Event, HuntRow, RunRow, Spent
 from failscape.atlas.faults import explained
 from failscape.atlas.images import write_whole
 from failscape.models.roles import Usage
-from failscape.report import figures
-from failscape.report.evidence import Build, Evidence, EvidenceReader, LoadedHunt, load_hunt
-from failscape.report.heat import NARROW, WIDE, HeatMap, heat_legend, heat_map
+from failscape.report.figures.basic import basic as figures
+from failscape.report.figures.heat import NARROW, WIDE, HeatMap, heat_legend, heat_map
+from failscape.report.kinds.t2i import heat_of_counts
+from failscape.report.load import Build, Evidence, EvidenceReader, LoadedHunt, load_hunt
 from failscape.report.maps import FailureMap, Placer, failure_map
-from failscape.report.mass import heat_of_counts
-from failscape.report.pairs import Pair, pairs_of
-from failscape.report.pictures import PicturePlacer
+from failscape.report.pictures import Pair, PicturePlacer, pairs_of
 from failscape.report.sections import (
     Context,
     Section,

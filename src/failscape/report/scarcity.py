@@ -16,7 +16,7 @@ import numpy as np
 from failscape.atlas import Atlas
 from failscape.errors import ConfigError
 from failscape.report.counts import Counts, key_of, layer_of
-from failscape.report.evidence import LoadedHunt
+from failscape.report.load import LoadedHunt
 from failscape.spaces.subjects import split_subject
 from failscape.stats.intervals import clopper_pearson, grouped_share
 from failscape.stats.ranks import rank_correlation

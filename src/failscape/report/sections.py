@@ -38,7 +38,7 @@ from failscape.trials import Finding
 
 if TYPE_CHECKING:
     from failscape.atlas import Atlas
-    from failscape.report.evidence import EvidenceReader, LoadedHunt
+    from failscape.report.load import EvidenceReader, LoadedHunt
 
 Place = Literal["lead", "trust", "end"]
 LEAD: Place = "lead"

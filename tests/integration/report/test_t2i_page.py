@@ -18,7 +18,7 @@ from failscape.hunts.t2i.survey import (
     WordingEffect,
 )
 from failscape.report import load_hunt, write_report
-from failscape.report.evidence import rebuild_hunt
+from failscape.report.load import rebuild_hunt
 from failscape.report.sections import END, Section, Tile
 from failscape.trials import Check, Decide, Generate
 
@@ -183,8 +183,10 @@ def test_a_kind_of_hunt_brings_its_own_sections_and_numbers(planted_atlas, tmp_p
         assert context.loaded.findings
         yield Section("own", "A section", "t2i.html", None, END, "Own", "Said first.", "Said below.")
 
-    monkeypatch.setattr("failscape.report.t2i.sections", sections)
-    monkeypatch.setattr("failscape.report.t2i.tiles", lambda context: [Tile("Own number", "42", "of 43")])
+    monkeypatch.setattr("failscape.report.kinds.t2i.sections", sections)
+    monkeypatch.setattr(
+        "failscape.report.kinds.t2i.tiles", lambda context: [Tile("Own number", "42", "of 43")]
+    )
     with Atlas.open(planted_atlas, readonly=True) as atlas:
         page = read(write_report(atlas, tmp_path))
     assert "own" in ids(page)

@@ -17,7 +17,7 @@ from failscape.hunts.vlm.taxonomy import named_skills
 from failscape.pictures import Picture
 from failscape.report import write_report
 from failscape.report.datasets import write_dataset
-from failscape.report.evidence import LoadedHunt, load_hunt
+from failscape.report.load import LoadedHunt, load_hunt
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import Summary, run_session
 

@@ -6,9 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from failscape.report.classifier import _bars, notes, placer
-from failscape.report.label_plots import mirrored
-from failscape.report.transfers import FILE, read_transfer
+from failscape.report.figures.plots import mirrored
+from failscape.report.kinds.classifier import FILE, _bars, notes, placer, read_transfer
 from failscape.trials import Finding
 
 HOSTILE = "<b>&\"'"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.report.figures import curve, interval_bar, number, percent, spread, ticks, verdict_bar
+from failscape.report.figures.basic import curve, interval_bar, number, percent, spread, ticks, verdict_bar
 from failscape.trials import Verdict
 
 share = st.floats(0, 1)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failscape.hunts.t2i.survey import Mass
-from failscape.report.heat import NARROW, WIDE, HeatMap, Patch, heat_legend, heat_map
+from failscape.report.figures.heat import NARROW, WIDE, HeatMap, Patch, heat_legend, heat_map
+from failscape.report.kinds.t2i import ALL, heat_of_counts, heat_of_masses, mass_lists, overall
 from failscape.report.maps import ALONE, Cell, FailureMap
-from failscape.report.mass import ALL, heat_of_counts, heat_of_masses, mass_lists, overall
 
 
 def mass(group, name, rate=0.25, images=40, nodes=10):

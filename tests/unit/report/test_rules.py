@@ -5,8 +5,8 @@ from dataclasses import asdict
 import pytest
 
 from failscape.hunts.t2i.survey import Rule, Share
-from failscape.report.evidence import Shot
-from failscape.report.rules import EXAMPLES, EXCEPTIONS, LISTED, PICTURED, pictures_of, rule_cards
+from failscape.report.kinds.t2i import EXAMPLES, EXCEPTIONS, LISTED, PICTURED, pictures_of, rule_cards
+from failscape.report.load import Shot
 from failscape.trials import Verdict
 
 RED = "Base: Colour=red"

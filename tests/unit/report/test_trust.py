@@ -17,8 +17,8 @@ from failscape.hunts.t2i.survey import (
     Survey,
     WordingEffect,
 )
-from failscape.report.plots import HEIGHT, WIDTH, Spot, against
-from failscape.report.trust import panels
+from failscape.report.figures.plots import HEIGHT, WIDTH, Spot, against
+from failscape.report.kinds.t2i_trust import panels
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 AUDIT = Audit(1000, 50, 0.02, (0.0, 0.08))

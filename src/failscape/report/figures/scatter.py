@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from failscape.report.figures import percent
+from failscape.report.figures.basic import percent
 from failscape.report.scarcity import Bin, Subject
 
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 56

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from failscape.report.figures import Interval, percent, spread
+from failscape.report.figures.basic import Interval, percent, spread
 
 GAP = 3
 VAGUE = 0.5
