@@ -17,7 +17,7 @@ from failscape.atlas import Atlas
 from failscape.cli.jsonable import finite
 from failscape.config_files import load_model
 from failscape.report.figures.basic import percent
-from failscape.report.rejudged import Comparison, compare_judges
+from failscape.review.rejudged import Comparison, compare_judges
 from failscape.runtime.after.rejudge import Rejudged, rejudge
 from failscape.runtime.progress import choose_reporter
 from failscape.stats.judging.agreement import Agreement

@@ -11,9 +11,9 @@ from rich.table import Table
 from failscape.atlas import Atlas
 from failscape.atlas.reviews import add_labels, add_review, keep_reviewed
 from failscape.report.figures.basic import percent
-from failscape.report.review_folder import TABLE, write_review
-from failscape.report.review_labels import Reviewed, measure, read_table
-from failscape.report.review_sample import draw_sample
+from failscape.review.folder import TABLE, write_review
+from failscape.review.labels import Reviewed, measure, read_table
+from failscape.review.sample import draw_sample
 from failscape.stats.judging.accuracy import ALL_OTHERS
 from failscape.stats.judging.errors import Measured
 

@@ -15,8 +15,8 @@ from failscape.atlas.merge import merge_atlases
 from failscape.atlas.reviews import hunt_accuracy, items_of, reviewed_accuracy
 from failscape.errors import ConfigError
 from failscape.report.load import load_hunt
-from failscape.report.review_labels import measure
-from failscape.report.review_sample import draw_sample
+from failscape.review.labels import measure
+from failscape.review.sample import draw_sample
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.stats.judging.accuracy import JudgeAccuracy

@@ -16,7 +16,7 @@ from failscape.atlas import Atlas
 from failscape.atlas.faults import explained
 from failscape.atlas.images import link_or_copy
 from failscape.errors import AtlasError
-from failscape.report.review_sample import Question, Sample
+from failscape.review.sample import Question, Sample
 
 COLUMNS = ("review", "item", "image", "statement", "label")
 PAGE, TABLE, IMAGES = "index.html", "review.csv", "images"
