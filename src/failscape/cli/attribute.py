@@ -12,15 +12,15 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas, HuntRow
+from failscape.attribution.counts import Counts, count_captions, counts_of, read_counts
+from failscape.attribution.page import write_attribution
+from failscape.attribution.scarcity import Odd, Relation, Scarcity, relate
 from failscape.cli.jsonable import finite
 from failscape.config import T2IConfig
 from failscape.errors import ConfigError
-from failscape.report.counts import Counts, count_captions, counts_of, read_counts
 from failscape.report.figures.basic import number, percent
 from failscape.report.load import config_of, load_hunt
 from failscape.report.page import failing_limit
-from failscape.report.scarcity import Odd, Relation, Scarcity, relate
-from failscape.report.scarcity_page import write_attribution
 from failscape.spaces.corpus import load_corpus
 
 ROWS = 10

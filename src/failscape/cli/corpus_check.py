@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from failscape.attribution.counts import read_captions
 from failscape.errors import ConfigError
-from failscape.report.counts import read_captions
 from failscape.spaces.corpus import Corpus, folder_of, load_corpus
 from failscape.spaces.corpus.census import Census, Coverage, CoverageCounter, oddities, take_census
 

@@ -7,11 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 from failscape.atlas import Atlas
+from failscape.attribution.counts import Counts, counts_of
+from failscape.attribution.scarcity import relate
 from failscape.cli import attribute, cli
 from failscape.errors import ConfigError, FailscapeError
 from failscape.report import load_hunt
-from failscape.report.counts import Counts, counts_of
-from failscape.report.scarcity import relate
 from failscape.toybox import painter
 from failscape.trials import Check, Decide
 

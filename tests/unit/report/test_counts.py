@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from failscape.attribution.counts import count_captions, counts_of, key_of, read_captions, read_counts
 from failscape.cli.attribute import toybox_counts, toybox_subjects
 from failscape.errors import ConfigError
-from failscape.report.counts import count_captions, counts_of, key_of, read_captions, read_counts
 from failscape.spaces import Lattice, load_corpus
 from failscape.toybox import painter
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from failscape.attribution.scarcity import Bin, Subject
 from failscape.report.figures.basic import percent
-from failscape.report.scarcity import Bin, Subject
 
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 56
 SMALLEST, LARGEST = 2.8, 13.0

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from failscape.atlas import Atlas
+from failscape.attribution.counts import Counts, key_of, layer_of
 from failscape.errors import ConfigError
-from failscape.report.counts import Counts, key_of, layer_of
 from failscape.report.load import LoadedHunt
 from failscape.spaces.subjects import split_subject
 from failscape.stats.intervals import clopper_pearson, grouped_share

@@ -11,9 +11,9 @@ from failscape import __version__
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.faults import explained
 from failscape.atlas.images import write_whole
+from failscape.attribution.scarcity import Scarcity, Span
 from failscape.report.figures.scatter import scatter
 from failscape.report.page import target_name, templates
-from failscape.report.scarcity import Scarcity, Span
 
 PAGE = "attribution.html"
 ROWS = 50
