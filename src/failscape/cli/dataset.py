@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from failscape.atlas import Atlas
-from failscape.report.datasets import write_dataset
+from failscape.export.datasets import write_dataset
 from failscape.report.load import load_hunt
 
 UNKNOWN = "unknown: see the licence of the generator or the photos"

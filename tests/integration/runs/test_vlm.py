@@ -12,11 +12,11 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.config_files import parse_config
 from failscape.errors import ConfigError, FailscapeError
+from failscape.export.datasets import write_dataset
 from failscape.hunts.build import build_hunt
 from failscape.hunts.vlm.taxonomy import named_skills
 from failscape.pictures import Picture
 from failscape.report import write_report
-from failscape.report.datasets import write_dataset
 from failscape.report.load import LoadedHunt, load_hunt
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import Summary, run_session

@@ -1,10 +1,16 @@
 """Writes findings as an adversarial dataset: an image folder with `metadata.jsonl`, a card, Parquet if asked.
 
 The layout is the one that Hugging Face's `imagefolder` loader reads. Each kind of hunt has its own rows.
+
+The rows of a vlm hunt's dataset: pictures, question, right and wrong answer; and the same as chats.
+
+Half of the rows, chosen by picture, is for training, half for a re-test: no picture is in both. Where the
+right answer is not known by construction a row only has the verifier's reason, and makes no chat.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,8 +22,83 @@ from failscape.atlas import Atlas, HuntRow, StoredTrial
 from failscape.atlas.faults import explained
 from failscape.atlas.images import link_or_copy, write_whole
 from failscape.errors import ConfigError, MissingExtra
-from failscape.report.vlm_dataset import vlm_rows, write_chats
-from failscape.trials import Classify, Finding, Generate, Verdict
+from failscape.spaces.questions import Pattern, explains
+from failscape.trials import Answer, Classify, Finding, Generate, Recall, Verdict, Verify
+
+TRAIN, RETEST = "train", "retest"
+Item = dict[str, Any]
+
+
+def vlm_rows(atlas: Atlas, row: HuntRow, findings: Sequence[Finding], passes: bool) -> Iterator[Item]:
+    """Questions of certified modes that failed; with `passes` also those that the target got right."""
+    modes = {Pattern.parse(finding.subject): finding for finding in findings}
+    for stored in atlas.trials(row.id):
+        wanted = stored.trial.verdict is Verdict.FAIL or (passes and stored.trial.verdict is Verdict.PASS)
+        if not wanted or not stored.images:
+            continue
+        pattern = Pattern.parse(stored.trial.subject)
+        home = next((mode for mode in modes if mode == pattern or explains(mode, pattern)), None)
+        if home is not None:
+            yield _row(modes[home], pattern, stored)
+
+
+def _row(finding: Finding, pattern: Pattern, stored: StoredTrial) -> Item:
+    trial, steps = stored.trial, stored.steps
+    place = next(at for at, step in enumerate(steps) if isinstance(step, Answer))
+    question, verify = steps[place], next(step for step in steps if isinstance(step, Verify))
+    assert isinstance(question, Answer)
+    assert isinstance(verify, Verify)
+    history = [list(turn) for step in steps if isinstance(step, Recall) for turn in step.turns]
+    return {
+        "images": list(stored.images),
+        "folder": "",
+        "question": question.question,
+        # What a second turn is held against follows from the first answer, right or wrong: it is no truth.
+        "answer": "" if history else verify.truth,
+        "wrong_answer": str(trial.facts[place]) if trial.verdict is Verdict.FAIL else "",
+        "reason": trial.reason,
+        "failed": trial.verdict is Verdict.FAIL,
+        "history": history,
+        "skills": list(pattern.skills),
+        "mode": finding.subject,
+        "finding": finding.title,
+        "split": part_of(stored.images),
+    }
+
+
+def part_of(images: Sequence[str]) -> str:
+    """The part that a picture belongs to, the same in every dataset."""
+    digest = hashlib.blake2b(images[0].encode(), digest_size=2).digest()
+    return TRAIN if digest[0] & 1 else RETEST
+
+
+def write_chats(rows: Sequence[Item], out: Path) -> None:
+    """`train.jsonl` and `retest.jsonl`: one conversation a line, as SFT and GRPO trainers read them."""
+    for part in (TRAIN, RETEST):
+        chosen = [chat(row) for row in rows if row["split"] == part and row["answer"]]
+        lines = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in chosen)
+        write_whole(out / f"{part}.jsonl", lines.encode())
+
+
+def chat(row: Item) -> Item:
+    """Messages with the pictures before the first question, and the right answer at the end."""
+    names = row.get("file_names") or [row["file_name"]]
+    asked = [*(turn[0] for turn in row["history"]), row["question"]]
+    said = [*(turn[1] for turn in row["history"]), row["answer"]]
+    messages: list[Item] = []
+    for place, (question, answer) in enumerate(zip(asked, said, strict=True)):
+        shown: list[Item] = [{"type": "image"} for _ in names] if place == 0 else []
+        messages.append({"role": "user", "content": [*shown, {"type": "text", "text": question}]})
+        messages.append({"role": "assistant", "content": [{"type": "text", "text": answer}]})
+    return {
+        "messages": messages,
+        "prompt": messages[:-1],
+        "completion": messages[-1:],
+        "images": names,
+        "solution": row["answer"],
+        "mode": row["mode"],
+    }
+
 
 METADATA = "metadata.jsonl"
 CARD = "README.md"
