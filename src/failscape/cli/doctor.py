@@ -13,13 +13,13 @@ import click
 
 from failscape.config import ClassifierConfig, HuntConfig, T2IConfig, VlmConfig
 from failscape.config_files import load_config
+from failscape.doctor.classifier import examine_classifier
+from failscape.doctor.t2i import SEEDS, Observation, Sample, examine
+from failscape.doctor.vlm import examine_answerer, examine_questioner, examine_verifier
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.build import targets_of
 from failscape.hunts.classifier.prompts import Template
 from failscape.hunts.t2i.build import build_lattice
-from failscape.models.doctor import SEEDS, Observation, Sample, examine
-from failscape.models.doctor_classifier import examine_classifier
-from failscape.models.doctor_vlm import examine_answerer, examine_questioner, examine_verifier
 from failscape.models.registry import create_model
 from failscape.models.roles import Answerer, Classifier, ImageGenerator, Judge, Questioner, Verifier
 from failscape.runtime.stages import Team

@@ -6,8 +6,8 @@ from itertools import count
 import pytest
 from PIL import Image
 
+from failscape.doctor.t2i import Observation, Sample, examine
 from failscape.errors import Permanent
-from failscape.models.doctor import Observation, Sample, examine
 from failscape.models.roles import Identity, Reply
 from failscape.pictures import Picture
 from failscape.trials import Check

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from failscape.doctor.classifier import examine_classifier
 from failscape.errors import Permanent
-from failscape.models.doctor_classifier import examine_classifier
 from failscape.models.roles import Identity, Ranking, Reply
 from failscape.pictures import Picture
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from failscape.config import ModelConfig
+from failscape.doctor.vlm import VAGUE, examine_answerer, examine_questioner, examine_verifier
 from failscape.errors import Transient
-from failscape.models.doctor_vlm import VAGUE, examine_answerer, examine_questioner, examine_verifier
 from failscape.models.registry import create_model
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from failscape.doctor.t2i import Observation
 from failscape.errors import ModelError
-from failscape.models.doctor import Observation
 from failscape.models.roles import Answerer, Claim, Conversation, Questioner, Verification, Verifier
 from failscape.pictures import Picture
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from failscape.doctor.t2i import Observation
 from failscape.errors import ModelError
-from failscape.models.doctor import Observation
 from failscape.models.roles import Classifier, Ranking, Reply
 from failscape.pictures import Picture
 
