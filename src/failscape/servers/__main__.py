@@ -15,8 +15,8 @@ from failscape.config import ModelConfig
 from failscape.errors import ConfigError, FailscapeError
 from failscape.models.registry import create_model
 from failscape.models.roles import ROLES
+from failscape.servers.requests import Served
 from failscape.servers.running import serve
-from failscape.servers.served import Served
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.understanding import Understanding
 from failscape.spaces.wording import Wording

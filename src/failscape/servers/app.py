@@ -17,8 +17,14 @@ from failscape.errors import BadReply, FailscapeError
 from failscape.models.roles import Classifier
 from failscape.pictures import Picture
 from failscape.servers.chat import answer_chat, said
-from failscape.servers.requests import read_conversation, read_json, read_picture, read_texts
-from failscape.servers.served import RequestError, Served
+from failscape.servers.requests import (
+    RequestError,
+    Served,
+    read_conversation,
+    read_json,
+    read_picture,
+    read_texts,
+)
 
 __all__ = ["RequestError", "Served", "build_app"]
 

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from failscape.errors import ConfigError
 from failscape.servers.app import build_app
-from failscape.servers.served import Served
+from failscape.servers.requests import Served
 
 
 async def serve(served: Served, host: str, port: int, announce: Callable[[str], object]) -> None:

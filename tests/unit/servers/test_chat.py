@@ -19,8 +19,7 @@ from failscape.models.contracts import (
 from failscape.models.roles import Claim, Conversation, Reply, Verification
 from failscape.pictures import Picture
 from failscape.servers.chat import answer_chat
-from failscape.servers.requests import read_conversation
-from failscape.servers.served import RequestError, Served
+from failscape.servers.requests import RequestError, Served, read_conversation
 from failscape.spaces import Wording, load_corpus
 from failscape.spaces.lattice import Lattice
 from failscape.spaces.understanding import Understanding
