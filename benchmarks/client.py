@@ -22,7 +22,7 @@ from aiohttp import web
 
 from failscape.config import ModelConfig
 from failscape.models.openai import OpenAIGenerator
-from failscape.testing.scripted import scripted_answer
+from failscape.testing.faulty import scripted_answer
 
 
 class Rate(NamedTuple):

@@ -8,7 +8,7 @@ from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.prompts import Template
 from failscape.hunts.classifier.rules import Rules
 from failscape.testing.planted_classifier import PlantedClassifier
-from failscape.testing.simulation import simulate
+from failscape.testing.scoring import simulate
 
 TEMPLATE = Template("a realistic photograph of a {class} ({superclass}).")
 SEEDS = 20

@@ -4,10 +4,9 @@ Use it purely (`simulate`), as in-process models (`PlantedGenerator`, `PlantedJu
 (`failscape.testing.servers`). All three give the same outcome for the same node and seed.
 """
 
-from failscape.testing.landscape import REGIMES, SPREADS, Landscape, Regime
 from failscape.testing.planted_models import PlantedGenerator, PlantedJudge
-from failscape.testing.planted_world import Accuracy, PlantedWorld
-from failscape.testing.simulation import Simulated, simulate
+from failscape.testing.planted_world import REGIMES, SPREADS, Accuracy, Landscape, PlantedWorld, Regime
+from failscape.testing.scoring import Simulated, simulate
 
 __all__ = [
     "REGIMES",

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.errors import AtlasError
-from failscape.testing.recorded import CONFIG, JUDGE, PAINTER, make_recorded
+from failscape.testing.atlas_suite import CONFIG, JUDGE, PAINTER, make_recorded
 
 
 def run(*arguments: object) -> Result:

@@ -10,8 +10,7 @@ from typing import Any
 from failscape.config import ModelConfig
 from failscape.models.limits import Backoff
 from failscape.pictures import Picture
-from failscape.testing.faulty import FaultyServer
-from failscape.testing.scripted import chat_reply, scripted_picture
+from failscape.testing.faulty import FaultyServer, chat_reply, scripted_picture
 from failscape.trials import Check
 
 QUICK = Backoff(first=0.01, longest=0.05)

@@ -14,9 +14,8 @@ from failscape.errors import ConfigError, Permanent
 from failscape.models.classify import HttpClassifier
 from failscape.models.limits import Backoff
 from failscape.models.registry import create_model
-from failscape.testing.faulty import FaultyServer
+from failscape.testing.faulty import FaultyServer, scripted_answer
 from failscape.testing.model_suite import plain_pictures
-from failscape.testing.scripted import scripted_answer
 
 PICTURES = plain_pictures("red", "lime", "blue")
 QUICK = Backoff(first=0.01, longest=0.05)

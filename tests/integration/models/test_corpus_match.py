@@ -18,8 +18,7 @@ from failscape.cli import cli
 from failscape.errors import ConfigError, ModelError
 from failscape.models.plausibility import PlausibilityContract
 from failscape.spaces import Corpus, load_corpus
-from failscape.testing.faulty import FaultyServer
-from failscape.testing.scripted import chat_reply
+from failscape.testing.faulty import FaultyServer, chat_reply
 from tests.unit.spaces.tiny import write_corpus
 
 PHRASE = re.compile(r"^\d+\. (.+)$", re.MULTILINE)

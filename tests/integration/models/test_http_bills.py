@@ -9,8 +9,7 @@ import pytest
 
 from failscape.models import classify, generate, openai
 from failscape.models.roles import Reply, Usage
-from failscape.testing.faulty import Fault, FaultyServer
-from failscape.testing.scripted import scripted_answer
+from failscape.testing.faulty import Fault, FaultyServer, scripted_answer
 from tests.integration.models.started import CAT, PICTURE, opened, says
 
 

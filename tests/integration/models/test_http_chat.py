@@ -7,8 +7,7 @@ import base64
 from failscape.models import openai
 from failscape.models.roles import Claim, Conversation
 from failscape.pictures import Picture
-from failscape.testing.faulty import FaultyServer
-from failscape.testing.scripted import chat_reply
+from failscape.testing.faulty import FaultyServer, chat_reply
 from tests.integration.models.started import CAT, PICTURE, RED, opened, says
 
 

@@ -10,8 +10,7 @@ import pytest
 from failscape.config import ModelConfig
 from failscape.errors import Permanent, Transient
 from failscape.models import generate, openai
-from failscape.testing.faulty import Fault, FaultyServer
-from failscape.testing.scripted import scripted_picture
+from failscape.testing.faulty import Fault, FaultyServer, scripted_picture
 from tests.integration.models.started import QUICK, opened
 
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from failscape.models import generate, openai
-from failscape.testing.faulty import FaultyServer
-from failscape.testing.scripted import scripted_answer, scripted_picture
+from failscape.testing.faulty import FaultyServer, scripted_answer, scripted_picture
 from tests.integration.models.started import opened
 
 

@@ -12,8 +12,7 @@ from failscape.models.polish import PolishContract
 from failscape.report.marks import lines_of
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import Summary, run_session
-from failscape.testing.faulty import FaultyServer
-from failscape.testing.scripted import chat_reply
+from failscape.testing.faulty import FaultyServer, chat_reply
 from failscape.trials import Reword, Verdict
 
 WORLD = {"corpus": "starter", "regime": "weak", "seed": 3}

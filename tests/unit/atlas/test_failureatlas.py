@@ -20,7 +20,7 @@ from failscape.errors import AtlasError
 from failscape.hunts.build import build_hunt
 from failscape.report import load_hunt
 from failscape.spaces.subjects import join_subject, parents_of, split_subject
-from failscape.testing.recorded import CONFIG, make_recorded
+from failscape.testing.atlas_suite import CONFIG, make_recorded
 from failscape.trials import Verdict
 
 SEED_EXAMPLE = {

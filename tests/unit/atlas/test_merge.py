@@ -10,7 +10,7 @@ import pytest
 from failscape.atlas import Atlas, Recorded
 from failscape.atlas.merge import merge_atlases
 from failscape.errors import AtlasError
-from failscape.testing.recorded import CONFIG, JUDGE, PAINTER, make_recorded
+from failscape.testing.atlas_suite import CONFIG, JUDGE, PAINTER, make_recorded
 from failscape.trials import Verdict
 
 MODELS = {"target": PAINTER, "judge": JUDGE}

@@ -16,8 +16,7 @@ from failscape.atlas import images as images_module
 from failscape.atlas.migrations import MIGRATIONS
 from failscape.errors import AtlasError
 from failscape.pictures import Picture
-from failscape.testing.atlas_suite import AtlasSuite
-from failscape.testing.recorded import CONFIG, make_picture, make_recorded
+from failscape.testing.atlas_suite import CONFIG, AtlasSuite, make_picture, make_recorded
 
 
 class TestAtlas(AtlasSuite):

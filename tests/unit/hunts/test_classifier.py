@@ -13,7 +13,7 @@ from failscape.hunts.classifier.rules import Rules
 from failscape.spaces.wording import with_article
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_classifier import PlantedClassifier
-from failscape.testing.simulation import simulate
+from failscape.testing.scoring import simulate
 from failscape.trials import Caption, Classify, Decide, Generate, Probe, Trial, Verdict
 
 TEMPLATE = Template("a realistic photograph of a {class} ({superclass}).")

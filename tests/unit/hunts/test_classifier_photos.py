@@ -17,7 +17,7 @@ from failscape.hunts.classifier.tallies import Photo
 from failscape.spaces.corpus import load_corpus
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_classifier import PlantedClassifier
-from failscape.testing.simulation import simulate
+from failscape.testing.scoring import simulate
 from failscape.trials import Classify, Edit, Embed, Probe, Show, Trial, Verdict
 
 CORPUS = load_corpus("toybox")

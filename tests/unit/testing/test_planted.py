@@ -11,8 +11,8 @@ from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
 from failscape.models.registry import create_model
 from failscape.pictures import Picture
 from failscape.spaces import Lattice, Node, Wording, load_corpus
-from failscape.testing.factual_images import SIDE, Shown, draw, look
 from failscape.testing.planted import REGIMES, PlantedGenerator, PlantedJudge, PlantedWorld, simulate
+from failscape.testing.planted_models import SIDE, Shown, draw, look
 from failscape.trials import Check, Decide, Generate, Probe
 
 CORPUS = load_corpus("starter")
