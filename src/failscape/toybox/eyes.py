@@ -1,6 +1,10 @@
 """toy-eyes at work: looks at 64x64 pictures, decides checks, writes captions.
 
 It knows the embedded world only. A check about anything else is left undecided.
+
+What toy-eyes can say about a picture: its heads, their values, and where each head's numbers are.
+
+toy-eyes's shipped measurements as a table of accuracy per kind of check of the toybox corpus.
 """
 
 import json
@@ -13,10 +17,42 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
+from failscape.stats.judging.errors import KindAccuracy, Measured
 from failscape.toybox import world
-from failscape.toybox.heads import HEADS, NONE, SLICES
 from failscape.toybox.sessions import MODELS, as_input, session, softmax
+from failscape.toybox.world import ALLOWED, ATTRIBUTES, ENTITIES, Attributes
+from failscape.toybox.world.vocab import FAMILIES
 from failscape.trials import Check
+
+#: The extra value of the entity head: nothing that can be named is in the picture.
+NONE: Final = "none"
+#: The label of a head that cannot be told.
+UNKNOWN: Final = -1
+
+HEADS: Final[dict[str, tuple[str, ...]]] = {
+    "entity": (*ENTITIES, NONE),
+    **{name: ALLOWED[name] for name in ATTRIBUTES},
+}
+
+
+def _slices() -> dict[str, slice]:
+    found, start = {}, 0
+    for name, values in HEADS.items():
+        found[name] = slice(start, start + len(values))
+        start += len(values)
+    return found
+
+
+#: Where the numbers of each head lie in the network's output.
+SLICES: Final[dict[str, slice]] = _slices()
+WIDTH: Final = sum(len(values) for values in HEADS.values())
+
+
+def labels_of(attributes: Attributes) -> dict[str, int]:
+    """Return the index of the true value of every head."""
+    return {name: values.index(getattr(attributes, name)) for name, values in HEADS.items()}
+
 
 #: A value is seen when its probability reaches this. The shipped accuracies are measured at this point.
 THRESHOLD: Final = 0.5
@@ -111,3 +147,25 @@ def card() -> dict[str, Any]:
     """Return the shipped measurements: accuracy per head, sensitivity and specificity per kind of check."""
     content: dict[str, Any] = json.loads((MODELS / "eyes.json").read_text(encoding="utf-8"))
     return content
+
+
+#: Measured on degraded scenes, which look more like what a generator draws than clean ones do.
+SCENES: Final = "degraded"
+
+
+@cache
+def eyes_accuracy() -> JudgeAccuracy:
+    """Return how toy-eyes errs. Kinds it does not know are left undecided; they count as its worst kind."""
+    measured = {head: _kind(counts) for head, counts in card()[SCENES]["checks"].items()}
+    kinds = {"entity": measured["entity"]}
+    for family, heads in FAMILIES.items():
+        kinds.update({f"{family.capitalize()}: {head}": measured[head] for head in heads})
+    kinds[ALL_OTHERS] = min(measured.values(), key=lambda kind: kind.sensitivity.rate)
+    return JudgeAccuracy(kinds, source="shipped with toy-eyes")
+
+
+def _kind(counts: dict[str, Any]) -> KindAccuracy:
+    """Take pictures as independent cases: the wrong values of one picture were asked about together."""
+    pictures = counts["true_asked"]
+    rejected = counts["false_rejected"] / counts["false_asked"]
+    return KindAccuracy(Measured.counted(counts["true_accepted"], pictures), Measured(rejected, pictures))

@@ -1,6 +1,8 @@
 """Provider `toybox`: the shipped models in every role, in process. Only the questioner needs torch.
 
 Each model runs in one worker thread of its own; onnxruntime lets go of the interpreter while it works.
+
+toy-world: the renderer as an image generator. A prompt is the key of a sight, and the scene is exact.
 """
 
 from __future__ import annotations
@@ -21,15 +23,24 @@ from PIL import Image
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra
 from failscape.models.prices import charge
-from failscape.models.roles import ROLES, Claim, Conversation, Identity, Model, Ranking, Reply, Verification
+from failscape.models.roles import (
+    ROLES,
+    Claim,
+    Conversation,
+    Identity,
+    Model,
+    Ranking,
+    Reply,
+    Usage,
+    Verification,
+)
 from failscape.pictures import Picture
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.toybox import world
+from failscape.toybox.asking import VERSION, scene_of
 from failscape.toybox.classifiers import NAMES as CLASSIFIERS
 from failscape.toybox.classifiers import ToyClassifier
-from failscape.toybox.eyes import Eyes
-from failscape.toybox.eyes_accuracy import eyes_accuracy
-from failscape.toybox.heads import HEADS, NONE
+from failscape.toybox.eyes import HEADS, NONE, Eyes, eyes_accuracy
 from failscape.toybox.painter import ToyPainter
 from failscape.toybox.questions import SKILLS, normal_answer
 from failscape.toybox.renderer import NAME as RENDERER
@@ -272,7 +283,7 @@ def _generator(config: ModelConfig) -> Model:
         return Renderer(config.batch or BATCH)
     if config.model != WORLD:
         return Painter("generator", "painter.onnx", ToyPainter, config)
-    from failscape.toybox.drawing import ToyWorld
+    from failscape.toybox.provider import ToyWorld
 
     return ToyWorld()
 
@@ -304,3 +315,25 @@ def caption_of(eyes: Eyes, picture: Picture) -> str:
         chances = seen.probabilities["entity"][0]
         labels["entity"] = max(world.ENTITIES, key=lambda name: chances[HEADS["entity"].index(name)])
     return world.caption(world.build_scene(world.Attributes(**labels)))
+
+
+class ToyWorld:
+    """Draws what `ToyGrammar` made up. It is no network: seeds change nothing, and it never fails."""
+
+    batch = 16
+    parallel = 1
+
+    def __init__(self) -> None:
+        self.identity = Identity("generator", "toybox", WORLD, {"version": VERSION})
+
+    async def start(self) -> None:
+        """Nothing to load."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+        return [
+            Reply(Picture.from_array(world.render(scene_of(prompt))), usage=Usage(requests=0))
+            for prompt in prompts
+        ]

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from failscape.models.roles import Identity, Reply
 from failscape.pictures import Picture
-from failscape.toybox import ties, world
+from failscape.toybox import spurious_correlations as ties
+from failscape.toybox import world
 
 NAME: Final = "renderer"
 VERSION: Final = "1"

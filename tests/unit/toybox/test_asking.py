@@ -8,8 +8,7 @@ import pytest
 
 from failscape.errors import BadReply
 from failscape.spaces.questions import ANY, Pattern, explains, make_pattern
-from failscape.toybox.asking import SKILLS_OF, ToyGrammar, scene_of, scenes_of
-from failscape.toybox.follow_ups import follow
+from failscape.toybox.asking import SKILLS_OF, ToyGrammar, follow, scene_of, scenes_of
 from failscape.toybox.questions import FORMS, parse_question
 
 GRAMMAR = ToyGrammar()

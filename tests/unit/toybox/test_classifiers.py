@@ -5,7 +5,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from failscape.toybox import ties, world
+from failscape.toybox import spurious_correlations as ties
+from failscape.toybox import world
 from failscape.toybox.classifiers import NAMES, ToyClassifier, card, labels
 
 SCENES = 600

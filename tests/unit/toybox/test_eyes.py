@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from failscape.toybox import world
-from failscape.toybox.eyes import Eyes, card
-from failscape.toybox.heads import HEADS, UNKNOWN
+from failscape.toybox.eyes import HEADS, UNKNOWN, Eyes, card
 from failscape.toybox.training.degrade import degraded
 from failscape.trials import Check
 

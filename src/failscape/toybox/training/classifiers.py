@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from failscape.toybox import world
 from failscape.toybox.classifiers import NAMES
-from failscape.toybox.ties import sample_training
+from failscape.toybox.spurious_correlations import sample_training
 from failscape.toybox.training import classifiers_card
 from failscape.toybox.training.classifier_nets import build
 from failscape.toybox.training.export import save_onnx

@@ -8,7 +8,7 @@ import numpy as np
 
 from failscape.toybox import world
 from failscape.toybox.classifiers import NAMES, ToyClassifier
-from failscape.toybox.ties import TIES, VARY, sample_broken, sample_training
+from failscape.toybox.spurious_correlations import TIES, VARY, sample_broken, sample_training
 from failscape.toybox.training.trainer_files import megabytes, write_json
 
 SEED: Final = 9_000_002
@@ -76,7 +76,7 @@ def _card(networks: dict[str, Any]) -> str:
         "Plain ONNX: input `image` (n x 3 x 64 x 64, 0 to 1), output `logits`, names in `labels.txt`.",
         "",
         "Their training data have **spurious ties on purpose**, so that there are real bugs to find. They",
-        "are data: `failscape.toybox.ties.TIES`. All three learned from the same 20,000 pictures.",
+        "are data: `failscape.toybox.spurious_correlations.TIES`. All three learned from the same 20,000 pictures.",
         "Made by `python -m failscape.toybox.training.classifiers`.",
         "",
         "| network | weights | MB | steps | minutes | training distribution | ties kept | ties broken |",

@@ -1,6 +1,6 @@
 """Spoilt pictures: what a weak painter, a lossy file or a bad lens makes of a scene, with honest labels.
 
-Pure numpy and pillow. Labels are indices per head (see `failscape.toybox.heads`); UNKNOWN means that a head
+Pure numpy and pillow. Labels are indices per head (see `failscape.toybox.eyes`); UNKNOWN means that a head
 cannot be told any more and shall not be scored.
 """
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from failscape.toybox import world
-from failscape.toybox.heads import HEADS, NONE, UNKNOWN, labels_of
+from failscape.toybox.eyes import HEADS, NONE, UNKNOWN, labels_of
 
 Floats = NDArray[np.float32]
 Labels = dict[str, int]

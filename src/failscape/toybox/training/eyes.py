@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from failscape.toybox.heads import HEADS, SLICES, UNKNOWN, WIDTH
+from failscape.toybox.eyes import HEADS, SLICES, UNKNOWN, WIDTH
 from failscape.toybox.training import eyes_card
 from failscape.toybox.training.degrade import degraded, rendered
 from failscape.toybox.training.export import save_onnx

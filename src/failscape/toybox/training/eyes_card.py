@@ -9,8 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.toybox.eyes import THRESHOLD, Eyes, Look
-from failscape.toybox.heads import HEADS, NONE, UNKNOWN
+from failscape.toybox.eyes import HEADS, NONE, THRESHOLD, UNKNOWN, Eyes, Look
 from failscape.toybox.training.degrade import Labels, degraded, rendered
 from failscape.toybox.training.trainer_files import megabytes, write_json
 
