@@ -21,7 +21,7 @@ import aiohttp
 from aiohttp import web
 
 from failscape.config import ModelConfig
-from failscape.models.openai import OpenAIGenerator
+from failscape.models.providers.openai import OpenAIGenerator
 from failscape.testing.faulty import scripted_answer
 
 

@@ -45,7 +45,7 @@ def command(corpus: str, model: str, out: Path, batch: int, device: str) -> None
 
 
 def embed(corpus: Corpus, model: str, batch: int, device: str) -> Embeddings:
-    from failscape.models.text_encoder import TextEncoder
+    from failscape.models.providers.transformers import TextEncoder
 
     entities, values = texts_of(corpus)
     encoder = TextEncoder(model, device)

@@ -17,9 +17,9 @@ from failscape.atlas.reviews import keep_accuracy
 from failscape.config import HuntConfig
 from failscape.hunts.build import albums, build_hunt, contents, forewarn, pictures
 from failscape.hunts.protocol import Hunt, replay
-from failscape.models.http import HttpModel
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity
+from failscape.models.transport.http import HttpModel
 from failscape.runtime.accuracy import choose_accuracy
 from failscape.runtime.after.name_skills import name_skills
 from failscape.runtime.budget import Budget

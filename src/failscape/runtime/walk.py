@@ -12,7 +12,7 @@ from typing import Any
 
 from failscape.atlas import Call, Recorded
 from failscape.errors import BadReply, Refused
-from failscape.models.polish import PolishContract
+from failscape.models.contracts.language import PolishContract
 from failscape.models.roles import Claim, Conversation, Reply, Turn, Usage
 from failscape.pictures import Picture
 from failscape.runtime.stages import Item, Stage, Team

@@ -13,8 +13,16 @@ import json
 from collections.abc import Sequence
 from typing import TypeVar
 
-from failscape.models.contracts import NONE_OF_THESE
-from failscape.models.hearing import Choice, Choices, Description, Propose, Statements, Verify, hear
+from failscape.models.contracts.contracts import NONE_OF_THESE
+from failscape.models.contracts.recognise import (
+    Choice,
+    Choices,
+    Description,
+    Propose,
+    Statements,
+    Verify,
+    hear,
+)
 from failscape.models.roles import Claim, Conversation, Judge, Reply
 from failscape.pictures import Picture
 from failscape.servers.requests import RequestError, Served

@@ -22,7 +22,6 @@ from PIL import Image
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra
-from failscape.models.prices import charge
 from failscape.models.roles import (
     ROLES,
     Claim,
@@ -34,6 +33,7 @@ from failscape.models.roles import (
     Usage,
     Verification,
 )
+from failscape.models.transport.prices import charge
 from failscape.pictures import Picture
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.toybox import world

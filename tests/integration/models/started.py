@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from failscape.config import ModelConfig
-from failscape.models.limits import Backoff
+from failscape.models.transport.endpoints import Backoff
 from failscape.pictures import Picture
 from failscape.testing.faulty import FaultyServer, chat_reply, scripted_picture
 from failscape.trials import Check

@@ -11,9 +11,9 @@ import pytest
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, Permanent
-from failscape.models.classify import HttpClassifier
-from failscape.models.limits import Backoff
+from failscape.models.providers.http import HttpClassifier
 from failscape.models.registry import create_model
+from failscape.models.transport.endpoints import Backoff
 from failscape.testing.faulty import FaultyServer, scripted_answer
 from failscape.testing.model_suite import plain_pictures
 

@@ -52,7 +52,7 @@ def test_all_words_are_embedded_once(tiny_t5: Path, tmp_path: Path, name: str) -
 
 
 def test_padding_does_not_change_a_vector(tiny_t5: Path) -> None:
-    from failscape.models.text_encoder import TextEncoder
+    from failscape.models.providers.transformers import TextEncoder
 
     encoder = TextEncoder(str(tiny_t5))
     together = encoder.encode(["cat", "a much longer text than that"])

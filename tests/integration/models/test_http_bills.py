@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from failscape.models import classify, generate, openai
+from failscape.models.providers import generate, openai
+from failscape.models.providers import http as classify
 from failscape.models.roles import Reply, Usage
 from failscape.testing.faulty import Fault, FaultyServer, scripted_answer
 from tests.integration.models.started import CAT, PICTURE, opened, says

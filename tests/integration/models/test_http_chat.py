@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from failscape.models import openai
+from failscape.models.providers import openai
 from failscape.models.roles import Claim, Conversation
 from failscape.pictures import Picture
 from failscape.testing.faulty import FaultyServer, chat_reply

@@ -9,7 +9,7 @@ import pytest
 
 from failscape.config import ModelConfig
 from failscape.errors import Permanent, Transient
-from failscape.models import generate, openai
+from failscape.models.providers import generate, openai
 from failscape.testing.faulty import Fault, FaultyServer, scripted_picture
 from tests.integration.models.started import QUICK, opened
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from failscape.models import generate, openai
+from failscape.models.providers import generate, openai
 from failscape.testing.faulty import FaultyServer, scripted_answer, scripted_picture
 from tests.integration.models.started import opened
 

@@ -6,7 +6,7 @@ import pytest
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
-from failscape.models import openai
+from failscape.models.providers import openai
 from failscape.models.registry import create_model
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra, Permanent
+from failscape.models.providers.transformers_chat import TransformersAnswerer, messages_of
 from failscape.models.registry import create_model
 from failscape.models.roles import Conversation
-from failscape.models.transformers_chat import TransformersAnswerer, messages_of
 from failscape.pictures import Picture
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))

@@ -18,8 +18,8 @@ from failscape.atlas import Atlas
 from failscape.config import HuntConfig, ModelConfig
 from failscape.config_files import parse_config
 from failscape.errors import MissingExtra
-from failscape.models.classroom import Classroom, Stopped, Task
 from failscape.models.registry import create_model
+from failscape.models.training.classroom import Classroom, Stopped, Task
 from failscape.pictures import Picture
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import Summary, run_session
@@ -50,7 +50,7 @@ def noise(side: int, seed: int) -> Picture:
 
 
 def make_study(folder: Path, room: Classroom) -> Any:
-    from failscape.models.grpo_study import Study
+    from failscape.models.training.grpo import Study
     from tests.integration.rl.tiny_qwen import build
 
     processor = build(folder / "base")
@@ -111,8 +111,8 @@ async def test_a_vision_language_model_learns_in_all_its_parts(tmp_path: Path) -
 
 @needs_rl
 def test_a_tokenizer_without_chat_template_reads_plain_text(tmp_path: Path) -> None:
-    from failscape.models.grpo import locate
-    from failscape.models.grpo_study import Study
+    from failscape.models.providers.grpo import locate
+    from failscape.models.training.grpo import Study
 
     source, template = locate("toybox")
     study = Study(source, "", PARAMS, tmp_path, Classroom())

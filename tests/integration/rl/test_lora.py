@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from failscape.models.classroom import Classroom, Task
+from failscape.models.training.classroom import Classroom, Task
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "trl", "peft", "datasets"))
 pytestmark = pytest.mark.skipif(not INSTALLED, reason="the extra `rl` is not installed")
@@ -49,8 +49,8 @@ async def train(study: Any, room: Classroom) -> None:
 async def test_only_the_adapter_learns_and_a_whole_model_is_saved(tmp_path: Path) -> None:
     import torch
 
-    from failscape.models.grpo import locate
-    from failscape.models.grpo_study import Study
+    from failscape.models.providers.grpo import locate
+    from failscape.models.training.grpo import Study
 
     source, template = locate("toybox")
     room, logged = Classroom(), list[dict[str, Any]]()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failscape.errors import ConfigError
-from failscape.models.contracts import (
+from failscape.models.contracts.contracts import (
     NONE_OF_THESE,
     BooleanContract,
     CaptionContract,
@@ -16,7 +16,7 @@ from failscape.models.contracts import (
     VerifyContract,
     judge_contract,
 )
-from failscape.models.parsing import json_values, without_thoughts
+from failscape.models.contracts.parsing import json_values, without_thoughts
 from failscape.models.roles import Claim
 from failscape.trials import Check
 

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from failscape.config import ModelConfig
-from failscape.models.onnx_input import KNOWN
-from failscape.models.python_roles import SHAPES
+from failscape.models.providers.onnx import KNOWN
+from failscape.models.providers.python_roles import SHAPES
 from failscape.models.registry import BUILT_IN
 
 PAGE = (Path(__file__).parents[3] / "docs" / "providers.md").read_text(encoding="utf-8")

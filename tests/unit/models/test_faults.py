@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failscape.errors import BadReply, ModelError, Permanent, RateLimited, Refused, Transient
-from failscape.models.faults import (
+from failscape.models.transport.faults import (
     Redactor,
     classify_exception,
     classify_status,

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.models import contracts
-from failscape.models.contracts import (
+from failscape.models.contracts.contracts import (
     NONE_OF_THESE,
     BooleanContract,
     CaptionContract,
     ChoiceContract,
     ProposeContract,
     VerifyContract,
+    contracts,
 )
-from failscape.models.hearing import Choices, Description, Propose, Statements, Verify, hear
-from failscape.models.instructions import Instruction
+from failscape.models.contracts.parsing import Instruction
+from failscape.models.contracts.recognise import Choices, Description, Propose, Statements, Verify, hear
 from failscape.models.roles import Claim
 from failscape.trials import Check
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.models.limits import Aimd, Backoff, Health, Outage
+from failscape.models.transport.endpoints import Aimd, Backoff, Health, Outage
 
 
 def test_limit_grows_only_while_it_is_used_up() -> None:

@@ -9,9 +9,8 @@ import aiohttp
 import pytest
 
 from failscape.errors import BadReply, ModelError, Permanent, Refused, Transient
-from failscape.models.endpoints import Endpoint
-from failscape.models.limits import Backoff, Health
-from failscape.models.pool import POISON, Pool, Response
+from failscape.models.transport.endpoints import Backoff, Endpoint, Health
+from failscape.models.transport.pool import POISON, Pool, Response
 
 OK = Response(200, {}, b"fine")
 Script = Callable[[str, int], Awaitable[Response] | Response | Exception]

@@ -12,7 +12,7 @@ from PIL import Image
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, Permanent
-from failscape.models.python_roles import METHODS
+from failscape.models.providers.python_roles import METHODS
 from failscape.models.registry import create_model
 from failscape.models.roles import Claim, Conversation, Identity, Reply, Verification
 from failscape.pictures import Picture

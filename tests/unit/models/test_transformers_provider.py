@@ -10,7 +10,7 @@ import pytest
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra
-from failscape.models import transformers as provider
+from failscape.models.providers import transformers as provider
 from failscape.models.registry import create_model
 from failscape.pictures import Picture
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from failscape.models.contracts import (
+from failscape.models.contracts.contracts import (
     BooleanContract,
     CaptionContract,
     ChoiceContract,

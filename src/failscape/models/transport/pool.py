@@ -18,9 +18,8 @@ from typing import Generic, NamedTuple, TypeVar
 import aiohttp
 
 from failscape.errors import BadReply, ModelError, RateLimited, Refused, Transient
-from failscape.models.endpoints import Endpoint, EndpointStats
-from failscape.models.faults import Redactor, classify_exception, classify_status
-from failscape.models.limits import Backoff, Outage
+from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointStats, Outage
+from failscape.models.transport.faults import Redactor, classify_exception, classify_status
 
 T = TypeVar("T")
 E = TypeVar("E", bound=ModelError)

@@ -1,17 +1,23 @@
-"""The chat roles of provider `openai`: judge, captioner, answerer, verifier, questioner, and a plain llm.
+"""Provider `openai`: any server that speaks the OpenAI API (vLLM, SGLang, llama.cpp, OpenAI itself …).
+
+This file holds the factory, the image generator and the embedder; the chat roles are in `openai_chat.py`.
+
+The chat roles of provider `openai`: judge, captioner, answerer, verifier, questioner, and a plain llm.
 
 Each role is a contract (what to say, how to read the reply) on top of one chat request.
+
+The image editor of provider `openai`: `POST {base}/images/edits`, a form with image and instruction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from failscape.config import ModelConfig
-from failscape.errors import BadReply, Refused
-from failscape.models.contracts import (
+from failscape.errors import BadReply, ConfigError, Permanent, Refused
+from failscape.models.contracts.contracts import (
     Ask,
     CaptionContract,
     Decisions,
@@ -21,10 +27,15 @@ from failscape.models.contracts import (
     judge_contract,
     plain_answer,
 )
-from failscape.models.http import HttpModel, decode, with_params
-from failscape.models.images import data_uri
-from failscape.models.limits import Backoff
-from failscape.models.roles import Claim, Conversation, Identity, Reply, Usage, Verification
+from failscape.models.roles import Claim, Conversation, Identity, Model, Reply, Usage, Verification
+from failscape.models.transport.encoding import (
+    bytes_of_data_uri,
+    data_uri,
+    picture_from_base64,
+    picture_from_bytes,
+)
+from failscape.models.transport.endpoints import Backoff
+from failscape.models.transport.http import NOTHING, HttpModel, decode, with_params
 from failscape.pictures import Picture
 from failscape.trials import Check
 
@@ -250,3 +261,150 @@ CHAT_ROLES: dict[str, type[ChatModel]] = {
     kind.role: kind
     for kind in (OpenAIJudge, OpenAICaptioner, OpenAIAnswerer, OpenAIVerifier, OpenAIQuestioner, ChatModel)
 }
+
+
+BOUNDARY = "failscape-5c1f0b7e9a3d4286"
+"""Fixed, so that equal requests are equal bytes; long enough not to occur in an image by chance."""
+
+
+class OpenAIEditor(HttpModel):
+    """One image a request; params are fields of the form. The seed is sent unless `params` has one."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        backoff: Backoff | None = None,
+        *,
+        read: Callable[[bytes], Picture | str],
+    ) -> None:
+        identity = Identity("editor", "openai", config.model, {"params": config.params})
+        super().__init__(identity, config, openai_base, backoff)
+        self.batch = 1
+        self._headers = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}", **self._access}
+        self._read = read
+
+    async def edit(
+        self, images: Sequence[Picture], instructions: Sequence[str], seeds: Sequence[int]
+    ) -> list[Reply[Picture]]:
+        rows = zip(images, instructions, seeds, strict=True)
+        return [await self._edit(image, instruction, seed) for image, instruction, seed in rows]
+
+    async def _edit(self, image: Picture, instruction: str, seed: int) -> Reply[Picture]:
+        fields = {"model": self.config.model, "prompt": instruction, "n": 1, "response_format": "b64_json"}
+        fields |= {"seed": seed, **self.config.params}
+        spent = NOTHING
+        try:
+            body = form_of(fields, image)
+            answer = await self.pool.post("/images/edits", body, self._read)
+            picture, spent = answer.value, self.bill(answer)
+            if isinstance(picture, str):
+                picture = picture_from_bytes(await self.download(picture, answer.base))
+        except (BadReply, Refused) as error:
+            return self.invalid(error, spent)
+        return Reply(picture, usage=spent)
+
+
+def form_of(fields: Mapping[str, Any], image: Picture) -> bytes:
+    """A `multipart/form-data` body."""
+    parts = [
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode()
+        for name, value in fields.items()
+    ]
+    kind = image.format.lower()
+    head = f'name="image"; filename="image.{kind}"\r\nContent-Type: image/{kind}'
+    parts.append(f"--{BOUNDARY}\r\nContent-Disposition: form-data; {head}\r\n\r\n".encode())
+    return b"".join([*parts, image.data, f"\r\n--{BOUNDARY}--\r\n".encode()])
+
+
+EMBED_BATCH = 32
+ROLES = ("generator", "editor", *CHAT_ROLES, "embedder")
+
+
+class OpenAIGenerator(HttpModel):
+    """`POST {base}/images/generations`, one image a request."""
+
+    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
+        identity = Identity("generator", "openai", config.model, {"params": config.params})
+        super().__init__(identity, config, openai_base, backoff)
+        constant = {"model": config.model, "n": 1, "response_format": "b64_json"}
+        self._constant = with_params(constant, config.params)
+        self._sends_seed = "seed" not in config.params
+
+    async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+        if len(prompts) == 1:
+            return [await self._draw(prompts[0], seeds[0])]
+        return [await self._draw(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+
+    async def _draw(self, prompt: str, seed: int) -> Reply[Picture]:
+        payload = {"prompt": prompt, **self._constant}
+        if self._sends_seed:
+            payload["seed"] = seed
+        spent = NOTHING
+        try:
+            answer = await self.ask("/images/generations", payload, _read_image)
+            picture, spent = answer.value, self.bill(answer)
+            if isinstance(picture, str):
+                picture = picture_from_bytes(await self.download(picture, answer.base))
+        except (BadReply, Refused) as error:
+            return self.invalid(error, spent)
+        return Reply(picture, usage=spent)
+
+
+def _read_image(body: bytes) -> Picture | str:
+    """The picture, or the address where it lies."""
+    item = decode(body)["data"][0]
+    if item.get("b64_json"):
+        return picture_from_base64(item["b64_json"])
+    url = item["url"]
+    if not isinstance(url, str):
+        raise BadReply("the reply holds neither `b64_json` nor `url`")
+    return picture_from_bytes(bytes_of_data_uri(url)) if url.startswith("data:") else url
+
+
+class OpenAIEmbedder(HttpModel):
+    """`POST {base}/embeddings`, texts only: the API has no images here."""
+
+    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
+        identity = Identity("embedder", "openai", config.model, {"params": config.params})
+        super().__init__(identity, config, openai_base, backoff)
+        self.batch = config.batch or EMBED_BATCH
+
+    async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]:
+        if not items:
+            return []
+        if not all(isinstance(item, str) for item in items):
+            raise Permanent(
+                "an openai embedder takes texts only, but got an image",
+                "use `provider: onnx` or `provider: python` for image embeddings",
+            )
+        return await self.together([str(item) for item in items], self._embed)
+
+    async def _embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
+        fields = {"model": self.config.model, "input": list(texts)}
+        payload = with_params(fields, self.config.params)
+        answer = await self.ask("/embeddings", payload, lambda body: _read_vectors(body, len(texts)))
+        vectors, tokens = answer.value
+        return vectors, self.bill(answer, (tokens, 0))
+
+
+def _read_vectors(body: bytes, count: int) -> tuple[list[list[float]], int]:
+    data = decode(body)
+    rows = sorted(data["data"], key=lambda row: int(row["index"]))
+    vectors = [[float(number) for number in row["embedding"]] for row in rows]
+    if len(vectors) != count:
+        raise BadReply(f"the reply holds {len(vectors)} embeddings for {count} texts")
+    return vectors, int((data.get("usage") or {}).get("prompt_tokens") or 0)
+
+
+def create(role: str, config: ModelConfig, backoff: Backoff | None = None) -> Model:
+    """The factory that the registry calls."""
+    roles: dict[str, Any] = {
+        "generator": OpenAIGenerator,
+        "editor": partial(OpenAIEditor, read=_read_image),
+        "embedder": OpenAIEmbedder,
+        **CHAT_ROLES,
+    }
+    if role not in roles:
+        raise ConfigError(f"provider openai cannot play the role {role}", f"it can play: {', '.join(roles)}")
+    model: Model = roles[role](config, backoff)
+    return model

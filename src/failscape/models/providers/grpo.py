@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra, ModelError
-from failscape.models.classroom import Classroom, Stopped, Task, number_of
 from failscape.models.roles import Identity, Model, Reply, Usage
+from failscape.models.training.classroom import Classroom, Stopped, Task, number_of
 from failscape.pictures import Picture
 
 NEEDED = ("torch", "transformers", "trl", "peft", "datasets")
@@ -79,7 +79,7 @@ class GrpoQuestioner:
         self.teach(lessons)
 
     async def start(self) -> None:
-        from failscape.models.grpo_study import Study
+        from failscape.models.training.grpo import Study
 
         self._study = await self._run(Study, self.source, self.template, self._params, self._home, self._room)
         self._study.log = self.log

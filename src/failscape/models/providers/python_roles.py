@@ -12,8 +12,8 @@ import numpy as np
 from PIL import Image
 
 from failscape.errors import BadReply
-from failscape.models.images import picture_from_bytes
 from failscape.models.roles import ROLES, Conversation, Reply, Verification
+from failscape.models.transport.encoding import picture_from_bytes
 from failscape.pictures import Picture
 
 Columns = Sequence[Sequence[Any]]

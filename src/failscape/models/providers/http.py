@@ -12,11 +12,11 @@ from typing import Any
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError
-from failscape.models.http import HttpModel, decode, with_params
-from failscape.models.images import base64_of
-from failscape.models.limits import Backoff
-from failscape.models.openai_chat import openai_base
+from failscape.models.providers.openai import openai_base
 from failscape.models.roles import Identity, Model, Ranking, Reply, Usage
+from failscape.models.transport.encoding import base64_of
+from failscape.models.transport.endpoints import Backoff
+from failscape.models.transport.http import HttpModel, decode, with_params
 from failscape.pictures import Picture
 
 ROLES = ("classifier",)

@@ -2,6 +2,10 @@
 
 `model` is a name on the hub, `path` a folder with `config.json`. Needs the extra `transformers`; torch is
 imported when the model starts, not before. Vision-language models are in `transformers_chat.py`.
+
+Turns words into vectors with a text encoder of Hugging Face transformers: T5 or any other.
+
+It is used once per corpus (`failscape corpus embed`), not during runs. Needs the extra `transformers`.
 """
 
 from __future__ import annotations
@@ -9,18 +13,21 @@ from __future__ import annotations
 import asyncio
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra, ModelError, Permanent
-from failscape.models.onnx_input import file_digest
-from failscape.models.prices import charge
+from failscape.models.providers.onnx import file_digest
 from failscape.models.roles import ROLES as ROLE_METHODS
 from failscape.models.roles import Identity, Model, Ranking, Reply
+from failscape.models.transport.prices import charge
 from failscape.pictures import Picture
 
 BATCH = 16
@@ -176,6 +183,56 @@ def create(role: str, config: ModelConfig) -> Model:
         raise MissingExtra("provider transformers", "transformers")
     kind: Any = TransformersClassifier
     if role == "answerer":
-        kind = importlib.import_module("failscape.models.transformers_chat").TransformersAnswerer
+        kind = importlib.import_module("failscape.models.providers.transformers_chat").TransformersAnswerer
     model: Model = charge(kind(config), ROLE_METHODS[role][1], config.price)
     return model
+
+
+class TextEncoder:
+    """`model` is a folder or a name on the hub. A vector is the mean of the encoder's last states."""
+
+    def __init__(self, model: str, device: str = "cpu") -> None:
+        try:
+            import torch
+            from transformers import AutoModel, AutoTokenizer
+        except ImportError:
+            raise MissingExtra("embedding words", "transformers") from None
+        try:
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
+            network: Any = AutoModel.from_pretrained(model, dtype=torch.float32)
+        except (OSError, ValueError) as error:
+            first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            raise ConfigError(
+                f"the model {model!r} cannot be loaded: {first}",
+                "give a folder with a saved model and tokenizer, or a name on the hub such as t5-base",
+            ) from None
+        encoder = network.get_encoder() if network.config.is_encoder_decoder else network
+        self._encoder = _moved(encoder.eval(), device)
+        self._device = device
+
+    def encode(
+        self, texts: Sequence[str], batch: int = 64, on_progress: Callable[[int], None] = lambda done: None
+    ) -> NDArray[np.float32]:
+        """One row per text. `on_progress` is told how many are done."""
+        import torch
+
+        rows: list[NDArray[np.float32]] = []
+        for start in range(0, len(texts), batch):
+            some = list(texts[start : start + batch])
+            tokens = self._tokenizer(some, padding=True, truncation=True, return_tensors="pt")
+            ids, mask = (tokens[name].to(self._device) for name in ("input_ids", "attention_mask"))
+            with torch.no_grad():
+                states = self._encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+            weights = mask[:, :, None].to(states.dtype)
+            means = (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+            rows.append(means.cpu().numpy().astype(np.float32))
+            on_progress(start + len(some))
+        return np.concatenate(rows) if rows else np.zeros((0, 1), dtype=np.float32)
+
+
+def _moved(encoder: Any, device: str) -> Any:
+    try:
+        return encoder.to(device)
+    except (RuntimeError, AssertionError) as error:
+        first = str(error).splitlines()[0]
+        raise ConfigError(f"the device {device!r} cannot be used: {first}", "use --device cpu") from None

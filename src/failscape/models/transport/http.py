@@ -17,11 +17,10 @@ import aiohttp
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, ModelError, Refused
-from failscape.models.endpoints import Endpoint, EndpointStats
-from failscape.models.faults import Redactor, shown_url
-from failscape.models.limits import Backoff
-from failscape.models.pool import NETWORK_FAULTS, Answer, Pool, Response
 from failscape.models.roles import Identity, Reply, Usage
+from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointStats
+from failscape.models.transport.faults import Redactor, shown_url
+from failscape.models.transport.pool import NETWORK_FAULTS, Answer, Pool, Response
 
 Item = TypeVar("Item")
 T = TypeVar("T")

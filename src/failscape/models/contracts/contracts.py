@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from failscape.errors import ConfigError
-from failscape.models.instructions import Instruction
-from failscape.models.parsing import json_values, lines_of, without_thoughts
+from failscape.models.contracts.parsing import Instruction, json_values, lines_of, without_thoughts
 from failscape.models.roles import Claim, Turn
 from failscape.trials import Check
 

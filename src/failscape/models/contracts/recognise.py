@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from failscape.models.contracts import (
+from failscape.models.contracts.contracts import (
     ABOUT_ENTITY,
     ABOUT_KIND,
     BooleanContract,

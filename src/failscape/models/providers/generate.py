@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError
-from failscape.models.http import HttpModel, decode, with_params
-from failscape.models.images import picture_from_base64
-from failscape.models.limits import Backoff
 from failscape.models.roles import Identity, Model, Reply, Usage
+from failscape.models.transport.encoding import picture_from_base64
+from failscape.models.transport.endpoints import Backoff
+from failscape.models.transport.http import HttpModel, decode, with_params
 from failscape.pictures import Picture
 
 ROLES = ("generator",)
