@@ -27,6 +27,7 @@ from failscape.trials import Answer, Classify, Finding, Generate, Recall, Verdic
 
 TRAIN, RETEST = "train", "retest"
 Item = dict[str, Any]
+"""One row: `images` are digests, everything else goes to the metadata as it is."""
 
 
 def vlm_rows(atlas: Atlas, row: HuntRow, findings: Sequence[Finding], passes: bool) -> Iterator[Item]:
@@ -103,8 +104,6 @@ def chat(row: Item) -> Item:
 METADATA = "metadata.jsonl"
 CARD = "README.md"
 PARQUET = "data.parquet"
-Item = dict[str, Any]
-"""One row: `images` are digests, everything else goes to the metadata as it is."""
 
 Rows = Callable[[Atlas, HuntRow, Sequence[Finding], bool], Iterator[Item]]
 

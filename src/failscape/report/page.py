@@ -21,7 +21,7 @@ from failscape.atlas import Atlas, Event, HuntRow, RunRow, Spent
 from failscape.atlas.faults import explained
 from failscape.atlas.images import write_whole
 from failscape.models.roles import Usage
-from failscape.report.figures.basic import basic as figures
+from failscape.report.figures import basic as figures
 from failscape.report.figures.heat import NARROW, WIDE, HeatMap, heat_legend, heat_map
 from failscape.report.kinds.t2i import heat_of_counts
 from failscape.report.load import Build, Evidence, EvidenceReader, LoadedHunt, load_hunt

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from failscape.report.figures.plots import mirrored
+from failscape.report.figures.mirrored import mirrored
 from failscape.report.kinds.classifier import FILE, _bars, notes, placer, read_transfer
 from failscape.trials import Finding
 

@@ -17,7 +17,7 @@ from failscape.hunts.t2i.survey import (
     Survey,
     WordingEffect,
 )
-from failscape.report.figures.plots import HEIGHT, WIDTH, Spot, against
+from failscape.report.figures.against import HEIGHT, WIDTH, Spot, against
 from failscape.report.kinds.t2i_trust import panels
 from failscape.stats.judging.accuracy import JudgeAccuracy
 

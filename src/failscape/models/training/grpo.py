@@ -10,19 +10,13 @@ Any Hugging Face causal LM reads captions; a VLM reads the pictures. Needs the e
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import shutil
 import warnings
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from failscape.models.training.classroom import Task
-    from failscape.models.training.grpo import Study
-import hashlib
-import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from failscape.errors import ConfigError

@@ -17,7 +17,7 @@ from typing import Any
 from markupsafe import Markup
 
 from failscape.report.figures.basic import spread
-from failscape.report.figures.plots import mirrored
+from failscape.report.figures.mirrored import mirrored
 from failscape.report.load import Row
 from failscape.report.maps import Place, Placer
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile

@@ -13,9 +13,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from failscape.report.figures.against import Spot, against
 from failscape.report.figures.basic import Estimate, Interval, percent, spread
 from failscape.report.figures.heat import VAGUE
-from failscape.report.figures.plots import Spot, against
 from failscape.stats.intervals import clopper_pearson
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.stats.judging.errors import Measured
