@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from benchmarks.classifier_oracles import TEMPLATE, Oracle, PlantedOracle, ToyOracle
 from benchmarks.classifier_peers import Claims, b2t, domino, wiles
 from failscape.hunts.classifier.hunt import ClassifierHunt
-from failscape.hunts.classifier.rules import Rules
+from failscape.hunts.classifier.settings import Rules
 from failscape.testing.planted_classifier import PlantedClassifier
 
 MARGIN = 0.05

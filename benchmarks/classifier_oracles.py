@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.hunts.classifier.labels import Target
 from failscape.hunts.classifier.prompts import Clause, Template, clause_of, describe
-from failscape.hunts.classifier.rules import stream_seed
+from failscape.hunts.classifier.settings import stream_seed
+from failscape.hunts.classifier.tallies import Target
 from failscape.spaces.corpus import Corpus, load_corpus
 from failscape.testing.planted_classifier import PlantedClassifier
 from failscape.toybox.classifiers import ToyClassifier

@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.spaces import Corpus, Entity, Lattice, Value, Wording, load_corpus
 from failscape.testing.planted import PlantedWorld, simulate
 from failscape.trials import Trial

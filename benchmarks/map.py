@@ -11,10 +11,10 @@ from collections import defaultdict
 
 import numpy as np
 
-from failscape.hunts.t2i.audit import ancestors, audit_pruning
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.mass import GROUPS, failure_masses, groups_of
-from failscape.hunts.t2i.panel import Counts, Glasses
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
+from failscape.hunts.t2i.survey.judge_view import Counts, Glasses
+from failscape.hunts.t2i.survey.mass import GROUPS, failure_masses, groups_of
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.testing.planted import PlantedWorld, simulate
 

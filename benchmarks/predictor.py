@@ -18,10 +18,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.config.t2i import PredictorConfig
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.ordering import Ordering
-from failscape.hunts.t2i.predictors import build_ordering
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.baselines.ordering import Ordering
+from failscape.hunts.t2i.baselines.predictors import build_ordering
+from failscape.hunts.t2i.config import PredictorConfig
 from failscape.spaces import Node, Wording
 from failscape.testing.planted import REGIMES, PlantedWorld, simulate
 

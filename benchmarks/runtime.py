@@ -27,8 +27,8 @@ from typing import Any
 import aiohttp
 
 from failscape.atlas import Atlas, Recorded
-from failscape.config_files import parse_config
-from failscape.hunts.build import build_hunt
+from failscape.config.files import parse_config
+from failscape.hunts.kinds import build_hunt
 from failscape.hunts.protocol import replay
 from failscape.models.contracts.contracts import BooleanContract
 from failscape.runtime.progress import PlainReporter

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from failscape.atlas import Atlas
-from failscape.config_files import parse_config
-from failscape.hunts.vlm.lessons import KEPT_FOR_CONFIRMATION
+from failscape.config.files import parse_config
+from failscape.hunts.vlm.training.lessons import KEPT_FOR_CONFIRMATION
 from failscape.report.load import load_hunt
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import run_session

@@ -6,7 +6,7 @@ import pytest
 
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.prompts import Template
-from failscape.hunts.classifier.rules import Rules
+from failscape.hunts.classifier.settings import Rules
 from failscape.testing.planted_classifier import PlantedClassifier
 from failscape.testing.scoring import simulate
 

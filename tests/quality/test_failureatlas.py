@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.spaces import Corpus, Entity, Lattice, Wording, load_corpus
 from failscape.testing.planted import PlantedWorld, simulate
 from failscape.trials import Probe, Trial, Verdict

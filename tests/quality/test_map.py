@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy import special
 
-from failscape.hunts.t2i.audit import ancestors, audit_pruning
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.mass import failure_masses, groups_of
-from failscape.hunts.t2i.panel import Counts, Glasses
-from failscape.hunts.t2i.rules import find_rules, judge_rules, speaks_of
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
+from failscape.hunts.t2i.survey.judge_view import Counts, Glasses
+from failscape.hunts.t2i.survey.mass import failure_masses, groups_of
+from failscape.hunts.t2i.survey.rules import find_rules, judge_rules, speaks_of
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.stats.cmh import same_in_all
 from failscape.stats.contrasts import interaction

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from failscape.config.t2i import PredictorConfig
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.ordering import Ordering
-from failscape.hunts.t2i.predictors import build_ordering
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.baselines.ordering import Ordering
+from failscape.hunts.t2i.baselines.predictors import build_ordering
+from failscape.hunts.t2i.config import PredictorConfig
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.testing.planted import PlantedWorld, simulate
 

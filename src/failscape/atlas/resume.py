@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from failscape.atlas.contents import digest_of, keep_corpus
 from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas
-from failscape.config_files import parse_config
+from failscape.config.files import parse_config
 from failscape.errors import AtlasError, ConfigError
 from failscape.models.roles import Identity
 

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Does failure follow rarity in the training data?"""

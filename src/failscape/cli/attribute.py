@@ -16,8 +16,8 @@ from failscape.attribution.counts import Counts, count_captions, counts_of, read
 from failscape.attribution.page import write_attribution
 from failscape.attribution.scarcity import Odd, Relation, Scarcity, relate
 from failscape.cli.jsonable import finite
-from failscape.config import T2IConfig
 from failscape.errors import ConfigError
+from failscape.hunts.t2i.config import T2IConfig
 from failscape.report.figures.basic import number, percent
 from failscape.report.load import config_of, load_hunt
 from failscape.report.page import failing_limit

@@ -11,7 +11,7 @@ import click
 from failscape.atlas import Atlas
 from failscape.cli.demos import DEMOS, Demo
 from failscape.cli.run import run_and_report
-from failscape.config_files import parse_config
+from failscape.config.files import parse_config
 from failscape.errors import ConfigError
 from failscape.report import write_report
 

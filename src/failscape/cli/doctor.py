@@ -11,15 +11,18 @@ from typing import cast
 
 import click
 
-from failscape.config import ClassifierConfig, HuntConfig, T2IConfig, VlmConfig
-from failscape.config_files import load_config
+from failscape.config import HuntConfig
+from failscape.config.files import load_config
 from failscape.doctor.classifier import examine_classifier
 from failscape.doctor.t2i import SEEDS, Observation, Sample, examine
 from failscape.doctor.vlm import examine_answerer, examine_questioner, examine_verifier
 from failscape.errors import ConfigError
-from failscape.hunts.classifier.build import targets_of
+from failscape.hunts.classifier.config import ClassifierConfig
+from failscape.hunts.classifier.kind import targets_of
 from failscape.hunts.classifier.prompts import Template
-from failscape.hunts.t2i.build import build_lattice
+from failscape.hunts.t2i.config import T2IConfig
+from failscape.hunts.t2i.kind import build_lattice
+from failscape.hunts.vlm.config import VlmConfig
 from failscape.models.registry import create_model
 from failscape.models.roles import Answerer, Classifier, ImageGenerator, Judge, Questioner, Verifier
 from failscape.runtime.stages import Team

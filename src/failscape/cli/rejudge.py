@@ -15,7 +15,7 @@ from rich.text import Text
 
 from failscape.atlas import Atlas
 from failscape.cli.jsonable import finite
-from failscape.config_files import load_model
+from failscape.config.files import load_model
 from failscape.report.figures.basic import percent
 from failscape.review.rejudged import Comparison, compare_judges
 from failscape.runtime.after.rejudge import Rejudged, rejudge

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from failscape.config import HuntConfig
-from failscape.config_files import load_config
+from failscape.config.files import load_config
 from failscape.errors import ConfigError
 from failscape.runtime.progress import choose_reporter, duration
 from failscape.runtime.session import Summary, run_session

@@ -15,7 +15,7 @@ from rich.text import Text
 from failscape.atlas import Atlas
 from failscape.atlas.images import write_whole
 from failscape.config import ModelConfig
-from failscape.config_files import load_model
+from failscape.config.files import load_model
 from failscape.errors import ConfigError
 from failscape.report.figures.basic import percent, spread
 from failscape.report.kinds.classifier import FILE

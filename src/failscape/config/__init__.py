@@ -8,9 +8,9 @@ from failscape.config.base import (
     RuntimeConfig,
     Settings,
 )
-from failscape.config.classifier import ClassifierConfig
-from failscape.config.t2i import SearchConfig, SpaceConfig, T2IConfig
-from failscape.config.vlm import VlmConfig
+from failscape.hunts.classifier.config import ClassifierConfig
+from failscape.hunts.t2i.config import SearchConfig, SpaceConfig, T2IConfig
+from failscape.hunts.vlm.config import VlmConfig
 
 __all__ = [
     "HUNTS",

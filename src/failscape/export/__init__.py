@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Findings as datasets to train and test with."""

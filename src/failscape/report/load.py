@@ -109,7 +109,7 @@ def choose_hunt(atlas: Atlas, hunt_id: int | None = None) -> HuntRow:
 
 def rebuild_hunt(row: HuntRow, accuracy: JudgeAccuracy | None = None) -> Hunt:
     """A fresh hunt with the settings that the atlas keeps."""
-    from failscape.hunts.build import build_hunt
+    from failscape.hunts.kinds import build_hunt
 
     return build_hunt(config_of(row), row.shard, accuracy)
 

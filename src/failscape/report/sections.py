@@ -124,7 +124,7 @@ def _nowhere(subject: str) -> None:
 
 
 def _function(kind: str, name: str) -> Callable[..., Any] | None:
-    module = f"failscape.report.{kind}"
+    module = f"failscape.report.kinds.{kind}"
     if kind not in HUNTS or find_spec(module) is None:
         return None
     found: Callable[..., Any] | None = getattr(importlib.import_module(module), name, None)

@@ -15,7 +15,7 @@ from failscape.atlas import Atlas, Spent, open_hunt
 from failscape.atlas.contents import keep_album, keep_pictures
 from failscape.atlas.reviews import keep_accuracy
 from failscape.config import HuntConfig
-from failscape.hunts.build import albums, build_hunt, contents, forewarn, pictures
+from failscape.hunts.kinds import albums, build_hunt, contents, forewarn, pictures
 from failscape.hunts.protocol import Hunt, replay
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from failscape.hunts.classifier.labels import Target
 from failscape.hunts.classifier.prompts import SAID
+from failscape.hunts.classifier.tallies import Target
 from failscape.spaces.corpus import Corpus, load_corpus
 from failscape.spaces.mentions import ENTITY, Mentions
 from failscape.trials import (

@@ -33,7 +33,7 @@ class ToyPainter:
         if not model.exists():
             raise FileNotFoundError(
                 f"the model file {model.name} must exist, but {model.parent} has none; "
-                "`python -m failscape.toybox.training.painter` makes it"
+                "`python -m tools.toybox_training.painter` makes it"
             )
         self._session = session(model, threads)
 

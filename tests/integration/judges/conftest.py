@@ -16,7 +16,7 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.atlas.reviews import items_of
 from failscape.cli import main
-from failscape.config import T2IConfig
+from failscape.hunts.t2i.config import T2IConfig
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.testing.planted import PlantedJudge

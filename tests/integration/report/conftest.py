@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from failscape.atlas import Atlas, Call, Recorded
-from failscape.config import T2IConfig
+from failscape.hunts.t2i.config import T2IConfig
 from failscape.models.roles import Identity, Usage
 from failscape.pictures import Picture
 from failscape.runtime.progress import PlainReporter

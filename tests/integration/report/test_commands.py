@@ -44,7 +44,9 @@ def test_the_limit_holds_for_json_too(planted_atlas):
 
 
 def test_open_nodes_and_a_changed_corpus_are_said(planted_atlas, tmp_path, monkeypatch):
-    monkeypatch.setattr("failscape.hunts.t2i.failureatlas.FailureAtlasHunt.undecided", lambda self: ["cat"])
+    monkeypatch.setattr(
+        "failscape.hunts.t2i.baselines.failureatlas.FailureAtlasHunt.undecided", lambda self: ["cat"]
+    )
     monkeypatch.setattr("failscape.report.load.changed_corpus", lambda *given: "corpus starter is new")
     result = run("findings", planted_atlas)
     assert "1 subject used up its trials without a verdict" in result.stdout

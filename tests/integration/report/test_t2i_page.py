@@ -6,7 +6,7 @@ import time
 import pytest
 
 from failscape.atlas import Atlas
-from failscape.hunts.t2i.survey import (
+from failscape.hunts.t2i.survey.survey import (
     Audit,
     Bin,
     Mass,

@@ -16,7 +16,7 @@ import pytest
 
 from failscape.atlas import Atlas
 from failscape.config import HuntConfig, ModelConfig
-from failscape.config_files import parse_config
+from failscape.config.files import parse_config
 from failscape.errors import MissingExtra
 from failscape.models.registry import create_model
 from failscape.models.training.classroom import Classroom, Stopped, Task

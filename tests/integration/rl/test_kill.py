@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from failscape.atlas import Atlas, Event
-from failscape.config_files import parse_config
+from failscape.config.files import parse_config
 from failscape.errors import AtlasError
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import run_session

@@ -16,7 +16,7 @@ import pytest
 
 from failscape.atlas import Atlas
 from failscape.config import ModelConfig
-from failscape.config_files import parse_config
+from failscape.config.files import parse_config
 from failscape.models.registry import create_model
 from failscape.models.roles import Claim, Conversation
 from failscape.pictures import Picture

@@ -12,8 +12,8 @@ import pytest
 from failscape.atlas import Atlas, open_hunt
 from failscape.atlas.contents import changed_corpus
 from failscape.atlas.merge import merge_atlases
-from failscape.config import T2IConfig
 from failscape.errors import AtlasError
+from failscape.hunts.t2i.config import T2IConfig
 from failscape.models.roles import Identity
 from failscape.spaces.corpus import load_corpus
 

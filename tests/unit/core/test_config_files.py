@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from failscape.config_files import load_config
+from failscape.config.files import load_config
 from failscape.errors import ConfigError
 
 GOOD = """

@@ -11,7 +11,7 @@ import yaml
 
 from failscape.cli import COMMANDS
 from failscape.cli.schema import config_schema
-from failscape.config_files import load_config, parse_config
+from failscape.config.files import load_config, parse_config
 
 ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from failscape.config import ModelConfig
-from failscape.config_files import load_config
+from failscape.config.files import load_config
 from failscape.errors import ConfigError
 
 

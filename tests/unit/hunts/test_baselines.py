@@ -5,13 +5,13 @@ import itertools
 import pytest
 from scipy import stats
 
-from failscape.config import T2IConfig
 from failscape.errors import ConfigError
-from failscape.hunts.build import build_hunt
-from failscape.hunts.t2i import random_lane
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.stopping import CurtailedRule, FixedRule, SprtRule
-from failscape.hunts.t2i.tally import Tally
+from failscape.hunts.counts import Tally
+from failscape.hunts.kinds import build_hunt
+from failscape.hunts.t2i.baselines import lanes as random_lane
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.baselines.stopping import CurtailedRule, FixedRule, SprtRule
+from failscape.hunts.t2i.config import T2IConfig
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted import PlantedWorld, simulate

@@ -9,13 +9,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from failscape.config import T2IConfig
 from failscape.errors import ConfigError
-from failscape.hunts.build import build_hunt, forewarn
-from failscape.hunts.t2i.build import least_images
-from failscape.hunts.t2i.certified import CertifiedHunt, CertifiedSettings
-from failscape.hunts.t2i.claims import believe, certify
-from failscape.hunts.t2i.draws import PANEL_IMAGES, draw_panel
+from failscape.hunts.kinds import build_hunt, forewarn
+from failscape.hunts.t2i.certified.claims import believe, certify
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.t2i.config import T2IConfig
+from failscape.hunts.t2i.kind import least_images
+from failscape.hunts.t2i.survey.random_panel import PANEL_IMAGES, draw_panel
 from failscape.spaces import Lattice, Wording, load_corpus
 from failscape.stats.fdr import log_e_bh
 from failscape.stats.judging.accuracy import JudgeAccuracy

@@ -9,7 +9,7 @@ import pytest
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.prompts import Template
-from failscape.hunts.classifier.rules import Rules
+from failscape.hunts.classifier.settings import Rules
 from failscape.spaces.wording import with_article
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_classifier import PlantedClassifier

@@ -9,11 +9,10 @@ import pytest
 
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.hunt import ClassifierHunt
-from failscape.hunts.classifier.labels import Target
 from failscape.hunts.classifier.photos import PhotoHunt
 from failscape.hunts.classifier.prompts import Template
-from failscape.hunts.classifier.rules import Rules
-from failscape.hunts.classifier.tallies import Photo
+from failscape.hunts.classifier.settings import Rules
+from failscape.hunts.classifier.tallies import Photo, Target
 from failscape.spaces.corpus import load_corpus
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_classifier import PlantedClassifier

@@ -6,12 +6,10 @@ import pytest
 
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.candidates import CorpusCandidates
-from failscape.hunts.classifier.describe import over_represented, proposals
-from failscape.hunts.classifier.english import many, points, sentence
-from failscape.hunts.classifier.labels import Target
+from failscape.hunts.classifier.clause_mining import Words, about_it, over_represented, parse_list, proposals
+from failscape.hunts.classifier.findings import many, points, sentence
 from failscape.hunts.classifier.prompts import Clause, Description, Template, clause_of, describe, said_clause
-from failscape.hunts.classifier.tallies import Described
-from failscape.hunts.classifier.words import Words, about_it, parse_list
+from failscape.hunts.classifier.tallies import Described, Target
 from failscape.spaces.corpus import load_corpus
 
 STARTER = load_corpus("starter")

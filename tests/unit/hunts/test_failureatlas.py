@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from failscape.config import T2IConfig
 from failscape.errors import ConfigError
-from failscape.hunts.build import build_hunt
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
+from failscape.hunts.kinds import build_hunt
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.config import T2IConfig
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted import PlantedWorld, simulate

@@ -7,14 +7,14 @@ import time
 import numpy as np
 import pytest
 
-from failscape.hunts.t2i.audit import ancestors, audit_pruning
-from failscape.hunts.t2i.describe import SurveyInput, survey_of
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.mass import failure_masses, group_sizes, groups_of
-from failscape.hunts.t2i.panel import Counts, Glasses
-from failscape.hunts.t2i.replication import choose_sample, replication_of
-from failscape.hunts.t2i.rules import find_rules, judge_rules
-from failscape.hunts.t2i.wording_effect import wording_effect
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.survey.assemble import SurveyInput, survey_of
+from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
+from failscape.hunts.t2i.survey.judge_view import Counts, Glasses
+from failscape.hunts.t2i.survey.mass import failure_masses, group_sizes, groups_of
+from failscape.hunts.t2i.survey.replication import choose_sample, replication_of
+from failscape.hunts.t2i.survey.rules import find_rules, judge_rules
+from failscape.hunts.t2i.survey.wording_effect import wording_effect
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted import PlantedWorld, simulate

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from failscape.errors import ConfigError
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.ordering import Ordering
-from failscape.hunts.t2i.predictor_ridge import RidgePredictor
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.baselines.ordering import Ordering
+from failscape.hunts.t2i.baselines.predictors import RidgePredictor
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted import PlantedWorld, simulate

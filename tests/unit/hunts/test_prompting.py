@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.prompting import REMEMBERED, Prompting
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.probes import REMEMBERED, Prompting
 from failscape.spaces import Lattice, Wording, load_corpus
 from failscape.testing.planted import PlantedWorld, simulate
 from failscape.trials import Decide, Generate, Reword

@@ -6,12 +6,11 @@ import pytest
 
 from failscape.errors import AtlasError
 from failscape.hunts.protocol import Hunt
-from failscape.hunts.vlm.confirm import FAILING, PASSING, UNDECIDED, Confirmation
+from failscape.hunts.vlm.confirm import FAILING, PASSING, UNDECIDED, Confirmation, sharper
 from failscape.hunts.vlm.findings import findings_of
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import CONFIRM, Ledger, Outcome
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
-from failscape.hunts.vlm.sharpen import sharper
 from failscape.spaces.questions import ANY, Pattern, explains, make_pattern
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.hunt_suite import HuntSuite

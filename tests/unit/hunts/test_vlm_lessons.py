@@ -7,10 +7,10 @@ import pytest
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
-from failscape.hunts.vlm.lessons import LessonPlanner, Schedule
 from failscape.hunts.vlm.outcomes import Ledger
 from failscape.hunts.vlm.planners import Rounds
-from failscape.hunts.vlm.rewards import Rewards, Weights, Written
+from failscape.hunts.vlm.training.lessons import LessonPlanner, Schedule
+from failscape.hunts.vlm.training.rewards import Rewards, Weights, Written
 from failscape.spaces.questions import make_pattern
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, simulate

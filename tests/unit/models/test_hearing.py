@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from failscape.models.contracts import contracts
 from failscape.models.contracts.contracts import (
     NONE_OF_THESE,
     BooleanContract,
@@ -13,7 +14,6 @@ from failscape.models.contracts.contracts import (
     ChoiceContract,
     ProposeContract,
     VerifyContract,
-    contracts,
 )
 from failscape.models.contracts.parsing import Instruction
 from failscape.models.contracts.recognise import Choices, Description, Propose, Statements, Verify, hear

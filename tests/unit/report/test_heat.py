@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.hunts.t2i.survey import Mass
+from failscape.hunts.t2i.survey.survey import Mass
 from failscape.report.figures.heat import NARROW, WIDE, HeatMap, Patch, heat_legend, heat_map
 from failscape.report.kinds.t2i import ALL, heat_of_counts, heat_of_masses, mass_lists, overall
 from failscape.report.maps import ALONE, Cell, FailureMap

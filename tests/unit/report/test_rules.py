@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 import pytest
 
-from failscape.hunts.t2i.survey import Rule, Share
+from failscape.hunts.t2i.survey.survey import Rule, Share
 from failscape.report.kinds.t2i import EXAMPLES, EXCEPTIONS, LISTED, PICTURED, pictures_of, rule_cards
 from failscape.report.load import Shot
 from failscape.trials import Verdict

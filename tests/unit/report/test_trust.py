@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.hunts.t2i.survey import (
+from failscape.hunts.t2i.survey.survey import (
     Audit,
     Bin,
     Replicated,

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from failscape.config import ModelConfig, T2IConfig
+from failscape.config import ModelConfig
 from failscape.errors import ConfigError
-from failscape.hunts.again import AskedBefore
+from failscape.hunts.rejudging import AskedBefore
+from failscape.hunts.t2i.config import T2IConfig
 from failscape.models.registry import create_model
 from failscape.runtime.accuracy import choose_accuracy
 from failscape.spaces.corpus import load_corpus

@@ -7,7 +7,7 @@ import pytest
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.models.registry import create_model
 from failscape.pictures import Picture
 from failscape.spaces import Lattice, Node, Wording, load_corpus

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from failscape.errors import ConfigError
-from failscape.hunts.t2i.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.spaces import Lattice, Node, Wording
 from failscape.testing.planted import SPREADS, PlantedWorld
 from failscape.testing.planted_corpus import planted_corpus

@@ -5,10 +5,10 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from tools.toybox_training.degrade import degraded
 
 from failscape.toybox import world
 from failscape.toybox.eyes import HEADS, UNKNOWN, Eyes, card
-from failscape.toybox.training.degrade import degraded
 from failscape.trials import Check
 
 SCENES = 800

@@ -5,10 +5,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tools.toybox_training import long_tail, painter_tiers
 
 from failscape.toybox import painter as painters
 from failscape.toybox import world
-from failscape.toybox.training import long_tail, painter_tiers
 
 SEED = 7
 

@@ -4,11 +4,11 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from tools.toybox_training.vlm_card import questions as held_out
+from tools.toybox_training.vlm_card import right_answers
+from tools.toybox_training.vlm_tail import FREQUENT, kept
 
 from failscape.toybox import questions, world
-from failscape.toybox.training.vlm_card import questions as held_out
-from failscape.toybox.training.vlm_card import right_answers
-from failscape.toybox.training.vlm_tail import FREQUENT, kept
 from failscape.toybox.vlm import LENGTH, ToyVlm, card, encode
 
 EACH = 150

@@ -91,7 +91,7 @@ def test_sprites_ship_small_and_with_their_licence() -> None:
 
 
 def test_sprite_sheet_can_be_rebuilt(tmp_path: Path) -> None:
-    from failscape.toybox.training.build_sprites import build
+    from tools.toybox_training.build_sprites import build
 
     (tmp_path / "assets").mkdir()
     for i, kind in enumerate(world.KINDS):

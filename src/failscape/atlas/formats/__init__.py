@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Files that others read and write: FailureAtlas rows, JSON lines, tables."""

@@ -21,8 +21,8 @@ from failscape.atlas.images import write_whole
 from failscape.atlas.reader import CORPORA, CORPUS_HERE
 from failscape.atlas.records import Recorded
 from failscape.atlas.store import Atlas
-from failscape.config import T2IConfig
 from failscape.errors import AtlasError
+from failscape.hunts.t2i.config import T2IConfig
 from failscape.spaces.subjects import Pair, join_subject
 from failscape.trials import Check, Decide, Facts, Generate, Probe, Trial, Verdict, reach_verdict
 

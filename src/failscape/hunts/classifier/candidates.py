@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from failscape.hunts.classifier.labels import Target
 from failscape.hunts.classifier.prompts import SAID, Clause, clause_of
+from failscape.hunts.classifier.tallies import Target
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.corpus.files import FAMILIES
 

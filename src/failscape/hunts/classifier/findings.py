@@ -1,21 +1,90 @@
-"""From a proven description to a finding: rate on fresh images, causes by toggling, wrong labels, words."""
+"""From a proven description to a finding: rate on fresh images, causes by toggling, wrong labels, words.
+
+Findings in plain English. Pure.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from failscape.hunts.classifier.english import cause_words, many, points, sentence
-from failscape.hunts.classifier.prompts import Clause, Description
-from failscape.hunts.classifier.rules import Rules
+from failscape.hunts.classifier.prompts import SAID, Clause, Description, Template
+from failscape.hunts.classifier.settings import Rules
 from failscape.hunts.classifier.tallies import Arm, Block, Counts
+from failscape.spaces.wording import capitalised, plural_of
 from failscape.stats.excess import absent_share, paired_difference
 from failscape.stats.intervals import clopper_pearson
 from failscape.trials import Finding
 
 if TYPE_CHECKING:
-    from failscape.hunts.classifier.field import Field
+    from failscape.hunts.classifier.arena import Field
+
+
+_PLAIN = Template("{class}")
+_QUALITIES = ("colour", "size", "pattern", "condition", "age", "texture")
+
+
+def percent(share: float) -> str:
+    return f"{share:.1%}" if 0 < share < 0.095 else f"{share:.0%}"
+
+
+def points(effect: float) -> str:
+    """`−35 points`, with a real minus sign."""
+    number = round(100 * effect)
+    sign = "−" if number < 0 else "+" if number > 0 else "±"
+    return f"{sign}{abs(number)} point{'' if abs(number) == 1 else 's'}"
+
+
+def many(name: str, clauses: Sequence[Clause]) -> str:
+    """The things that are meant: `penguins in a meadow`, `three red cars at night`."""
+    single = [
+        clause for clause in clauses if clause.kind.lower() == "base: count" and clause.value in ("one", "1")
+    ]
+    worked = [clause for clause in clauses if clause.kind != SAID and clause not in single]
+    counted = any("{things}" in clause.wording for clause in worked)
+    text = _PLAIN.prompt(name if counted else plural_of(name), "", worked).partition(".")[0]
+    text = f"single {text}" if single else text
+    text = f"{text}," if "," in text else text
+    said = [clause.value for clause in clauses if clause.kind == SAID]
+    return f"{text.rstrip(',')}, when “{'” and “'.join(said)}”," if said else text
+
+
+def cause_words(clause: Clause) -> str:
+    """How a clause is spoken of as a cause."""
+    family, _, sub = clause.kind.partition(": ")
+    if clause.kind == SAID:
+        return f"“{clause.value}”"
+    if family == "Base":
+        return f"being {clause.value}" if sub.lower() in _QUALITIES else f"the {sub.lower()}"
+    if family == "Background":
+        return f"the {clause.value}"
+    return f"the {sub.lower()} “{clause.value}”"
+
+
+def sentence(
+    name: str,
+    clauses: Sequence[Clause],
+    called: str,
+    rates: tuple[float, float],
+    interval: tuple[float, float],
+    often: str,
+    cause: str,
+    general: str = "{things} in general",
+) -> str:
+    """The whole finding in one sentence.
+
+    `called` is the wrong label that it is about, "" for any; `often` the commonest one then. `rates` are
+    those of the description and of its class in `general`, `interval` belongs to the first.
+    """
+    who, verb = capitalised(many(name, clauses)), f"are called {called}" if called else "are misclassified"
+    span = f"{percent(interval[0])} – {percent(interval[1])}"
+    extra = f", most often as {often}" if often and not called else ""
+    usual = f"against {percent(rates[1])} for {general.format(things=plural_of(name))}"
+    text = f"{who} {verb} {percent(rates[0])} of the time ({span}){extra}, {usual}"
+    return f"{text}; {cause}." if cause else f"{text}."
+
 
 LABELS = 15
 """Wrong labels that are kept for the plot."""

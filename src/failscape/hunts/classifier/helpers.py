@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from failscape.hunts.classifier.arena import Field
 from failscape.hunts.classifier.candidates import question_for
-from failscape.hunts.classifier.describe import proposals
-from failscape.hunts.classifier.field import Field
+from failscape.hunts.classifier.clause_mining import parse_list, proposals
 from failscape.hunts.classifier.prompts import describe
-from failscape.hunts.classifier.rounds import Outcome, Planned
-from failscape.hunts.classifier.rules import stream_seed
+from failscape.hunts.classifier.settings import stream_seed
 from failscape.hunts.classifier.tallies import ClassState, Described
-from failscape.hunts.classifier.words import parse_list
+from failscape.hunts.rounds import Outcome, Planned
 from failscape.trials import Answer, Caption, Embed, Probe, Show, Step, Verdict
 
 

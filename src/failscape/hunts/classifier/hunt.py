@@ -12,18 +12,16 @@ from typing import Any
 import numpy as np
 
 from failscape.errors import ConfigError
-from failscape.hunts.classifier.field import Field
+from failscape.hunts.classifier.arena import Field, Scales
 from failscape.hunts.classifier.findings import describe_bug
 from failscape.hunts.classifier.helpers import Helpers, Use
-from failscape.hunts.classifier.labels import Target
 from failscape.hunts.classifier.prompts import Description, Template
 from failscape.hunts.classifier.race import Outlook
-from failscape.hunts.classifier.real import RealPhotos
-from failscape.hunts.classifier.rounds import Outcome, Planned, RoundHunt
-from failscape.hunts.classifier.rules import Rules, stream_seed
+from failscape.hunts.classifier.real_photos import RealPhotos
+from failscape.hunts.classifier.settings import Rules, stream_seed
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
-from failscape.hunts.classifier.tallies import ClassState, Counts, Photo, wrong_label
-from failscape.hunts.classifier.weighing import Scales
+from failscape.hunts.classifier.tallies import ClassState, Counts, Photo, Target, wrong_label
+from failscape.hunts.rounds import Outcome, Planned, RoundHunt
 from failscape.spaces.corpus import Corpus
 from failscape.trials import (
     Classify,

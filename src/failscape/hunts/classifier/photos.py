@@ -1,34 +1,37 @@
 """Photos instead of a generator: the hunt selects. Half of the photos suggest, the other half decides. Pure.
 
 Every photo is classified once. Which half it belongs to follows from its content, before anybody looks.
+
+Counterfactuals for photos: the clause of a finding is edited into photos that lack it. Pure.
+
+Each edited photo is compared with itself before, so the pairs differ in the clause and in whatever the editor
+changes on the way.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from failscape.errors import ConfigError
-from failscape.hunts.classifier.editing import Edited, Editing
-from failscape.hunts.classifier.english import points, sentence
-from failscape.hunts.classifier.findings import gone_of, widened
-from failscape.hunts.classifier.labels import Target
-from failscape.hunts.classifier.prompts import Clause, describe
-from failscape.hunts.classifier.rounds import Outcome, Planned, RoundHunt
-from failscape.hunts.classifier.rules import Rules
-from failscape.hunts.classifier.tallies import Counts, Photo, Seen
-from failscape.hunts.classifier.words import Words
+from failscape.hunts.classifier.clause_mining import Words
+from failscape.hunts.classifier.findings import cause_words, gone_of, points, sentence, widened
+from failscape.hunts.classifier.prompts import Clause, Template, describe
+from failscape.hunts.classifier.settings import Rules, stream_seed
+from failscape.hunts.classifier.tallies import Counts, Photo, Seen, Target
+from failscape.hunts.rounds import Outcome, Planned, RoundHunt
 from failscape.spaces.corpus import Corpus
-from failscape.stats.excess import log_excess, log_excess_grid
+from failscape.stats.excess import log_excess, log_excess_grid, paired_difference
 from failscape.stats.fdr import log_e_bh
 from failscape.trials import (
     Caption,
     Classify,
     Decide,
+    Edit,
     Finding,
     Probe,
     Progress,
@@ -37,6 +40,102 @@ from failscape.trials import (
     Trial,
     Verdict,
 )
+
+_SCENE = Template("{a class}")
+
+
+class Edited(NamedTuple):
+    """What a trial is for: photo `number` with the clause of a finding edited into it."""
+
+    subject: str
+    number: int
+    failed_before: bool
+
+
+class Editing:
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._asked: set[str] = set()
+        self._pairs: dict[str, list[tuple[bool, bool]]] = {}
+        self._clauses: dict[str, tuple[Clause, str]] = {}
+
+    def plan(
+        self,
+        findings: Sequence[Finding],
+        targets: Sequence[Target],
+        seen: Sequence[Seen],
+        gate: Callable[[Target], tuple[Step, ...]],
+    ) -> list[Planned]:
+        """Up to `toggles` photos of the class without the clause, for every finding that has none yet."""
+        planned: list[Planned] = []
+        for finding in findings:
+            if finding.subject in self._asked:
+                continue
+            self._asked.add(finding.subject)
+            label = finding.details["clauses"][0]["label"]
+            name = finding.details["class"]
+            owner = next(at for at, target in enumerate(targets) if target.name == name)
+            clause = next(one.clauses[label] for one in seen if label in one.clauses)
+            text = instruction(targets[owner], clause)
+            self._clauses[finding.subject] = clause, text
+            lacking = [
+                one for one in seen if one.photo.label == owner and one.valid and label not in one.clauses
+            ]
+            for number, one in enumerate(lacking[: self._rules.toggles]):
+                planned.append(self._planned(finding.subject, number, one, targets[owner], text, gate))
+        return planned
+
+    def _planned(
+        self,
+        subject: str,
+        number: int,
+        one: Seen,
+        target: Target,
+        text: str,
+        gate: Callable[[Target], tuple[Step, ...]],
+    ) -> Planned:
+        last = Classify(target.accept, self._rules.top_k, target.aim)
+        steps = (Show((one.photo.digest,)), Edit(text), *gate(target), last)
+        seed = stream_seed(self._rules.seed, f"edit/{subject}", number)
+        probe = Probe(f"{subject}#x{number}", subject, steps, seed)
+        return Planned(probe, Edited(subject, number, one.failed))
+
+    def absorb(self, use: Edited, outcome: Outcome) -> None:
+        if outcome.verdict in (Verdict.PASS, Verdict.FAIL):
+            pair = (outcome.verdict is Verdict.FAIL, use.failed_before)
+            self._pairs.setdefault(use.subject, []).append(pair)
+
+    def toggles(self, finding: Finding) -> list[dict[str, Any]]:
+        """One row in the form of `findings.toggles_of`: with the clause edited in, and as it was."""
+        pairs = self._pairs.get(finding.subject)
+        if not pairs:
+            return []
+        clause, text = self._clauses[finding.subject]
+        only = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
+        effect, interval = paired_difference(*only, len(pairs))
+        return [
+            {
+                "clause": clause.label,
+                "words": cause_words(clause),
+                "around": clause.around,
+                "what": "without",
+                "instead": "",
+                "caption": text,
+                "subject": finding.subject,
+                "effect": effect,
+                "interval": list(interval),
+                "pairs": len(pairs),
+                "rate": sum(b for _, b in pairs) / len(pairs),
+                "full_rate": sum(a for a, _ in pairs) / len(pairs),
+            }
+        ]
+
+
+def instruction(target: Target, clause: Clause) -> str:
+    """What an editor is told: the scene as it should be, the thing itself unchanged."""
+    scene = _SCENE.prompt(target.name, "", [clause]).rstrip(".")
+    return f"Change the picture so that it shows {scene}. Leave everything else as it is."
+
 
 PER_CLASS = 20
 """Clauses that may be claimed per class: what e-BH counts over."""

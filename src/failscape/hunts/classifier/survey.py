@@ -11,7 +11,7 @@ from failscape.hunts.classifier.prompts import SAID
 from failscape.spaces.wording import capitalised, plural_of
 
 if TYPE_CHECKING:
-    from failscape.hunts.classifier.field import Field
+    from failscape.hunts.classifier.arena import Field
 
 
 @dataclass(frozen=True, slots=True)

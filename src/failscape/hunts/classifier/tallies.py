@@ -1,4 +1,7 @@
-"""What is known about a class and about a description: counts, wrong labels, and blocks of fresh images."""
+"""What is known about a class and about a description: counts, wrong labels, and blocks of fresh images.
+
+The classes that are hunted: their names, the labels that count as right, their superclasses.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,29 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from failscape.hunts.classifier.prompts import Clause, Description
-from failscape.hunts.classifier.rounds import Outcome
-from failscape.trials import NOT_SHOWN, Verdict
+from failscape.hunts.rounds import Outcome
+from failscape.trials import NOT_SHOWN, Check, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One class. `accept` are the labels that count as right, `aim` the wrong one of the targeted mode.
+
+    `others` are classes of the same superclass, as distractors for judges that are given choices.
+    """
+
+    name: str
+    accept: tuple[str, ...]
+    superclass: str = ""
+    aim: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    def presence(self) -> Check:
+        """The gate that every image has to pass: is the class visible at all?"""
+        from failscape.spaces.wording import capitalised, with_article
+
+        statement = f"{capitalised(with_article(self.name))} is visible in the image."
+        return Check("entity", self.name, statement, self.others, gate=True)
 
 
 @dataclass(slots=True)

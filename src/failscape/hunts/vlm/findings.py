@@ -10,9 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from failscape.hunts.vlm.confirm import ANSWER, OPEN, PASS_DOUBT, PASSING, Confirmation, above
+from failscape.hunts.vlm.confirm import ANSWER, OPEN, PASS_DOUBT, PASSING, Confirmation, above, due_to
 from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, Count, Ledger, Outcome
-from failscape.hunts.vlm.sharpen import due_to
 from failscape.spaces.questions import Grammar, Pattern, explains
 from failscape.stats import clopper_pearson
 from failscape.trials import Finding

@@ -16,9 +16,9 @@ from failscape.hunts.vlm.archive import Archive
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.findings import findings_of
 from failscape.hunts.vlm.items import Item
-from failscape.hunts.vlm.lessons import Lesson, LessonPlanner, begun_lesson
 from failscape.hunts.vlm.outcomes import CONFIRM, Ledger
 from failscape.hunts.vlm.survey import Survey
+from failscape.hunts.vlm.training.lessons import Lesson, LessonPlanner, begun_lesson
 from failscape.spaces.questions import Grammar
 from failscape.trials import Finding, Probe, Progress, Trial
 

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from failscape.hunts.vlm.archive import Archive
-from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.confirm import ENOUGH, SURE_RATE, Confirmation, sharper
 from failscape.hunts.vlm.items import Item
 from failscape.hunts.vlm.outcomes import CONFIRM, LOOK, SEARCH, Ledger
-from failscape.hunts.vlm.sharpen import ENOUGH, SURE_RATE, sharper
 from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern, Sights
 
 LOOKS = 3

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""Figures as SVG text; pure."""

@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""What each kind of hunt adds to the page."""

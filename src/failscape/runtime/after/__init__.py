@@ -1,1 +1,1 @@
-"""PACKAGE"""
+"""What is done with a hunt after it ran: other judges, other targets, names for skills; corpus matching."""

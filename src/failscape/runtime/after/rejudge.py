@@ -16,10 +16,10 @@ from failscape.atlas.decisions import probes_of
 from failscape.atlas.resume import complete_config
 from failscape.atlas.reviews import keep_accuracy
 from failscape.config import BudgetConfig, HuntConfig, ModelConfig
-from failscape.config_files import parse_config
+from failscape.config.files import parse_config
 from failscape.errors import AtlasError, Refused
-from failscape.hunts.again import AskedBefore
 from failscape.hunts.protocol import replay
+from failscape.hunts.rejudging import AskedBefore
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity, Reply
 from failscape.pictures import Picture

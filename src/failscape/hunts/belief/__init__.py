@@ -1,0 +1,1 @@
+"""What trials make us expect of every node: the model that guides choices and proves nothing."""

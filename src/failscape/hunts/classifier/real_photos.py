@@ -1,0 +1,123 @@
+"""Does a bug that was found on drawn pictures show on real photos too? Pure.
+
+Photos of the class that match the description are found by what their captions mention, or by embedding:
+those that are nearer to the description than to the plain prompt of the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from failscape.hunts.classifier.arena import Field
+from failscape.hunts.classifier.helpers import Use
+from failscape.hunts.classifier.prompts import Description
+from failscape.hunts.classifier.tallies import Arm, Photo
+from failscape.hunts.rounds import Outcome, Planned
+from failscape.stats.intervals import clopper_pearson
+from failscape.trials import Caption, Classify, Embed, Probe, Show, Step, Verdict
+
+MOST_PHOTOS = 200
+"""Photos of a class that are classified, the first by name."""
+
+NEAREST = 20
+"""Photos that an embedding may match to one description."""
+
+NEAR = 0.5
+"""A photo matches when it gains at least this share of what the best one gains by the description."""
+
+
+class RealPhotos:
+    """`embeds`: match by embedding, which must know texts and images; otherwise by captions."""
+
+    def __init__(self, field: Field, photos: Sequence[Photo], embeds: bool, captions: bool) -> None:
+        self._field = field
+        self._embeds, self._captions = embeds, captions
+        self._photos: dict[int, list[Photo]] = {}
+        for photo in photos:
+            mine = self._photos.setdefault(photo.label, [])
+            if len(mine) < MOST_PHOTOS:
+                mine.append(photo)
+        self._started: set[int] = set()
+        self._asked: set[str] = set()
+        self._seen: dict[int, list[tuple[Outcome, set[str], list[float]]]] = {}
+        self._texts: dict[str, list[list[float]]] = {}
+
+    def plan(self, room: int) -> list[Planned]:
+        """All photos of a class as soon as it has a bug; two texts for every bug."""
+        planned: list[Planned] = []
+        for arm in self._field.bugs() if self._photos else ():
+            label = arm.description.label
+            if label in self._photos and label not in self._started and len(planned) < room:
+                self._started.add(label)
+                planned += [self._photo(label, number) for number in range(len(self._photos[label]))]
+            if self._embeds and label in self._photos and arm.subject not in self._asked:
+                self._asked.add(arm.subject)
+                texts = (self._field.prompt(arm.description), self._field.prompt(Description(label)))
+                probe = Probe(f"{arm.subject}#e0", arm.subject, (Embed(texts),))
+                planned.append(Planned(probe, Use("text", arm.subject, 0)))
+        return planned
+
+    def _photo(self, label: int, number: int) -> Planned:
+        photo, target = self._photos[label][number], self._field.targets[label]
+        steps: list[Step] = [Show((photo.digest,))]
+        steps += [Embed()] if self._embeds else []
+        steps += [Caption()] if self._describes(photo) else []
+        steps.append(Classify(target.accept, self._field.rules.top_k, target.aim))
+        probe = Probe(f"{target.name}#p{number}", target.name, tuple(steps))
+        return Planned(probe, Use("photo", label, number))
+
+    def _describes(self, photo: Photo) -> bool:
+        return self._captions and not self._embeds and not photo.captions
+
+    def absorb(self, use: Use, outcome: Outcome) -> None:
+        if use.what == "text":
+            if outcome.verdict is Verdict.NONE:
+                self._texts[use.owner] = outcome.facts[0]
+            return
+        if outcome.verdict not in (Verdict.PASS, Verdict.FAIL):
+            return
+        photo, target = self._photos[use.owner][use.number], self._field.targets[use.owner]
+        said = outcome.facts[1] if self._describes(photo) else photo.captions
+        found = self._field.words.clauses(map(str, said), target.name, target.superclass)
+        vector = list(outcome.facts[1][0]) if self._embeds else []
+        self._seen.setdefault(use.owner, []).append((outcome, {clause.label for clause in found}, vector))
+
+    def about(self, arm: Arm) -> dict[str, Any] | None:
+        """Failures among matching photos, and among all photos of the class; `None` when there are none."""
+        seen = self._seen.get(arm.description.label, [])
+        chosen = self._nearest(arm, seen) if self._embeds else self._mentioning(arm, seen)
+        if not chosen:
+            return None
+        fails = sum(one.verdict is Verdict.FAIL for one in chosen)
+        low, high = clopper_pearson(fails, len(chosen))
+        everywhere = sum(one.verdict is Verdict.FAIL for one, _, _ in seen)
+        return {
+            "by": "embedding" if self._embeds else "captions",
+            "fails": fails,
+            "photos": len(chosen),
+            "rate": fails / len(chosen),
+            "interval": [float(low), float(high)],
+            "all_fails": everywhere,
+            "all_photos": len(seen),
+        }
+
+    def _mentioning(self, arm: Arm, seen: Sequence[tuple[Outcome, set[str], list[float]]]) -> list[Outcome]:
+        wanted = {clause.label for clause in arm.clauses}
+        return [outcome for outcome, said, _ in seen if wanted <= said]
+
+    def _nearest(self, arm: Arm, seen: Sequence[tuple[Outcome, set[str], list[float]]]) -> list[Outcome]:
+        texts = self._texts.get(arm.subject)
+        if not texts or not seen:
+            return []
+        vectors = _normal(np.array([vector for _, _, vector in seen], np.float64))
+        described, plain = _normal(np.array(texts, np.float64))
+        gain = vectors @ described - vectors @ plain
+        order = np.argsort(-gain, kind="stable")[:NEAREST]
+        return [seen[at][0] for at in order if gain[at] > 0 and gain[at] >= NEAR * gain.max()]
+
+
+def _normal(rows: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))

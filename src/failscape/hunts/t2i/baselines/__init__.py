@@ -1,0 +1,1 @@
+"""The FailureAtlas rule and the searches that others are measured against."""

@@ -1,0 +1,278 @@
+"""The FailureAtlas rule: a fixed number of images per node, a threshold, and all parents must pass.
+
+It is the baseline that other strategies are measured against, with variants that stop a node earlier or
+draw nodes at random. It gives intervals and e-values with its findings but does not use them: a finding
+is a bare comparison with the threshold (status `threshold`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from itertools import chain
+
+from failscape.errors import ConfigError
+from failscape.hunts.counts import Tally
+from failscape.hunts.t2i.baselines.lanes import Frontier, Lane, RandomLane
+from failscape.hunts.t2i.baselines.ordering import Ordering
+from failscape.hunts.t2i.baselines.stopping import RULES, StoppingRule
+from failscape.hunts.t2i.findings import describe_failure
+from failscape.hunts.t2i.probes import Prompting
+from failscape.hunts.t2i.survey.assemble import survey_of_tallies
+from failscape.hunts.t2i.survey.survey import Survey
+from failscape.spaces.lattice import Lattice
+from failscape.spaces.wording import Wording
+from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_seed
+
+
+class FailureAtlasHunt:
+    """Opens nodes layer by layer (`layer`: over all entities at once; `entity`: entity after entity), or
+    nodes drawn at random and the ancestors of those that fail (`random`).
+
+    Every verdict follows from the set of trials told, not from their order (but for `stopping="sprt"`);
+    see `docs/t2i.md`.
+    """
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        wording: Wording,
+        *,
+        images_per_node: int = 25,
+        threshold: float = 0.8,
+        at_threshold: str = "pass",
+        stopping: str = "fixed",
+        traversal: str = "layer",
+        batch_nodes: int = 32,
+        seed: int = 0,
+        shard: tuple[int, int] = (0, 1),
+        order: Ordering | None = None,
+        prompting: Prompting | None = None,
+    ) -> None:
+        if batch_nodes < 1:
+            raise ConfigError(f"batch_nodes must be at least 1, but is {batch_nodes}", "set it to 32")
+        self.lattice = lattice
+        self.wording = wording
+        self.prompting = prompting or Prompting(wording)
+        self.threshold = threshold
+        self.rule: StoppingRule = RULES[stopping](images_per_node, threshold, at_threshold)
+        self._entities = entities_of_shard(lattice, shard)
+        self._mine = frozenset(self._entities)
+        self._batch_nodes = batch_nodes
+        self._seeds = [derive_seed(seed, number) for number in range(self.rule.most_tries)]
+        self._tallies: dict[str, Tally] = {}
+        self._frontier = Frontier(lattice)
+        self._order = order
+        self._random = RandomLane(lattice, self._entities, seed) if traversal == "random" else None
+        self._new_lanes = self._plan_lanes(traversal)
+        self._lanes: list[Lane | RandomLane] = []
+        self._lane_of: dict[str, Lane | RandomLane] = {}
+        self._ready: deque[str] = deque()
+        self._per_layer = traversal != "entity"
+        self._settled = 0
+        self._failed: list[Tally] = []
+        self._findings: dict[str, Finding] = {}
+        self._elsewhere: dict[str, tuple[int, bool]] = {}
+
+    def _plan_lanes(self, traversal: str) -> Iterator[Lane | RandomLane]:
+        if self._random:
+            return iter((self._random,))
+        if traversal == "layer":
+            groups = [self._entities]
+        elif traversal == "entity":
+            groups = [(entity,) for entity in self._entities]
+        else:
+            rule = "traversal must be layer, entity or random"
+            raise ConfigError(f"{rule}, but is {traversal!r}", "choose one")
+        return (Lane(group, self._frontier, self.lattice.depth, self._order) for group in groups)
+
+    # Asking
+
+    def ask(self, count: int) -> list[Probe]:
+        probes: list[Probe] = []
+        while len(probes) < count and self._refill():
+            subject = self._ready[0]
+            tally = self._tallies[subject]
+            room = min(count - len(probes), self.rule.wanted(tally))
+            probes += [self._probe(subject, tally) for _ in range(room)]
+            if self.rule.wanted(tally) <= 0:
+                self._ready.popleft()
+        return probes
+
+    def _probe(self, subject: str, tally: Tally) -> Probe:
+        number = tally.next_try()
+        tally.flying |= 1 << number
+        steps = self.prompting.steps(tally.node, number)
+        return Probe(f"{subject}#{number}", subject, steps, self._seeds[number])
+
+    def _refill(self) -> bool:
+        """Make sure that a node wants images, opening the next batch of nodes when none does."""
+        while not self._ready:
+            if not self._open_batch():
+                return False
+        return True
+
+    def _open_batch(self) -> bool:
+        """Earlier lanes first; a new lane starts only when all others wait for verdicts."""
+        for lane in self._lanes:
+            if self._open_from(lane):
+                return True
+        self._lanes = [lane for lane in self._lanes if not lane.finished]
+        return any(self._open_from(lane) for lane in self._begin_lanes())
+
+    def _begin_lanes(self) -> Iterator[Lane | RandomLane]:
+        for lane in self._new_lanes:
+            self._lanes.append(lane)
+            yield lane
+
+    def _open_from(self, lane: Lane | RandomLane) -> bool:
+        nodes = lane.take(self._batch_nodes)
+        for node in nodes:
+            subject = self.lattice.subject(node)
+            tally = self._tallies.setdefault(subject, Tally(node))
+            if not tally.outcome:
+                lane.waiting += 1
+                self._lane_of[subject] = lane
+                self._ready.append(subject)
+        return bool(nodes)
+
+    # Telling
+
+    def tell(self, trial: Trial) -> None:
+        subject, verdict = trial.subject, trial.verdict
+        tally = self._tallies.get(subject) or self._meet(subject)
+        bit = 1 << self._number(trial.key, len(subject))
+        if tally.told & bit:
+            return
+        tally.told |= bit
+        tally.flying &= ~bit
+        if verdict is Verdict.PASS:
+            tally.passes += 1
+        elif verdict is Verdict.FAIL:
+            tally.fails += 1
+            tally.blame(trial)
+        else:
+            tally.invalid += 1
+        if tally.outcome:
+            self._describe_again(subject, tally)  # replayed in another order than it was run
+        elif self._elsewhere and subject in self._elsewhere:
+            self._settle_as_expected(subject, tally)
+        elif tally.tries >= self.rule.fewest:
+            outcome = self.rule.outcome(tally)
+            if outcome:
+                self._settle(subject, tally, outcome)
+        if subject in self._lane_of and subject not in self._ready and self.rule.wanted(tally) > 0:
+            self._ready.appendleft(subject)
+
+    def expect(self, subject: str, trials: int, passed: bool) -> None:
+        """A verdict that was reached elsewhere: it settles the node once all its `trials` are told.
+
+        For results of other programs. Call it before the first trial is told.
+        """
+        self._elsewhere[subject] = (trials, passed)
+        if not trials:
+            self._settle_as_expected(subject, self._meet(subject))
+
+    def _settle_as_expected(self, subject: str, tally: Tally) -> None:
+        trials, passed = self._elsewhere[subject]
+        if tally.passes + tally.fails + tally.invalid >= trials:
+            # A failure that no valid image shows is no finding.
+            self._settle(subject, tally, "pass" if passed else "fail" if tally.fails else "open")
+
+    def _meet(self, subject: str) -> Tally:
+        """A replayed trial may be about a node that was not opened in this session."""
+        node = self.lattice.parse(subject)
+        if node.entity not in self._mine:
+            raise ConfigError(
+                f"{subject!r} belongs to another shard", "resume with the shard it was run with"
+            )
+        tally = self._tallies[subject] = Tally(node)
+        if self._order:
+            self._order.begin(node)
+        return tally
+
+    def _number(self, key: str, length: int) -> int:
+        """The try's number: what follows the subject and `#` in a key."""
+        number = key[length + 1 :]
+        if number.isdecimal() and int(number) < self.rule.most_tries:
+            return int(number)
+        raise ConfigError(
+            f"the trial {key!r} is no try of this hunt", "resume with the images_per_node it was run with"
+        )
+
+    def _settle(self, subject: str, tally: Tally, outcome: str) -> None:
+        tally.outcome = outcome
+        self._settled += 1
+        self._frontier.decide(tally.node, outcome == "pass")
+        if self._order:
+            self._order.learn(tally.node, tally.passes / tally.valid if tally.valid else None)
+        lane = self._lane_of.pop(subject, None)
+        if lane is not None:
+            lane.waiting -= 1
+            if subject in self._ready:
+                self._ready.remove(subject)
+        if outcome == "fail":
+            self._failed.append(tally)
+            if self._random:
+                self._random.explain(tally.node)
+
+    # Looking
+
+    @property
+    def done(self) -> bool:
+        if self._order is None:
+            return not self._refill() and not self._lane_of
+        # Nothing is opened to find out: that would train a predictor for somebody who only looks.
+        lanes = chain(self._lanes, self._begin_lanes())
+        return not self._ready and not self._lane_of and all(lane.exhausted() for lane in lanes)
+
+    def findings(self) -> list[Finding]:
+        """Failing nodes all of whose ancestors passed, strongest evidence first."""
+        self._gather()
+        found = self._findings.values()
+        return sorted(found, key=lambda finding: (-finding.e_value, finding.subject))
+
+    def _gather(self) -> None:
+        """Describe failing nodes once nothing smaller can explain them."""
+        waiting: list[Tally] = []
+        for tally in self._failed:
+            if self._frontier.ancestors_passed(tally.node):
+                finding = self._describe(tally)
+                self._findings[finding.subject] = finding
+            else:
+                waiting.append(tally)
+        self._failed = waiting
+
+    def _describe_again(self, subject: str, tally: Tally) -> None:
+        if self._findings.pop(subject, None):
+            self._failed.append(tally)
+
+    def undecided(self) -> list[str]:
+        """Nodes that used up their tries without a verdict; nothing below them was opened."""
+        return [subject for subject, tally in self._tallies.items() if tally.outcome == "open"]
+
+    def _describe(self, tally: Tally) -> Finding:
+        get = self._tallies.get
+        return describe_failure(tally, self.lattice, self.wording, self.threshold, "threshold", get)
+
+    def survey(self) -> Survey:
+        """What the counts say about the whole space: rules, for no node was drawn at random."""
+        return survey_of_tallies(self.lattice, self.threshold, self._tallies.values())
+
+    def progress(self) -> Progress:
+        self._gather()
+        found = len(self._findings)
+        if self.done:
+            return Progress("done", self._settled, self._settled, found)
+        lane = next((lane for lane in self._lanes if not lane.finished), self._lanes[0])
+        total = lane.total if self._per_layer else None
+        phase = "random nodes" if self._random else f"layer {lane.layer} of {self.lattice.depth}"
+        return Progress(phase, self._settled, total, found)
+
+
+def entities_of_shard(lattice: Lattice, shard: tuple[int, int]) -> tuple[int, ...]:
+    """Shard i of n takes every n-th entity, starting with the i-th (from 0)."""
+    part, parts = shard
+    if not 0 <= part < parts:
+        raise ConfigError(f"a shard (i, n) needs 0 <= i < n, but is {shard}", "use for example --shard 1/4")
+    return lattice.entities[part::parts]

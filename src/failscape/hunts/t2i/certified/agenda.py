@@ -1,0 +1,328 @@
+"""What to try next: every node gets an index, the expected number of new minimal failures per image.
+
+An agenda is made from one belief and kept up to date as trials come in, until the next belief is formed.
+Children may be tried before their parents are settled; parents are settled once failures wait for them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.hunts.belief.belief import Belief
+from failscape.hunts.t2i.certified.candidates import Pool
+from failscape.hunts.t2i.certified.doubt import SHARED
+from failscape.hunts.t2i.certified.forecast import (
+    DOUBT,
+    LEAST_IMAGES,
+    MOST_IMAGES,
+    MOST_SETTLING,
+    Bars,
+    Outlook,
+    View,
+)
+from failscape.hunts.t2i.certified.ledger import NO_VALUE, Ledger, Nodes
+from failscape.hunts.t2i.certified.posterior import Lens
+from failscape.hunts.t2i.certified.standing import Key, Standing, ancestors_of
+
+FIRST_IMAGES = 4
+"""Every entity gets so many images before anything else: all nodes below build on it."""
+
+_LEAST_EXPECTED = 0.1
+_MOST_FLYING = 4
+
+_OPTIMISM = 0.5
+"""Candidates are ranked as if they were this many standard errors worse than predicted: what nobody has tried
+may hold failures, and one image tells."""
+
+_KEPT = 8_000
+"""Candidates kept on the heap; far more than are opened before the next look."""
+
+
+Entry = tuple[float, Key]
+"""A node with its index, negated: the smallest comes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`doubt[layer]`: an ancestor counts as passing when its chance to fail is at most this."""
+
+    doubt: tuple[float, ...] = DOUBT
+    shared_doubt: float = 0.8 * SHARED
+    probable: float | None = None
+    """For the tier without certificates: the posterior chance at which a node counts as failing."""
+
+    def reached(self, view: View, need: float) -> bool:
+        if self.probable is not None:
+            return view.fails >= self.probable
+        return view.log_e >= need
+
+    def settled(self, layer: int, doubt: float, images: int, waiting: int) -> bool:
+        allowed = min(self.doubt[min(layer, len(self.doubt) - 1)], self.shared_doubt / max(waiting, 1))
+        return images >= LEAST_IMAGES and doubt <= allowed
+
+
+class Agenda:
+    """`take` gives the key of the best node; `update` tells it of nodes whose counts changed."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        belief: Belief,
+        outlook: Outlook,
+        bars: Bars,
+        pool: Pool,
+        policy: Policy,
+        reserved: NDArray[np.uint64],
+        look: int,
+        explore: int,
+    ) -> None:
+        self.outlook = outlook
+        self._ledger = ledger
+        self._belief = belief
+        self._bars = bars
+        self._pool = pool
+        self._policy = policy
+        self._lens = Lens(ledger, belief, outlook, bars)
+        self._reached: set[int] = set()
+        self._heap: list[Entry] = []
+        self._parked: list[Entry] = []
+        self._betting: set[Key] = set()
+        self._now: dict[Key, float] = {}
+        self._waited_for: set[Key] = set()
+        self.standing = self._predicted_standing()
+        slots = range(len(ledger))
+        for slot in slots:
+            self._place(slot)
+        for slot in sorted(self._reached):
+            self._waited_for.update(self._let_wait(slot, 1))
+        for slot in slots:
+            self._place(slot)  # again, now that it is known who waits
+            self._score(slot)
+        self._add_candidates(reserved, look, explore)
+        heapq.heapify(self._heap)
+
+    # Building
+
+    def _predicted_standing(self) -> Standing:
+        lattice, width = self._ledger.lattice, self._ledger.width
+        size, count = len(lattice.entities), len(lattice.corpus.values) if lattice.depth else 0
+        alone = Nodes(np.arange(size), np.full((size, width), NO_VALUE, dtype=np.int64))
+        passes, prices = self._fresh(0, alone)[2:]
+        nothing = np.zeros((size, 0))
+        if not count:
+            return Standing((passes, nothing), (prices, nothing))
+        values = np.full((size * count, width), NO_VALUE, dtype=np.int64)
+        values[:, 0] = np.tile(np.arange(count), size)
+        singles = self._fresh(1, Nodes(np.repeat(np.arange(size), count), values))[2:]
+        pass_with, price_with = (part.reshape(size, count) for part in singles)
+        return Standing((passes, pass_with), (prices, price_with))
+
+    def _fresh(self, layer: int, nodes: Nodes) -> tuple[NDArray[np.float64], ...]:
+        return self.outlook.fresh(layer, self._belief.rows(layer, nodes), self._bars.of(nodes))
+
+    def _add_candidates(self, reserved: NDArray[np.uint64], look: int, explore: int) -> None:
+        taken = np.union1d(self._ledger.nodes.codes, reserved)
+        scores: list[NDArray[np.float64]] = []
+        found: list[Nodes] = []
+        for layer in range(self._ledger.lattice.depth + 1):
+            nodes = self._pool.candidates(layer, look)
+            nodes = nodes[~np.isin(nodes.codes, taken)]
+            if len(nodes):
+                scores.append(self._score_fresh(layer, nodes))
+                found.append(nodes)
+        if not found:
+            return
+        rng = np.random.default_rng([look, 77])
+        for score in scores:
+            eligible = np.flatnonzero(score > 0)
+            if explore and len(eligible) and score.max() < 1:
+                # A few are tried for the model's sake: it learns nothing about what is never drawn.
+                score[rng.choice(eligible, min(explore, len(eligible)), replace=False)] += 1.0
+        self._push_best(np.concatenate(scores), found)
+
+    def _push_best(self, scores: NDArray[np.float64], found: Sequence[Nodes]) -> None:
+        best = np.flatnonzero(scores > 0)
+        if len(best) > _KEPT:
+            best = best[np.argpartition(-scores[best], _KEPT)[:_KEPT]]
+        entity = np.concatenate([nodes.entity for nodes in found])[best]
+        values = np.concatenate([nodes.values for nodes in found])[best]
+        for score, place, row in zip(scores[best].tolist(), entity.tolist(), values.tolist(), strict=True):
+            key = (place, *(value for value in row if value != NO_VALUE))
+            self._enter(score, key, push=False)
+        for key in sorted(self._waited_for):
+            if key not in self._ledger.slot_by_key:
+                self._enter(max(self._worth_settling(key), self._now.get(key, 0.0)), key, push=False)
+
+    def _score_fresh(self, layer: int, nodes: Nodes) -> NDArray[np.float64]:
+        if layer == 0:
+            return np.full(len(nodes), 10.0)
+        rows = self._belief.rows(layer, nodes, optimism=_OPTIMISM, if_pass=layer == 1)
+        worth, fails, _, _ = self.outlook.fresh(layer, rows, self._bars.of(nodes))
+        chance, cost, dead = self.standing.weigh_all(layer, nodes)
+        if layer > 1:
+            chance = chance / (chance + (1 - chance) / np.maximum(fails, _LEAST_EXPECTED) + 1e-12)
+        score = chance / (1 / np.maximum(worth, 1e-9) + cost)
+        return np.where(dead, 0.0, score)
+
+    # Keeping up
+
+    def update(self, slots: Sequence[int]) -> None:
+        """Slots whose counts changed."""
+        woken: set[Key] = set()
+        for slot in slots:
+            before = slot in self._reached
+            self._place(slot)
+            after = slot in self._reached
+            if before != after:
+                woken.update(self._let_wait(slot, 1 if after else -1))
+        for slot in slots:
+            self._score(slot, push=True)
+        for key in sorted(woken):
+            self._wake(key)
+
+    def _wake(self, key: Key) -> None:
+        """More failures wait for a node: its index may have risen."""
+        slot = self._ledger.slot_by_key.get(key)
+        if slot is not None:
+            self._place(slot)
+            self._score(slot, push=True)
+        else:
+            score = max(self._worth_settling(key), self._now.get(key, 0.0))
+            self._enter(score, key, push=True)
+
+    def _place(self, slot: int) -> None:
+        """Enter a slot's standing as an ancestor."""
+        view = self._lens.view(slot)
+        images = int(self._ledger.passes[slot] + self._ledger.fails[slot])
+        reached = self._policy.reached(view, self.outlook.need)
+        (self._reached.add if reached else self._reached.discard)(slot)
+        key = self._ledger.keys[slot]
+        waiting = self.standing.get(key).waiting
+        settled = self._policy.settled(len(key) - 1, self._lens.doubt(slot), images, waiting)
+        chance = view.passes if settled else view.settles
+        self.standing.put(key, chance, view.settling, settled, reached)
+
+    def _let_wait(self, slot: int, by: int) -> list[Key]:
+        """A certified failure waits for its ancestors, unless one of them is certified itself."""
+        waited = []
+        for ancestor in ancestors_of(self._ledger.keys[slot]):
+            self.standing.wait(ancestor, by)
+            waited.append(ancestor)
+        return waited
+
+    def _score(self, slot: int, push: bool = False) -> None:
+        key = self._ledger.keys[slot]
+        layer, tries = len(key) - 1, self._tries(slot)
+        if layer == 0 and tries < FIRST_IMAGES:
+            self._enter(10.0, key, push, bet=True)
+            return
+        best, bet = self._worth_settling(key), False
+        if slot not in self._reached and tries < (MOST_SETTLING[0] if layer == 0 else MOST_IMAGES):
+            chance, cost, dead = self.standing.weigh(key)
+            if not dead:
+                own = self._own_index(slot, chance, cost)
+                best, bet = max(best, own), own >= best
+        self._enter(best, key, push, bet)
+
+    def _worth_settling(self, key: Key) -> float:
+        """The index of a node as an ancestor that certified failures wait for."""
+        state = self.standing.get(key)
+        if state.waiting <= 0 or state.settled or state.dead:
+            return 0.0
+        slot = self._ledger.slot_by_key.get(key)
+        if slot is not None and self._tries(slot) >= MOST_SETTLING[min(len(key) - 1, 1)]:
+            return 0.0
+        chance, _, dead = self.standing.weigh(key)
+        return 0.0 if dead else chance * state.waiting * state.passes / max(state.price, 1.0)
+
+    def _own_index(self, slot: int, chance: float, cost: float) -> float:
+        """The index of a node for its own sake: `chance` and `cost` are those of its ancestors.
+
+        A failing ancestor explains a failing node: should it fail, that speaks against the ancestors, the
+        more so the less it was expected.
+        """
+        worth = self._lens.view(slot).worth
+        if worth <= 0:
+            return 0.0
+        expected = max(self._lens.before(slot).fails, _LEAST_EXPECTED)
+        chance = chance / (chance + (1 - chance) / expected + 1e-12)
+        return chance / (1 / worth + cost)
+
+    def _tries(self, slot: int) -> int:
+        return int(self._ledger.passes[slot] + self._ledger.fails[slot]) + self._ledger.invalid[slot]
+
+    def _enter(self, score: float, key: Key, push: bool, bet: bool = False) -> None:
+        """Give a node its index; older entries of the heap are void from now on. `bet`: its next image is to
+        be evidence, and not only a look."""
+        self._now[key] = score
+        if score <= 0:
+            return
+        if bet:
+            self._betting.add(key)
+        else:
+            self._betting.discard(key)
+        if push:
+            heapq.heappush(self._heap, (-score, key))
+        else:
+            self._heap.append((-score, key))
+
+    # Choosing
+
+    def take(self, room: int) -> tuple[Key, bool] | None:
+        """The best node, and whether its image is to be evidence. With no `room`, no node becomes evidence
+        that is not yet."""
+        while True:
+            heaps = [self._heap, self._parked] if room > 0 else [self._heap]
+            best = min((found for heap in heaps if (found := self._best(heap)) is not None), default=None)
+            if best is None:
+                return None
+            for heap in heaps:
+                if heap and heap[0] == best:
+                    heapq.heappop(heap)
+            key = best[1]
+            bet = key in self._betting or len(key) == 1
+            if bet and room <= 0 and not self._is_evidence(key):
+                heapq.heappush(self._parked, best)
+                continue
+            if self._most_flying(key) > 1:
+                heapq.heappush(self._heap, best)
+            return key, bet
+
+    def _is_evidence(self, key: Key) -> bool:
+        slot = self._ledger.slot_by_key.get(key)
+        return slot is not None and (len(key) == 1 or slot in self._ledger.adopted)
+
+    def _best(self, heap: list[Entry]) -> Entry | None:
+        """The first entry that still holds; those before it are dropped."""
+        while heap:
+            score, key = heap[0]
+            if self._now.get(key) == -score and self._wanted(key):
+                return heap[0]
+            heapq.heappop(heap)
+        return None
+
+    def _most_flying(self, key: Key) -> int:
+        """Images under way at once: one, for each may change our mind; more where many failures wait."""
+        state = self.standing.get(key)
+        return 1 if state.settled or state.waiting < 3 else min(state.waiting, _MOST_FLYING)
+
+    def _wanted(self, key: Key) -> bool:
+        slot = self._ledger.slot_by_key.get(key)
+        if slot is not None:
+            flying = self._ledger.flying[slot].bit_count()
+            if slot in self._reached or (flying and flying >= self._most_flying(key)):
+                return False
+        return not self.standing.weigh(key)[2]
+
+    @property
+    def empty(self) -> bool:
+        return self._best(self._heap) is None and self._best(self._parked) is None
+
+    @property
+    def reached(self) -> set[int]:
+        return self._reached

@@ -1,0 +1,114 @@
+"""Nodes that could be opened next: all of a small layer, a fresh random share of a large one.
+
+Sampling is vectorised and uniform over the layer; the lattice itself is never enumerated when it is large.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.hunts.t2i.certified.ledger import NO_VALUE, Nodes, stack
+from failscape.spaces.lattice import Lattice
+
+MOST_ENUMERATED = 400_000
+SAMPLED = 120_000
+"""Nodes drawn from a layer that is too large to list, at every look."""
+
+
+class Pool:
+    """Candidates of the layers above 0, for some places among the lattice's entities."""
+
+    def __init__(self, lattice: Lattice, places: NDArray[np.int64], seed: int) -> None:
+        self._lattice = lattice
+        self._places = places
+        self._seed = seed
+        corpus = lattice.corpus
+        count = len(corpus.values)
+        rows = [lattice.plausible[lattice.entities[place]] for place in places.tolist()]
+        self.allowed = np.array([_bits_to_row(bits, count) for bits in rows], dtype=np.bool_).reshape(
+            -1, count
+        )
+        self._together = np.array([_bits_to_row(bits, count) for bits in lattice.compatible], dtype=np.bool_)
+        self._together = self._together.reshape(count, count)
+        self._numbers = self.allowed.sum(axis=1)
+        self._listed = np.argsort(~self.allowed, axis=1, kind="stable")
+        self._whole: dict[int, Nodes] = {}
+        self._kept: dict[int, Nodes] = {}
+
+    def candidates(self, layer: int, look: int) -> Nodes:
+        """Nodes of one layer. Large layers give other nodes at every look, half of them kept from look 0."""
+        if layer == 0:
+            return self._pad(self._places, np.zeros((len(self._places), 0), dtype=np.int64))
+        if layer not in self._whole and self._small(layer):
+            self._whole[layer] = self._enumerate(layer)
+        if layer in self._whole:
+            return self._whole[layer]
+        if layer not in self._kept:
+            self._kept[layer] = self._sample(layer, SAMPLED // 2, 0)
+        return stack([self._kept[layer], self._sample(layer, SAMPLED // 2, look + 1)])
+
+    @property
+    def size(self) -> int:
+        """About how many candidates there are at a look."""
+        large = sum(not self._small(layer) for layer in range(1, self._lattice.depth + 1))
+        return int(self.allowed.sum()) + SAMPLED * large
+
+    def _small(self, layer: int) -> bool:
+        if layer == 1:
+            return True
+        most = np.array([_choose(int(number), layer) for number in self._numbers], dtype=np.float64)
+        return bool(most.sum() <= MOST_ENUMERATED)
+
+    def _enumerate(self, layer: int) -> Nodes:
+        rows, columns = np.nonzero(self.allowed)
+        entities, values = rows, columns[:, None]
+        for _ in range(layer - 1):
+            grown_entities, grown_values = (
+                [entities[:0]],
+                [np.zeros((0, values.shape[1] + 1), dtype=np.int64)],
+            )
+            fits = self.allowed[entities]
+            for column in range(values.shape[1]):
+                fits = fits & self._together[values[:, column]]
+            fits &= np.arange(self.allowed.shape[1])[None, :] > values[:, -1:]
+            at, value = np.nonzero(fits)
+            grown_entities.append(entities[at])
+            grown_values.append(np.concatenate([values[at], value[:, None]], axis=1))
+            entities, values = np.concatenate(grown_entities), np.concatenate(grown_values)
+        return self._pad(self._places[entities], values)
+
+    def _sample(self, layer: int, count: int, look: int) -> Nodes:
+        """Uniform over the layer: entities by their number of tuples, then tuples, invalid ones dropped."""
+        rng = np.random.default_rng([self._seed, 101, layer, look])
+        weights = self._numbers.astype(np.float64) ** layer
+        if weights.sum() == 0:
+            return self._pad(self._places[:0], np.zeros((0, layer), dtype=np.int64))
+        entities = rng.choice(len(self._places), count, p=weights / weights.sum())
+        draws = (rng.random((count, layer)) * self._numbers[entities][:, None]).astype(np.int64)
+        values = np.sort(self._listed[entities[:, None], draws], axis=1)
+        fits = np.ones(count, dtype=np.bool_)
+        for first in range(layer):
+            for second in range(first + 1, layer):
+                fits &= self._together[values[:, first], values[:, second]]
+        chosen = self._pad(self._places[entities[fits]], values[fits])
+        _, unique = np.unique(chosen.codes, return_index=True)
+        return chosen[np.sort(unique)]
+
+    def _pad(self, places: NDArray[np.int64], values: NDArray[np.int64]) -> Nodes:
+        width = max(self._lattice.depth, 1)
+        padded = np.full((len(places), width), NO_VALUE, dtype=np.int64)
+        padded[:, : values.shape[1]] = values
+        return Nodes(places.astype(np.int64), padded)
+
+
+def _bits_to_row(bits: int, count: int) -> NDArray[np.bool_]:
+    data = np.frombuffer(bits.to_bytes(max(1, (count + 7) // 8), "little"), dtype=np.uint8)
+    return np.unpackbits(data, bitorder="little")[:count].astype(np.bool_)
+
+
+def _choose(number: int, size: int) -> float:
+    total = 1.0
+    for step in range(size):
+        total *= max(number - step, 0) / (step + 1)
+    return total

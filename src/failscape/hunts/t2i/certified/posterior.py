@@ -1,0 +1,65 @@
+"""Looks at opened nodes through one belief: how likely does each pass or fail, given its images?
+
+It only reads. Asking has its own state (`agenda.py`), which looking must not disturb.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from failscape.hunts.belief.belief import NO_ROW, Belief
+from failscape.hunts.t2i.certified.doubt import temper
+from failscape.hunts.t2i.certified.forecast import Bars, Outlook, View
+from failscape.hunts.t2i.certified.ledger import Ledger
+
+
+def sober_doubt(view: View, passes: int, fails: int, bar: float) -> float:
+    """The chance that a node fails: between what the model says and what its images say by themselves."""
+    return temper(1 - view.passes, passes, fails, bar)
+
+
+class Lens:
+    """Views of slots under a belief. Slots opened after the belief was formed are predicted."""
+
+    def __init__(self, ledger: Ledger, belief: Belief, outlook: Outlook, bars: Bars) -> None:
+        self.belief = belief
+        self.outlook = outlook
+        self._ledger = ledger
+        self._bars = bars
+        self._rows: list[int] = []
+        self._bar: list[int] = []
+        self._layer: list[int] = []
+
+    def view(self, slot: int) -> View:
+        """What is to be expected of a node now."""
+        self._extend()
+        ledger = self._ledger
+        counts = int(ledger.passes[slot]), int(ledger.fails[slot])
+        bets = int(ledger.bets[slot, 0]), int(ledger.bets[slot, 1])
+        return self.outlook.view(self._layer[slot], self._rows[slot], self._bar[slot], counts, bets)
+
+    def doubt(self, slot: int) -> float:
+        """The chance that it fails, the model's word being taken for half."""
+        view = self.view(slot)
+        passes, fails = int(self._ledger.passes[slot]), int(self._ledger.fails[slot])
+        return sober_doubt(view, passes, fails, self._bars.limits[self._bar[slot]].passes)
+
+    def before(self, slot: int) -> View:
+        """What was to be expected of it without its own images."""
+        self._extend()
+        return self.outlook.view(self._layer[slot], self._rows[slot], self._bar[slot], (0, 0), (0, 0))
+
+    def _extend(self) -> None:
+        start = len(self._rows)
+        if start == len(self._ledger):
+            return
+        ledger, known = self._ledger, self.belief.slot_rows[start:]
+        nodes, layers = ledger.nodes[np.arange(start, len(ledger))], ledger.layers[start:]
+        rows = np.zeros(len(nodes), dtype=np.int64)
+        for layer in np.unique(layers).tolist():
+            chosen = np.flatnonzero(layers == layer)
+            rows[chosen] = self.belief.rows(layer, nodes[chosen])
+        rows[: len(known)] = np.where(known != NO_ROW, known, rows[: len(known)])
+        self._rows += rows.tolist()
+        self._bar += self._bars.of(nodes).tolist()
+        self._layer += layers.tolist()

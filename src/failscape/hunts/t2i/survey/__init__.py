@@ -1,0 +1,1 @@
+"""What a t2i hunt says about the whole space, beyond single findings."""

@@ -1,0 +1,192 @@
+"""What the search can no longer find: minimal failures below a node that was wrongly taken for a failure.
+
+A node below a failing one is not minimal, so skipping it loses nothing. It is missed only if it fails, all
+its ancestors pass, and one of them was nevertheless called failing. The panel says how many such nodes exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from failscape.hunts.t2i.survey.judge_view import Counts, Floats, Glasses, NodeTally, Through, columns, tried
+from failscape.hunts.t2i.survey.survey import Audit, Interval
+from failscape.spaces.lattice import Lattice, Node
+from failscape.stats.deconvolve import Mixing, fit_mixing
+from failscape.stats.intervals import mean_interval
+
+DRAWS = 400
+_DOUBT = 0.05 / 2
+"""One half for what was closed off, one for the failures in all."""
+
+
+def audit_pruning(
+    lattice: Lattice,
+    panel: NodeTally,
+    search: NodeTally,
+    failing: Collection[Node],
+    glasses: Glasses,
+    threshold: float,
+) -> Audit | None:
+    """`search` has the counts of all nodes that the search opened, `failing` those that it closed off below.
+
+    Each panel node counts for as many nodes as its layer has per panel node (Horvitz-Thompson). None without
+    a panel.
+    """
+    sample = tried(panel)
+    if not sample:
+        return None
+    chances = _Chances(lattice, sample, tried(search), glasses, threshold)
+    closed_by, nodes = frozenset(failing), list(sample)
+    closed = np.array([any(a in closed_by for a in ancestors(node)) for node in nodes])
+    opened = np.array([node in search for node in nodes])
+    minimal = chances.minimal(nodes)
+    # No closed-off node can be more likely minimal than its closing ancestor is likely to pass after all.
+    most = max((chances.passes(node) for node in closed_by), default=0.0)
+    layers = _Layers(lattice, nodes)
+    missed, sampling = layers.total(np.where(closed, minimal, 0.0), max(most, 1e-9))
+    shut = [node for node, is_closed in zip(nodes, closed, strict=True) if is_closed]
+    luck = chances.luck(shut, (minimal * layers.weights)[closed])
+    missed_ends = min(sampling[0], luck[0]), max(sampling[1], luck[1])
+    reachable, reachable_ends = layers.total(np.where(closed, 0.0, minimal), 1.0)
+    return Audit(
+        skipped=round(layers.total((closed | ~opened).astype(np.float64), 1.0)[0]),
+        sampled=int((closed | ~opened).sum()),
+        missed=_ratio(missed, reachable),
+        interval=(_ratio(missed_ends[0], reachable_ends[1]), _ratio(missed_ends[1], reachable_ends[0])),
+        closed=round(layers.total(closed.astype(np.float64), 1.0)[0]),
+        minimal=missed + reachable,
+        minimal_interval=(missed_ends[0] + reachable_ends[0], missed_ends[1] + reachable_ends[1]),
+    )
+
+
+def ancestors(node: Node) -> list[Node]:
+    """All nodes with fewer of its values."""
+    return [
+        Node(node.entity, part)
+        for size in range(len(node.values))
+        for part in combinations(node.values, size)
+    ]
+
+
+def _ratio(part: float, rest: float) -> float:
+    return part / (part + rest) if part > 0 else 0.0
+
+
+class _Layers:
+    """The panel as a stratified sample: layers with their sizes."""
+
+    def __init__(self, lattice: Lattice, nodes: Sequence[Node]) -> None:
+        layers = np.array([len(node.values) for node in nodes])
+        self._places = {layer: np.flatnonzero(layers == layer) for layer in range(lattice.depth + 1)}
+        self._sizes = lattice.layer_sizes
+        tries = np.bincount(layers, minlength=lattice.depth + 1)
+        self.weights: Floats = (np.array(self._sizes) / np.maximum(tries, 1))[layers]
+
+    def total(self, values: Floats, most: float) -> tuple[float, Interval]:
+        """The sum over all nodes of something between 0 and `most`, with an interval for every sample size.
+
+        Layers share the doubt by their size, for what matters is the sum. A layer without panel nodes counts
+        as nothing and may be all.
+        """
+        whole = sum(self._sizes)
+        mean, low, high = 0.0, 0.0, 0.0
+        for layer, places in self._places.items():
+            size = self._sizes[layer]
+            doubt = _DOUBT * max(size / whole, 1e-3) / (1 + 1e-3 * len(self._sizes))
+            middle, (bottom, top) = mean_interval(values[places], 0.0, most, 1 - doubt)
+            mean += size * middle if len(places) else 0.0
+            low, high = low + size * bottom, high + size * top
+        return mean, (low, high)
+
+
+class _Chances:
+    """How likely nodes are to fail, given their counts and how rates are spread in their layer."""
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        panel: Mapping[Node, Counts],
+        search: Mapping[Node, Counts],
+        glasses: Glasses,
+        threshold: float,
+    ) -> None:
+        self._panel, self._search, self._glasses, self._threshold = panel, search, glasses, threshold
+        layers = range(lattice.depth + 1)
+        self._of_panel = [self._fit(panel, layer) for layer in layers]
+        self._of_search = [self._fit(search, layer) for layer in layers]
+        self._known: dict[Node, float] = {}
+        self._looked_up: dict[tuple[int, Counts, Through], float] = {}
+
+    def _fit(self, tally: Mapping[Node, Counts], layer: int) -> Mixing | None:
+        nodes = [node for node in tally if len(node.values) == layer]
+        return fit_mixing(*columns(tally, nodes), self._glasses.rows(nodes)) if nodes else None
+
+    def minimal(self, nodes: Sequence[Node]) -> Floats:
+        """How likely each panel node is to fail while all its ancestors pass.
+
+        Nodes whose ancestors pass fail less often than others, so the spread of rates is fitted to panel
+        nodes in proportion to how likely their ancestors all pass.
+        """
+        sound = np.array([self._all_pass(ancestors(node)) for node in nodes])
+        layers = np.array([len(node.values) for node in nodes])
+        found = np.zeros(len(nodes))
+        for layer in np.unique(layers):
+            places = np.flatnonzero(layers == layer).tolist()
+            if sound[places].sum() <= 0:
+                continue
+            here = [nodes[place] for place in places]
+            counts, rows = columns(self._panel, here), self._glasses.rows(here)
+            spread = fit_mixing(*counts, rows, sound[places])
+            found[places] = sound[places] * spread.chance_below(*counts, self._threshold, rows)
+        return found
+
+    def luck(self, nodes: Sequence[Node], expected: Floats) -> Interval:
+        """The likely ends of a sum over nodes when each ancestor passes or fails, once for all of them.
+
+        One entity closes off a large part of the space: whether that was wrong is a matter of yes or no.
+        """
+        above = [ancestors(node) for node in nodes]
+        names = {node: place for place, node in enumerate(sorted({one for row in above for one in row}))}
+        chance = np.array([self.passes(node) for node in names])
+        draws = np.random.default_rng(0).random((DRAWS, len(names))) < chance
+        total = np.zeros(DRAWS)
+        for row, value in zip(above, expected.tolist(), strict=True):
+            places = [names[one] for one in row]
+            sound = float(chance[places].prod())
+            if value > 0 and sound > 0:
+                total += value / sound * draws[:, places].all(axis=1)
+        low, high = np.quantile(total, [_DOUBT / 2, 1 - _DOUBT / 2])
+        return float(low), float(high)
+
+    def passes(self, node: Node) -> float:
+        """From all images of the node; without any, the share of its layer that passes on the panel."""
+        if node not in self._known:
+            self._known[node] = 1 - self._failing(node)
+        return self._known[node]
+
+    def _all_pass(self, nodes: Sequence[Node]) -> float:
+        return float(np.prod([self.passes(node) for node in nodes]))
+
+    def _failing(self, node: Node) -> float:
+        layer = len(node.values)
+        own, drawn = self._search.get(node), self._panel.get(node)
+        spread = self._of_search[layer] if own else self._of_panel[layer]
+        if spread is None:
+            return 0.0
+        if own is None and drawn is None:
+            return spread.share_below(self._threshold)
+        counts = [one for one in (own, drawn) if one is not None]
+        together = Counts(sum(one.passes for one in counts), sum(one.fails for one in counts))
+        return self._chance(spread, node, together)
+
+    def _chance(self, spread: Mixing, node: Node, counts: Counts) -> float:
+        """Looked up: nodes share few distinct counts."""
+        through = self._glasses.views(node).measured
+        key = id(spread), counts, through
+        if key not in self._looked_up:
+            found = spread.chance_below([counts.passes], [counts.fails], self._threshold, [through])
+            self._looked_up[key] = float(found[0])
+        return self._looked_up[key]

@@ -1,0 +1,1 @@
+"""Lessons and rewards for a questioner that learns."""

@@ -1,0 +1,196 @@
+"""Rounds for a questioner that learns: warm-up, lessons with rewards, then confirmation of finds. Pure.
+
+The hunt decides which picture each lesson is about, which skill it names, and what each question was worth;
+the questioner, wherever it is trained, only writes and is told. The same trials give the same rewards.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.items import Item
+from failscape.hunts.vlm.outcomes import SEARCH, Count, Ledger, Outcome
+from failscape.hunts.vlm.planners import Planner, Rounds
+from failscape.hunts.vlm.training.rewards import Rewards, Weights, Written
+from failscape.spaces.questions import ANY, Draft, Grammar, Pattern, Sights
+
+WARM_UP, LESSON = "warm-up", "lesson"
+KEPT_FOR_CONFIRMATION = 0.25
+"""Share of all questions that training leaves to confirmation."""
+
+_ANYTHING = Pattern(ANY)
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a questioner wrote about one picture, and what each question was worth.
+
+    `name` is the first word of the guidance: which lesson it is. In a warm-up the worth is 0 for an invalid
+    question, 1 for a valid one and 2 for one that the target got wrong.
+    """
+
+    name: str
+    guidance: str
+    images: tuple[str, ...]
+    texts: tuple[str, ...]
+    rewards: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    steps: int
+    pictures: int
+    group: int
+    warm_up: int = 0
+    questions: int = 1_000_000
+    embeds: bool = False
+    named: float = 0.75
+    """Share of lessons that name a skill."""
+    adapt: bool = True
+    """Whether skills that bring failures are named more often."""
+
+
+class LessonPlanner(Planner):
+    """Plans lessons until they are over or the questioner collapses; afterwards as every planner confirms."""
+
+    def __init__(
+        self,
+        grammar: Grammar,
+        ledger: Ledger,
+        confirmation: Confirmation,
+        rounds: Rounds,
+        seed: int,
+        sights: Sights,
+        schedule: Schedule,
+        weights: Weights,
+    ) -> None:
+        super().__init__(grammar, ledger, confirmation, rounds, seed)
+        self.lessons: list[Lesson] = []
+        self._sights = sights
+        self._schedule = schedule
+        self._rewards = Rewards(weights)
+        per_round = schedule.pictures * schedule.group
+        self._warm_rounds = -(-schedule.warm_up // per_round)
+        self._brought: dict[str, Count] = defaultdict(Count)
+
+    def plan(self, number: int, left: int) -> list[Item]:
+        schedule = self._schedule
+        reserve = int(KEPT_FOR_CONFIRMATION * schedule.questions)
+        teaching = number < self._warm_rounds + schedule.steps
+        if teaching and not self.collapsed and left - reserve >= schedule.pictures * schedule.group:
+            return self._teach(number)
+        return self._plan(number, left)
+
+    def _teach(self, number: int) -> list[Item]:
+        rng = random.Random(f"{self._seed}/lesson/{number}")
+        kind = WARM_UP if number < self._warm_rounds else LESSON
+        first = (number if kind == WARM_UP else number - self._warm_rounds) * self._schedule.pictures
+        items = []
+        for place in range(self._schedule.pictures):
+            skill = self._skill(rng)
+            sight = self._sights.pick(rng, False, skill)
+            if sight is None:
+                break
+            named = f" [{skill}]" if skill else ""
+            guidance = f"{kind} {first + place}{named}: {' '.join(sight.captions)}"
+            work = Draft(_ANYTHING, sight, guidance)
+            item = self._item(number, place, SEARCH, _ANYTHING, work, self._schedule.group)
+            item.embeds = self._schedule.embeds
+            items.append(item)
+        return items
+
+    def _skill(self, rng: random.Random) -> str:
+        """The skill that a lesson asks for; "" where the questioner is free.
+
+        Half of the named ones by chance, so that nothing is forgotten; half by Thompson sampling on how often
+        lessons with that name brought a failure.
+        """
+        skills = self._grammar.skills
+        if not skills or rng.random() >= self._schedule.named:
+            return ""
+        if not self._schedule.adapt or rng.random() < 0.5:
+            return rng.choice(skills)
+        drawn = {
+            skill: rng.betavariate(1 + self._brought[skill].failures, 1 + self._brought[skill].passes)
+            for skill in skills
+        }
+        return max(skills, key=lambda skill: drawn[skill])
+
+    def _searching(self, number: int, rng: random.Random, room: int, first: int) -> list[Item]:
+        """After the lessons only modes that may be wider than what fails get further questions."""
+        if not self._to_look_into():
+            return []
+        return super()._searching(number, rng, min(room, len(self._to_look_into())), first)
+
+    def close(self, items: Sequence[Item]) -> None:
+        """A round is complete: grade its lessons."""
+        taught = [item for item in items if isinstance(item.work, Draft) and _kind(item.work.guidance)]
+        if not taught:
+            return
+        rows = [(item, self._row(item)) for item in taught]
+        if _kind(taught[0].work.guidance) == WARM_UP:  # type: ignore[union-attr]
+            graded = [[float(one.valid) + float(one.failed) for one in row] for _, row in rows]
+        else:
+            flat = iter(
+                self._rewards.of(
+                    [_written(item, at, one) for item, row in rows for at, one in enumerate(row)]
+                )
+            )
+            graded = [[next(flat) for _ in row] for _, row in rows]
+            self._watch([one.text for _, row in rows for one in row])
+        for (item, row), rewards in zip(rows, graded, strict=True):
+            work = item.work
+            assert isinstance(work, Draft)
+            name = work.guidance.partition(":")[0]
+            self._note(name, row)
+            texts = tuple(one.text for one in row)
+            self.lessons.append(Lesson(name, work.guidance, item.images, texts, tuple(rewards)))
+
+    def _note(self, name: str, row: Sequence[Outcome]) -> None:
+        """An invalid question counts against the skill that was named: it brought nothing."""
+        skill = _skill_in(name)
+        for outcome in row if skill else ():
+            if outcome.failed:
+                self._brought[skill].failures += 1
+            else:
+                self._brought[skill].passes += 1
+
+    def _row(self, item: Item) -> list[Outcome]:
+        """The outcomes of a lesson in the order in which its questions were written."""
+        return [
+            one for key, one in sorted(item.outcomes.items(), key=lambda pair: _place(pair[0])) if one.text
+        ]
+
+
+def begun_lesson(item: Item) -> Lesson | None:
+    """The lesson of an item whose questions came back, without texts and rewards; None for other items."""
+    work = item.work
+    if not isinstance(work, Draft) or not _kind(work.guidance) or f"{item.key}?" in item.pending:
+        return None
+    return Lesson(work.guidance.partition(":")[0], work.guidance, item.images, (), ())
+
+
+def _skill_in(guidance: str) -> str:
+    """The skill that a lesson names, "" for none."""
+    return guidance.partition(":")[0].partition("[")[2].rstrip("]")
+
+
+def _kind(guidance: str) -> str:
+    return next((kind for kind in (WARM_UP, LESSON) if guidance.startswith(f"{kind} ")), "")
+
+
+def _place(key: str) -> tuple[int, str]:
+    number = key.rpartition(".")[2].rstrip(">?~")
+    return (int(number) if number.isdigit() else -1, key)
+
+
+def _written(item: Item, at: int, outcome: Outcome) -> Written:
+    vector = tuple(item.vectors[at]) if at < len(item.vectors) else ()
+    skills = outcome.pattern.skills
+    asked_for = _skill_in(item.work.guidance) if isinstance(item.work, Draft) else ""
+    followed = not asked_for or not skills or asked_for in skills
+    return Written(outcome.text, item.key, skills, outcome.valid, outcome.failed, vector, followed)

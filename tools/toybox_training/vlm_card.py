@@ -1,0 +1,129 @@
+"""Measure toy-vlm per skill and per form of question, and write vlm.json and vlm.md. Torch-free."""
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from failscape.toybox import world
+from failscape.toybox.question_sampling import ask, scene_for
+from failscape.toybox.questions import FORMS, SKILLS, Question, parse_question
+from failscape.toybox.vlm import ToyVlm
+from tools.toybox_training.trainer_files import megabytes, write_json
+from tools.toybox_training.vlm_tail import FREQUENT, NEVER_COMBINED, RELATIONS, THINGS, WEIGHTS
+
+SEED: Final = 9_000_003
+PER_FORM: Final = 400
+
+
+def questions(key: str, n: int, seed: int = SEED) -> list[tuple[world.Scene, Question]]:
+    """Return held-out scenes with a question of one form each. Things and relations are asked for alike."""
+    rng = np.random.default_rng([seed, [form.key for form in FORMS].index(key)])
+    rows: list[tuple[world.Scene, Question]] = []
+    while len(rows) < n:
+        scene = scene_for(rng, key)
+        question = ask(rng, scene, key)
+        if question is not None:
+            rows.append((scene, question))
+    return rows
+
+
+def right_answers(model: ToyVlm, rows: list[tuple[world.Scene, Question]]) -> list[bool]:
+    """Return whether each answer is right."""
+    pictures = world.render_many([scene for scene, _ in rows])
+    answers = model.answer(pictures, [question.text for _, question in rows])
+    return [answer == question.answer for answer, (_, question) in zip(answers, rows, strict=True)]
+
+
+def _rate(flags: list[bool]) -> dict[str, float]:
+    return {"right": sum(flags), "n": len(flags), "accuracy": round(sum(flags) / max(1, len(flags)), 4)}
+
+
+def _rarity(question: Question) -> str:
+    """Return how common the words of a question were in training: common, rare or never."""
+    query = parse_question(question.text)
+    slots = dict(query.slots) if query is not None else {}
+    names = {slots.get("thing"), slots.get("other")}
+    if names & NEVER_COMBINED and {"colour", "relation"} & slots.keys():
+        return "never"
+    rare = names & THINGS.keys() or RELATIONS.get(slots.get("relation", ""), 1.0) < 0.5
+    return "rare" if rare else "common"
+
+
+def measure(path: Path, n: int = PER_FORM) -> dict[str, Any]:
+    """Measure every form, and group the results by skill and by rarity."""
+    model = ToyVlm(path)
+    total = sum(WEIGHTS.values())
+    forms: dict[str, Any] = {}
+    by_skill: dict[str, list[bool]] = {skill: [] for skill in SKILLS}
+    by_rarity: dict[str, list[bool]] = {"common": [], "rare": [], "never": []}
+    by_relation: dict[str, list[bool]] = {relation: [] for relation in RELATIONS}
+    for form in FORMS:
+        rows = questions(form.key, n)
+        flags = right_answers(model, rows)
+        share = round(WEIGHTS[form.key] / total, 4)
+        forms[form.key] = {"skill": form.skill, "training_share": share, **_rate(flags)}
+        by_skill[form.skill] += flags
+        for flag, (_, question) in zip(flags, rows, strict=True):
+            by_rarity[_rarity(question)].append(flag)
+            for relation, group in by_relation.items():
+                if f" {relation} " in question.text:
+                    group.append(flag)
+    groups = {"skills": by_skill, "rarity": by_rarity, "relations": by_relation}
+    rates = {name: {key: _rate(flags) for key, flags in group.items()} for name, group in groups.items()}
+    return {"forms": forms, **rates}
+
+
+def write(out: Path, steps: int, batch: int, asked: int, seconds: float, weights: int) -> None:
+    """Write vlm.json and vlm.md beside vlm.onnx."""
+    found = measure(out / "vlm.onnx")
+    minutes = round(seconds / 60, 1)
+    training = {"steps": steps, "pictures": batch, "questions": asked, "minutes": minutes, "weights": weights}
+    tail = {"weights": WEIGHTS, "relations": RELATIONS, "things": THINGS, "never": sorted(NEVER_COMBINED)}
+    about = {
+        "model": "toy-vlm",
+        "training": training,
+        "tail": tail,
+        "frequent": FREQUENT,
+        "held_out_seed": SEED,
+    }
+    write_json(out / "vlm.json", {**about, **found})
+    (out / "vlm.md").write_text(_card(found, training, megabytes(out / "vlm.onnx")), encoding="utf-8")
+
+
+def _card(found: dict[str, Any], training: dict[str, Any], size: float) -> str:
+    lines = [
+        "# toy-vlm",
+        "",
+        "Answers questions about 64x64 pictures of one to five things. A small CNN (its first layers start",
+        "from toy-eyes) turns the picture into nine cell tokens and one for the whole; three transformer",
+        "layers read them with the words of the question; the answer is one of a closed list.",
+        "",
+        f"- Weights: {training['weights']:,}; `vlm.onnx` has {size:.1f} MB.",
+        f"- Training: {training['steps']:,} steps of {training['pictures']} pictures with"
+        f" {training['questions']} questions each, {training['minutes']} minutes,"
+        " one thread of a shared CPU.",
+        "- Data: fresh rendered layouts. Forms, relations and some things are long-tailed on purpose, and",
+        "  some combinations never occur: `training/vlm_tail.py`.",
+        "- Made by `python -m tools.toybox_training.vlm` (after `eyes`).",
+        "",
+        "Accuracy on held-out scenes, things and relations asked for alike:",
+        "",
+        "| skill | accuracy | forms (share of draws in training: accuracy) |",
+        "|---|---|---|",
+    ]
+    for skill in SKILLS:
+        rows = [(key, form) for key, form in found["forms"].items() if form["skill"] == skill]
+        text = ", ".join(
+            f"{key} ({form['training_share']:.1%}: {form['accuracy']:.3f})" for key, form in rows
+        )
+        lines.append(f"| {skill} | {found['skills'][skill]['accuracy']:.3f} | {text} |")
+    for name in ("rarity", "relations"):
+        text = ", ".join(
+            f"{key} {rate['accuracy']:.3f} (n = {rate['n']})" for key, rate in found[name].items()
+        )
+        lines += ["", f"By {name}: {text}."]
+    weak = sorted(found["forms"].items(), key=lambda item: item[1]["accuracy"])[:5]
+    lines += ["", "Weak spots: " + ", ".join(f"{key} ({form['accuracy']:.2f})" for key, form in weak) + "."]
+    lines += ["", "A form that fits few scenes is rarer in training than its share of draws."]
+    return "\n".join(lines) + "\n"
