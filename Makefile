@@ -1,10 +1,11 @@
 # `make demo` and `make test` need Python 3.11 or newer and make, nothing else.
 PYTHON ?= python3
 VENV := .venv
+EXTRAS := .venv-extras
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo demo-classifier demo-vlm test lint types pytest clean
+.PHONY: demo demo-classifier demo-vlm test test-extras lint types pytest clean
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -33,5 +34,16 @@ types: $(VENV)/.dev
 pytest: $(VENV)/.dev
 	$(BIN)/pytest -n 2 --dist worksteal
 
+$(EXTRAS)/.all: pyproject.toml constraints.txt
+	test -x $(EXTRAS)/bin/python || $(PYTHON) -m venv $(EXTRAS)
+	$(EXTRAS)/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[dev,diffusers,transformers,rl,ray,export,train]'
+	touch $@
+
+# One torch thread a process: two processes share two cores.
+test-extras: $(EXTRAS)/.all  ## the tests that need an extra, in an environment that has all of them
+	$(EXTRAS)/bin/python -c "import torch, transformers, diffusers, trl, peft, ray, pyarrow"
+	OMP_NUM_THREADS=1 $(EXTRAS)/bin/pytest -m extra -n 2 --dist worksteal
+
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(EXTRAS) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -11,6 +11,7 @@ from failscape.errors import ConfigError
 from failscape.spaces import load_corpus
 from failscape.spaces.embeddings import load_embeddings
 
+pytestmark = pytest.mark.extra("torch", "transformers")
 transformers = pytest.importorskip("transformers")
 torch = pytest.importorskip("torch")
 tokenizers = pytest.importorskip("tokenizers")

@@ -10,6 +10,7 @@ from failscape.config import ModelConfig
 from failscape.models.registry import create_model
 
 ROOT = Path(__file__).parents[3]
+pytestmark = pytest.mark.extra("torch", "transformers", "diffusers")
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 diffusers = pytest.importorskip("diffusers")

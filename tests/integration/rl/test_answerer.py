@@ -17,7 +17,7 @@ from failscape.models.roles import Conversation
 from failscape.pictures import Picture
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
-needs_torch = pytest.mark.skipif(not INSTALLED, reason="the extra `transformers` is not installed")
+needs_torch = pytest.mark.extra("torch", "transformers")
 
 
 def noise(side: int, seed: int) -> Picture:

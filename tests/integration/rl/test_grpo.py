@@ -25,7 +25,7 @@ from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import Summary, run_session
 
 INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "trl", "peft", "datasets"))
-needs_rl = pytest.mark.skipif(not INSTALLED, reason="the extra `rl` is not installed")
+needs_rl = pytest.mark.extra("torch", "trl", "peft", "datasets")
 PARAMS: dict[str, Any] = {
     "steps": 2,
     "group": 2,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 import time
@@ -18,8 +17,7 @@ from failscape.errors import AtlasError
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import run_session
 
-INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "trl", "peft", "datasets"))
-pytestmark = pytest.mark.skipif(not INSTALLED, reason="the extra `rl` is not installed")
+pytestmark = pytest.mark.extra("torch", "trl", "peft", "datasets")
 STEPS = 8
 TARGET = """
 import pathlib, time

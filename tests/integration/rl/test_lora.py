@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,7 @@ import pytest
 
 from failscape.models.training.classroom import Classroom, Task
 
-INSTALLED = all(importlib.util.find_spec(name) for name in ("torch", "trl", "peft", "datasets"))
-pytestmark = pytest.mark.skipif(not INSTALLED, reason="the extra `rl` is not installed")
+pytestmark = pytest.mark.extra("torch", "trl", "peft", "datasets")
 PARAMS: dict[str, Any] = {
     "steps": 3,
     "group": 4,

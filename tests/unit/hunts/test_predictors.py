@@ -1,6 +1,5 @@
 """The predictors that a config can name, and what is said before a run when one cannot work."""
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +20,7 @@ from failscape.testing.planted import PlantedWorld, simulate
 CORPUS = load_corpus("starter")
 LATTICE = Lattice(CORPUS, families=("Base",), depth=2)
 WORLD = PlantedWorld(LATTICE, "medium", seed=4)
-with_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
+with_torch = pytest.mark.extra("torch")
 
 
 def config(**predictor: Any) -> T2IConfig:

@@ -58,7 +58,7 @@ def test_scores_that_are_no_numbers_make_a_reply_invalid() -> None:
     assert ranked.value == [("dog", 0.9), ("cat", 0.1)]
 
 
-@pytest.mark.skipif(not HAS_TORCH, reason="needs the extra `transformers`")
+@pytest.mark.extra("torch", "transformers")
 async def test_a_saved_network_classifies(tmp_path: Path) -> None:
     from transformers import ViTConfig, ViTForImageClassification, ViTImageProcessor
 

@@ -28,10 +28,10 @@ def some() -> Embeddings:
     return Embeddings(entities, values, "a-model", digest_of_words(CORPUS))
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".safetensors"])
+@pytest.mark.parametrize(
+    "suffix", [".npz", pytest.param(".safetensors", marks=pytest.mark.extra("safetensors"))]
+)
 def test_a_file_gives_back_what_was_saved(tmp_path: Path, suffix: str) -> None:
-    if suffix == ".safetensors":
-        pytest.importorskip("safetensors")
     path = tmp_path / f"deep/words{suffix}"
     save_embeddings(path, some())
     loaded = load_embeddings(str(path), CORPUS)

@@ -142,14 +142,9 @@ class TestVerifier(InToybox, VerifierSuite):
         assert (reply.value.valid, reply.value.right) == (None, None)
 
 
+@pytest.mark.extra("torch", "transformers")
 class TestQuestioner(InToybox, QuestionerSuite):
     images = SCENES[:1]
-
-    @pytest.fixture(scope="class", autouse=True)
-    @classmethod
-    def needs_the_extra(cls) -> None:
-        pytest.importorskip("torch")
-        pytest.importorskip("transformers")
 
 
 def nearness(one: Sequence[float], other: Sequence[float]) -> float:

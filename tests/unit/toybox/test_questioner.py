@@ -33,9 +33,8 @@ def test_the_card_passes_the_bar() -> None:
     assert set(card["skills"]) == set(questions.SKILLS)
 
 
+@pytest.mark.extra("torch", "transformers")
 def test_fresh_questions_are_valid() -> None:
-    pytest.importorskip("transformers")
-    pytest.importorskip("torch")
     rng = np.random.default_rng(31)
     scenes = [world.sample_layout(rng) for _ in range(50)]
     model = questioner.ToyQuestioner()

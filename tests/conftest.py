@@ -1,0 +1,18 @@
+"""Tests of extras: `@pytest.mark.extra("torch", …)` names the packages a test needs.
+
+Where one is missing the test is skipped. `make test-extras` runs just these tests where all are installed.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        needed = {package for mark in item.iter_markers("extra") for package in mark.args}
+        missing = sorted(package for package in needed if find_spec(package) is None)
+        if missing:
+            item.add_marker(pytest.mark.skip(reason=f"needs {', '.join(missing)}"))
