@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 Facts = Any
 """What one step taught us, as plain JSON: see each step's docstring."""
@@ -229,12 +229,20 @@ class Trial:
         return self.key, self.subject, self.verdict, self.reason, self.seed, self.text
 
 
+@runtime_checkable
+class AsData(Protocol):
+    """What a hunt tells people: typed for those who know the hunt, plain JSON data for all others."""
+
+    def as_data(self) -> dict[str, Any]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A failure with its evidence. `rate` is the share of valid trials that failed.
 
     `status` says how far to trust it: `certified` (survives e-BH at the run's level), `probable`
-    (posterior), `threshold` (a bare comparison, no error control). `details` is the hunt's own.
+    (posterior), `threshold` (a bare comparison, no error control). `details` is the hunt's own: a frozen
+    dataclass with `as_data()` (`AsData`), or a plain dictionary.
     """
 
     subject: str
@@ -248,7 +256,13 @@ class Finding:
     failures: int
     invalid: int = 0
     parents: tuple[dict[str, Any], ...] = ()
-    details: dict[str, Any] = field(default_factory=dict)
+    details: Any = field(default_factory=dict)
+
+    @property
+    def details_data(self) -> dict[str, Any]:
+        """`details` as plain JSON data."""
+        found: dict[str, Any] = self.details.as_data() if isinstance(self.details, AsData) else self.details
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from failscape.atlas import Atlas
 from failscape.cli.jsonable import finite
+from failscape.hunts.t2i.survey.survey import T2ISurvey
 from failscape.report.figures.basic import number, percent
 from failscape.report.load import LoadedHunt, finding_records, load_hunt
 from failscape.trials import Finding
@@ -71,7 +72,7 @@ def print_table(loaded: LoadedHunt, limit: int, console: Console, atlas: str) ->
 
 
 def _print_why_none(loaded: LoadedHunt, console: Console) -> None:
-    waiting = ((loaded.survey or {}).get("counts") or {}).get(NOT_MINIMAL, 0)
+    waiting = loaded.survey.counts.get(NOT_MINIMAL, 0) if isinstance(loaded.survey, T2ISurvey) else 0
     if waiting:
         who = "1 node fails, but simpler ones inside it" if waiting == 1 else _MANY_WAIT.format(waiting)
         console.print(f"{who} are not yet known to pass: more images will tell.", highlight=False)

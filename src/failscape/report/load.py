@@ -22,7 +22,7 @@ from failscape.hunts.protocol import Hunt
 from failscape.report.marks import Line, Mark, Tally, lines_of, marks_of, tally
 from failscape.stats.intervals import clopper_pearson
 from failscape.stats.judging.accuracy import JudgeAccuracy
-from failscape.trials import Finding, Progress, Verdict
+from failscape.trials import AsData, Finding, Progress, Verdict
 
 CURVE_POINTS = 160
 TRIALS_PER_SUBJECT = 400
@@ -37,8 +37,8 @@ class LoadedHunt:
     """A hunt as its trials leave it. `curve` is (trials told, findings then), from the first to the last.
 
     `undecided` subjects used up their trials without a verdict. `warning` says what speaks against all of it.
-    `survey` is what the hunt says about the whole space, as plain data, where it has a `survey()`; `judge`
-    is how its judge errs, where that was measured.
+    `survey` is what the hunt says about the whole space, where it has a `survey()`: its own type, with
+    `as_data()` for all others. `judge` is how its judge errs, where that was measured.
     """
 
     row: HuntRow
@@ -48,7 +48,7 @@ class LoadedHunt:
     counts: dict[Verdict, int]
     undecided: int = 0
     warning: str = ""
-    survey: dict[str, Any] | None = None
+    survey: AsData | None = None
     judge: JudgeAccuracy | None = None
 
     @property
@@ -151,7 +151,7 @@ def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build | None = No
     findings = [_corrected(_as_sent(atlas, row.id, finding), judge) for finding in hunt.findings()]
     curve[-1] = (curve[-1][0], len(findings))  # progress may lag behind
     undecided = len(hunt.undecided()) if isinstance(hunt, _Undecided) else 0
-    survey = hunt.survey().as_data() if isinstance(hunt, _Surveying) else None
+    survey = hunt.survey() if isinstance(hunt, _Surveying) else None
     counts = atlas.counts(row.id)
     return LoadedHunt(row, findings, hunt.progress(), curve, counts, undecided, warning, survey, judge)
 
@@ -195,15 +195,11 @@ class _Undecided(Protocol):
     def undecided(self) -> list[str]: ...
 
 
-class _Survey(Protocol):
-    def as_data(self) -> dict[str, Any]: ...
-
-
 @runtime_checkable
 class _Surveying(Protocol):
     """A hunt that has something to say about the whole space."""
 
-    def survey(self) -> _Survey: ...
+    def survey(self) -> AsData: ...
 
 
 @runtime_checkable
@@ -300,7 +296,7 @@ def finding_records(atlas: Atlas, loaded: LoadedHunt, limit: int | None = None) 
             "invalid": finding.invalid,
             "images_used": sum(len(one.images) for one in stored),
             "parents": list(finding.parents),
-            "details": finding.details,
+            "details": finding.details_data,
             "seeds": [one.trial.seed for one in stored],
             "image_files": [file for one in stored for file in _files(atlas, one)],
             "evidence": [_evidence_record(atlas, one) for one in stored],

@@ -28,8 +28,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from failscape.config import HUNTS
 from failscape.errors import FailscapeError
@@ -40,13 +41,15 @@ if TYPE_CHECKING:
     from failscape.atlas import Atlas
     from failscape.report.load import EvidenceReader, LoadedHunt
 
+Told = TypeVar("Told")
+
 Place = Literal["lead", "trust", "end"]
 LEAD: Place = "lead"
 TRUST: Place = "trust"
 END: Place = "end"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Context:
     """What sections are made from. `limit` is the share of failures where failing begins, if there is one."""
 
@@ -56,10 +59,14 @@ class Context:
     place: Placer
     limit: float | None = None
 
-    @property
+    @cached_property
     def survey(self) -> dict[str, Any]:
-        """What the hunt says about the whole space; empty when it says nothing."""
-        return self.loaded.survey or {}
+        """What the hunt says about the whole space, as plain data; empty when it says nothing."""
+        return self.loaded.survey.as_data() if self.loaded.survey else {}
+
+    def survey_as(self, kind: type[Told]) -> Told | None:
+        """What the hunt says about the whole space, where that is of the type that the reader knows."""
+        return self.loaded.survey if isinstance(self.loaded.survey, kind) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from failscape.hunts.t2i.survey.survey import (
     Replication,
     Rule,
     Share,
-    Survey,
+    T2ISurvey,
     WordingEffect,
 )
 from failscape.report import load_hunt, write_report
@@ -45,7 +45,7 @@ def full_survey(hunt, word="animals"):
     """Every part, about subjects that the hunt really tried."""
     tried = [one.subject for one in hunt.findings()]
     shares = (Share(30, 40, (0.6, 0.9)), Share(20, 40, (0.3, 0.7)))
-    return Survey(
+    return T2ISurvey(
         rules=tuple(
             Rule(
                 "class",
@@ -104,7 +104,7 @@ def test_everything_a_survey_says_is_on_the_page(full):
 def test_the_survey_is_loaded_as_plain_data(planted_atlas):
     with Atlas.open(planted_atlas, readonly=True) as atlas:
         loaded = load_hunt(atlas, build=lambda row: Surveyed(rebuild_hunt(row), full_survey))
-    assert loaded.survey["audit"]["sampled"] == 40
+    assert loaded.survey.as_data()["audit"]["sampled"] == 40
 
 
 def test_the_full_page_needs_no_network_and_has_all_its_pictures(full):
@@ -131,7 +131,7 @@ def test_every_panel_says_how_to_read_it(full):
 
 def test_a_hunt_with_nothing_to_say_shows_what_was_tried(planted_atlas, tmp_path):
     with Atlas.open(planted_atlas, readonly=True) as atlas:
-        build = lambda row: Surveyed(rebuild_hunt(row), Survey())  # noqa: E731
+        build = lambda row: Surveyed(rebuild_hunt(row), T2ISurvey())  # noqa: E731
         page = read(write_report(atlas, tmp_path, build=build))
     assert "map" in ids(page)
     assert not ids(page) & {"rules", *PANELS}
@@ -149,7 +149,7 @@ def test_a_hunt_with_nothing_to_say_shows_what_was_tried(planted_atlas, tmp_path
 def test_sections_appear_only_with_their_data(planted_atlas, tmp_path, part, section):
     with Atlas.open(planted_atlas, readonly=True) as atlas:
         page = read(
-            write_report(atlas, tmp_path, build=lambda row: Surveyed(rebuild_hunt(row), Survey(**part)))
+            write_report(atlas, tmp_path, build=lambda row: Surveyed(rebuild_hunt(row), T2ISurvey(**part)))
         )
     assert section in ids(page)
     assert not ids(page) & ({"rules", *PANELS} - {section})
@@ -202,7 +202,7 @@ def test_ten_thousand_findings_give_a_small_page_soon(empty_atlas, tmp_path):
         hunt, [recorded(subject, at, steps, ["", [False]]) for at, subject in enumerate(subjects[:60])]
     )
     listed = ListedHunt([finding(subject, title=f"penguin: red, {subject}") for subject in subjects])
-    survey = Survey(
+    survey = T2ISurvey(
         rules=tuple(
             Rule(
                 "class",

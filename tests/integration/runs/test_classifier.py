@@ -59,7 +59,7 @@ def test_bugs_of_a_real_network_are_found_with_causes(atlas: Path) -> None:
     assert all(finding.status == "certified" for finding in loaded.findings)
     assert any("is the cause" in finding.title for finding in loaded.findings)
     assert loaded.survey is not None
-    assert {row["name"] for row in loaded.survey["classes"]} == {"car", "apple"}
+    assert {row["name"] for row in loaded.survey.as_data()["classes"]} == {"car", "apple"}
 
 
 def test_the_report_shows_them(atlas: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_class_that_the_generator_cannot_draw_is_skipped(tmp_path: Path) -> No
     with Atlas.open(tmp_path / "atlas", readonly=True) as opened:
         loaded = load_hunt(opened)
     assert loaded.survey is not None
-    rows = {row["name"]: row for row in loaded.survey["classes"]}
+    rows = {row["name"]: row for row in loaded.survey.as_data()["classes"]}
     assert "images show it" in rows["apple"]["skip"]
     assert rows["car"]["skip"] == ""
     assert not any(finding.subject.startswith("apple") for finding in loaded.findings)

@@ -14,7 +14,7 @@ from failscape.hunts.t2i.survey.survey import (
     Replicated,
     Replication,
     Share,
-    Survey,
+    T2ISurvey,
     WordingEffect,
 )
 from failscape.report.figures.against import HEIGHT, WIDTH, Spot, against
@@ -33,12 +33,12 @@ def shown(survey, judge=None, allowed_for=True):
 
 
 def test_a_hunt_with_nothing_to_say_has_no_panels():
-    assert shown(Survey()) == {}
+    assert shown(T2ISurvey()) == {}
     assert panels({}, None, None, False) == []
 
 
 def test_parts_without_a_single_picture_are_left_out():
-    empty = Survey(
+    empty = T2ISurvey(
         audit=Audit(1000, 0, 0.0, (0.0, 1.0)),
         replication=Replication((), Share(0, 0, (0.0, 1.0)), 0.0, 0.0),
         calibration=(Bin(0.5, 0.0, (0.0, 1.0), 0),),
@@ -59,13 +59,13 @@ def test_parts_without_a_single_picture_are_left_out():
     ],
 )
 def test_each_part_has_a_panel_of_its_own(part, name):
-    (panel,) = shown(Survey(**part)).values()
+    (panel,) = shown(T2ISurvey(**part)).values()
     assert panel.id == name
     assert panel.how
 
 
 def test_replication_gives_the_share_with_its_interval_and_joins_equal_dots():
-    panel = shown(Survey(replication=AGAIN))["replication"]
+    panel = shown(T2ISurvey(replication=AGAIN))["replication"]
     assert panel.big == "67%"
     assert "9–99%" in panel.beside
     assert "83%" in panel.says
@@ -76,7 +76,9 @@ def test_replication_gives_the_share_with_its_interval_and_joins_equal_dots():
 
 def test_replication_says_what_fresh_pictures_show_by_themselves():
     rows = [Replicated("cat", 0.9, 9, 10, "confirmed"), Replicated("dog", math.nan, 3, 10, "unclear")]
-    panel = shown(Survey(replication=Replication(tuple(rows), Share(1.6, 2, (0.2, 1)), 0.9, 0.6, (0.4, 0.8))))
+    panel = shown(
+        T2ISurvey(replication=Replication(tuple(rows), Share(1.6, 2, (0.2, 1)), 0.9, 0.6, (0.4, 0.8)))
+    )
     assert "1 confirmed, 1 unclear." in panel["replication"].says
     assert "60% (40–80%)" in panel["replication"].says
     assert panel["replication"].big == "80%"
@@ -85,42 +87,42 @@ def test_replication_says_what_fresh_pictures_show_by_themselves():
 
 def test_the_audit_says_how_many_minimal_failures_there_are():
     found = Audit(1000, 50, 0.02, (0.0, 0.08), 300, 141.4, (120.2, 170.0))
-    panel = shown(Survey(audit=found))["audit"]
+    panel = shown(T2ISurvey(audit=found))["audit"]
     assert panel.big == "2.0%"
     assert "about 141 in all (120 to 170)" in panel.beside
 
 
 def test_an_audit_that_says_nothing_gives_no_number():
-    panel = shown(Survey(audit=Audit(1000, 5, 0.02, (0.0, 1.0))))["audit"]
+    panel = shown(T2ISurvey(audit=Audit(1000, 5, 0.02, (0.0, 1.0))))["audit"]
     assert panel.big == "Too few to tell:"
     assert "in all" not in panel.beside
 
 
 def test_calibration_counts_groups_that_agree():
-    panel = shown(Survey(calibration=BINS))["calibration"]
+    panel = shown(T2ISurvey(calibration=BINS))["calibration"]
     assert "1 of 2 groups" in panel.says
 
 
 def test_wording_says_whether_words_matter():
-    assert "The words make a difference" in shown(Survey(wording=WORDS))["wording"].says
+    assert "The words make a difference" in shown(T2ISurvey(wording=WORDS))["wording"].says
     same = WordingEffect(12, WORDS.variants, 0.4)
-    assert "No difference" in shown(Survey(wording=same))["wording"].says
+    assert "No difference" in shown(T2ISurvey(wording=same))["wording"].says
 
 
 def test_the_judge_is_shown_with_the_doubt_about_it():
     judge = JudgeAccuracy.from_counts({"entity": (90, 100, 45, 50), "*": (99, 100, 99, 100)})
-    panel = shown(Survey(), judge)["judge"]
+    panel = shown(T2ISurvey(), judge)["judge"]
     (_, there), (_, missing) = panel.groups
     assert [line.name for line in there] == ["entity", "all other checks"]
     assert there[0].rate == pytest.approx(0.9)
     assert there[0].interval[0] < 0.9 < there[0].interval[1]
     assert "50 labelled" in missing[0].words
     assert "allow for the errors" in panel.says
-    assert "as the judge saw them" in shown(Survey(), judge, allowed_for=False)["judge"].says
+    assert "as the judge saw them" in shown(T2ISurvey(), judge, allowed_for=False)["judge"].says
 
 
 def test_a_judge_known_exactly_has_no_interval():
-    panel = shown(Survey(), JudgeAccuracy.perfect())["judge"]
+    panel = shown(T2ISurvey(), JudgeAccuracy.perfect())["judge"]
     assert panel.groups[0][1][0].interval == (1.0, 1.0)
 
 

@@ -19,7 +19,7 @@ from failscape.hunts.t2i.baselines.stopping import RULES, StoppingRule
 from failscape.hunts.t2i.findings import describe_failure
 from failscape.hunts.t2i.probes import Prompting
 from failscape.hunts.t2i.survey.assemble import survey_of_tallies
-from failscape.hunts.t2i.survey.survey import Survey
+from failscape.hunts.t2i.survey.survey import T2ISurvey
 from failscape.spaces.lattice import Lattice
 from failscape.spaces.wording import Wording
 from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_seed
@@ -255,7 +255,7 @@ class FailureAtlasHunt:
         get = self._tallies.get
         return describe_failure(tally, self.lattice, self.wording, self.threshold, "threshold", get)
 
-    def survey(self) -> Survey:
+    def survey(self) -> T2ISurvey:
         """What the counts say about the whole space: rules, for no node was drawn at random."""
         return survey_of_tallies(self.lattice, self.threshold, self._tallies.values())
 

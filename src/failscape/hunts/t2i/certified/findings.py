@@ -19,7 +19,7 @@ from failscape.hunts.t2i.certified.ledger import NO_VALUE, Nodes
 from failscape.hunts.t2i.findings import describe_failure
 from failscape.hunts.t2i.survey.assemble import SurveyInput, survey_of
 from failscape.hunts.t2i.survey.judge_view import Counts
-from failscape.hunts.t2i.survey.survey import Survey
+from failscape.hunts.t2i.survey.survey import T2ISurvey
 from failscape.spaces.lattice import Node
 from failscape.stats.intervals import anytime_interval
 from failscape.stats.rate_priors import RATES
@@ -91,7 +91,7 @@ def _tally(hunt: CertifiedHunt, slot: int) -> Tally:
     return tally
 
 
-def survey_hunt(hunt: CertifiedHunt) -> Survey:
+def survey_hunt(hunt: CertifiedHunt) -> T2ISurvey:
     ledger = hunt.ledger
     failing = hunt.failing
     passing = [slot for slot in range(len(ledger)) if slot not in failing and _passes(hunt, slot)]

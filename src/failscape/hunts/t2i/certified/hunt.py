@@ -26,7 +26,7 @@ from failscape.hunts.t2i.certified.standing import Key
 from failscape.hunts.t2i.probes import Prompting
 from failscape.hunts.t2i.survey.random_panel import MOST_REPLICATED, REPLICATED_IMAGES, Draws, draw_panel
 from failscape.hunts.t2i.survey.replication import choose_sample
-from failscape.hunts.t2i.survey.survey import Survey
+from failscape.hunts.t2i.survey.survey import T2ISurvey
 from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.wording import Wording
 from failscape.stats.judging.accuracy import JudgeAccuracy
@@ -343,7 +343,7 @@ class CertifiedHunt:
         found = [describe_claim(self, claim) for claim in self.claims()]
         return sorted(found, key=lambda finding: (-finding.e_value, finding.subject))
 
-    def survey(self) -> Survey:
+    def survey(self) -> T2ISurvey:
         return survey_hunt(self)
 
     def progress(self) -> Progress:

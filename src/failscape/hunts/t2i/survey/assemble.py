@@ -17,7 +17,7 @@ from failscape.hunts.t2i.survey.judge_view import Counts, Floats, Glasses, NodeT
 from failscape.hunts.t2i.survey.mass import Predict, failure_masses
 from failscape.hunts.t2i.survey.replication import replication_of
 from failscape.hunts.t2i.survey.rules import Chance, RuleBook, find_rules, judge_rules
-from failscape.hunts.t2i.survey.survey import Bin, Survey
+from failscape.hunts.t2i.survey.survey import Bin, T2ISurvey
 from failscape.hunts.t2i.survey.wording_effect import Variants, wording_effect
 from failscape.spaces.lattice import Lattice, Node
 from failscape.stats.deconvolve import fit_mixing
@@ -54,10 +54,10 @@ class SurveyInput:
     seed: int = 0
 
 
-def survey_of(given: SurveyInput) -> Survey:
+def survey_of(given: SurveyInput) -> T2ISurvey:
     lattice, glasses = given.lattice, Glasses(given.lattice, given.accuracy)
     book = rules_of(given, glasses)
-    return Survey(
+    return T2ISurvey(
         rules=book.rules,
         rule_precision=book.precision,
         masses=failure_masses(lattice, given.panel, glasses=glasses, predict=given.predict, seed=given.seed),
@@ -70,7 +70,7 @@ def survey_of(given: SurveyInput) -> Survey:
     )
 
 
-def survey_of_tallies(lattice: Lattice, threshold: float, tallies: Collection[Tally]) -> Survey:
+def survey_of_tallies(lattice: Lattice, threshold: float, tallies: Collection[Tally]) -> T2ISurvey:
     """For strategies that settle every node by its own images and draw none at random."""
     by_outcome: dict[str, list[Node]] = {}
     for tally in tallies:

@@ -135,7 +135,7 @@ class WordingEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class T2ISurvey:
     """Parts that a strategy cannot give, or not yet, are empty or `None`."""
 
     rules: tuple[Rule, ...] = ()
