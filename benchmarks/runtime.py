@@ -30,7 +30,7 @@ from failscape.atlas import Atlas, Recorded
 from failscape.config.files import parse_config
 from failscape.hunts.kinds import build_hunt
 from failscape.hunts.protocol import replay
-from failscape.models.contracts.contracts import BooleanContract
+from failscape.models.contracts.judge import BooleanContract
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.testing.servers import planted_server

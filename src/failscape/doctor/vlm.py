@@ -12,7 +12,7 @@ import numpy as np
 
 from failscape.doctor.t2i import Observation
 from failscape.errors import ModelError
-from failscape.models.roles import Answerer, Claim, Conversation, Questioner, Verification, Verifier
+from failscape.models.roles import Answerer, AnswerToVerify, Conversation, Questioner, Verification, Verifier
 from failscape.pictures import Picture
 
 SIDE = 224
@@ -57,10 +57,10 @@ async def examine_answerer(answerer: Answerer) -> list[Observation]:
 async def examine_verifier(verifier: Verifier, exact: bool) -> list[Observation]:
     truth = "red" if exact else ""
     picture = (plain(RED),)
-    claims = [Claim(picture, QUESTION, answer, truth=truth) for answer in ("red", "blue")]
+    claims = [AnswerToVerify(picture, QUESTION, answer, truth=truth) for answer in ("red", "blue")]
     try:
         replies = [(await verifier.verify([claim]))[0] for claim in claims]
-        vague = None if exact else (await verifier.verify([Claim(picture, VAGUE, "lunch")]))[0]
+        vague = None if exact else (await verifier.verify([AnswerToVerify(picture, VAGUE, "lunch")]))[0]
     except ModelError as error:
         return [_down("verifier", error)]
     said = [reply.value.right if reply.value else None for reply in replies]

@@ -65,7 +65,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class AnswerToVerify:
     """An answer to be verified; `truth` is the right answer where it is known by construction."""
 
     images: tuple[Picture, ...]
@@ -155,17 +155,13 @@ class Answerer(Model, Protocol):
 
 
 class Verifier(Model, Protocol):
-    async def verify(self, claims: Sequence[Claim]) -> list[Reply[Verification]]: ...
+    async def verify(self, answers: Sequence[AnswerToVerify]) -> list[Reply[Verification]]: ...
 
 
 class Questioner(Model, Protocol):
-    """`learn` is told how the proposed questions fared; a questioner that does not learn ignores it."""
-
     async def propose(
         self, images: Sequence[tuple[Picture, ...]], guidance: Sequence[str], counts: Sequence[int]
     ) -> list[Reply[list[str]]]: ...
-
-    async def learn(self, rewards: Sequence[tuple[str, float]]) -> None: ...
 
 
 class Embedder(Model, Protocol):

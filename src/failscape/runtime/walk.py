@@ -12,8 +12,8 @@ from typing import Any
 
 from failscape.atlas import Call, Recorded
 from failscape.errors import BadReply, Refused
-from failscape.models.contracts.language import PolishContract
-from failscape.models.roles import Claim, Conversation, Reply, Turn, Usage
+from failscape.models.contracts.polish import PolishContract
+from failscape.models.roles import AnswerToVerify, Conversation, Reply, Turn, Usage
 from failscape.pictures import Picture
 from failscape.runtime.stages import Item, Stage, Team
 from failscape.trials import (
@@ -156,7 +156,7 @@ class Walk:
                 return (Conversation(images, question, history),), (shown, question, history, self.probe.seed)
             case Verify(truth):
                 (question, answer), earlier_turns = history[-1], history[:-1]
-                claim = Claim(images, question, answer, earlier_turns, truth)
+                claim = AnswerToVerify(images, question, answer, earlier_turns, truth)
                 return (claim,), (shown, question, answer, earlier_turns, truth, self.probe.seed)
             case Propose(guidance, count):
                 return (images, guidance, count), (shown, guidance, count, self.probe.seed)

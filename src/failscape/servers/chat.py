@@ -1,10 +1,7 @@
 """Answers a chat: the instruction's text tells which role is wanted.
 
-What is not an instruction of one of our contracts is a plain question, and goes to the answerer.
-
-Answers statements and multiple-choice questions about an image with any judge.
-
-What is not understood is not guessed: a statement gets `null`, a question makes the whole reply void.
+What is not an instruction of one of our contracts is a plain question, and goes to the answerer. What is not
+understood is not guessed: a statement gets `null`, a question of multiple choice makes the whole reply void.
 """
 
 from __future__ import annotations
@@ -13,17 +10,17 @@ import json
 from collections.abc import Sequence
 from typing import TypeVar
 
-from failscape.models.contracts.contracts import NONE_OF_THESE
+from failscape.models.contracts.judge import NONE_OF_THESE
 from failscape.models.contracts.recognise import (
-    Choice,
-    Choices,
-    Description,
-    Propose,
-    Statements,
-    Verify,
-    hear,
+    ChoiceAsked,
+    ChoicesAsked,
+    DescriptionAsked,
+    QuestionsAsked,
+    StatementsAsked,
+    VerificationAsked,
+    recognise,
 )
-from failscape.models.roles import Claim, Conversation, Judge, Reply
+from failscape.models.roles import AnswerToVerify, Conversation, Judge, Reply
 from failscape.pictures import Picture
 from failscape.servers.requests import RequestError, Served
 from failscape.spaces.understanding import Understanding
@@ -41,7 +38,7 @@ async def answer_statements(
 
 
 async def answer_choices(
-    questions: Sequence[Choice], picture: Picture, judge: Judge, understanding: Understanding
+    questions: Sequence[ChoiceAsked], picture: Picture, judge: Judge, understanding: Understanding
 ) -> dict[str, str] | None:
     """The reply to contract `choice`: one letter for each question; `None` when one cannot be decided."""
     letters: dict[str, str] = {}
@@ -61,7 +58,7 @@ def _otherwise(options: Sequence[str]) -> str:
 
 
 def _option_checks(
-    question: Choice, options: Sequence[str], understanding: Understanding
+    question: ChoiceAsked, options: Sequence[str], understanding: Understanding
 ) -> list[Check | None]:
     """One check per option; the question names their kind, or is itself a statement to call true or false."""
     if question.kind is None:
@@ -88,17 +85,17 @@ CANNOT_TELL = "I cannot tell"
 
 async def answer_chat(served: Served, talk: Conversation) -> str:
     """What the model that is asked for says, in the form that its contract wants."""
-    heard = hear(talk.question)
-    if isinstance(heard, Statements | Choices):
+    heard = recognise(talk.question)
+    if isinstance(heard, StatementsAsked | ChoicesAsked):
         return await _judge(served, heard, talk)
-    if isinstance(heard, Description):
+    if isinstance(heard, DescriptionAsked):
         captioner = _need(served.captioner, "captioner", served)
         (sentences,) = await captioner.caption([_one_picture(talk)])
         lines = said(sentences)
         return "\n".join(lines)
-    if isinstance(heard, Verify):
+    if isinstance(heard, VerificationAsked):
         return await _verify(served, heard, talk)
-    if isinstance(heard, Propose):
+    if isinstance(heard, QuestionsAsked):
         questioner = _need(served.questioner, "questioner", served)
         (questions,) = await questioner.propose([talk.images], [heard.guidance], [heard.count])
         return json.dumps({"questions": said(questions)})
@@ -113,22 +110,22 @@ def said(reply: Reply[T]) -> T:
     return reply.value
 
 
-async def _judge(served: Served, heard: Statements | Choices, talk: Conversation) -> str:
+async def _judge(served: Served, heard: StatementsAsked | ChoicesAsked, talk: Conversation) -> str:
     judge = _need(served.judge, "judge", served)
     understanding = _need(served.understanding, "judge", served)
     picture = _one_picture(talk)
     reply: object
-    if isinstance(heard, Statements):
+    if isinstance(heard, StatementsAsked):
         reply = await answer_statements(heard.statements, picture, judge, understanding)
     else:
         reply = await answer_choices(heard.questions, picture, judge, understanding)
     return json.dumps(reply) if reply is not None else f"{CANNOT_TELL}."
 
 
-async def _verify(served: Served, heard: Verify, talk: Conversation) -> str:
+async def _verify(served: Served, heard: VerificationAsked, talk: Conversation) -> str:
     verifier = _need(served.verifier, "verifier", served)
-    claim = Claim(talk.images, heard.question, heard.answer, heard.history, heard.truth)
-    (reply,) = await verifier.verify([claim])
+    given = AnswerToVerify(talk.images, heard.question, heard.answer, heard.history, heard.truth)
+    (reply,) = await verifier.verify([given])
     found = said(reply)
     decided = found.valid if heard.wanted == "valid" else found.right
     if decided is None:

@@ -1,6 +1,6 @@
-"""Reads requests: JSON bodies, images in base64, the messages of a chat. What is wrong is said in words.
+"""What a server offers, and how its requests are read: JSON, images in base64, the messages of a chat.
 
-What a server offers: one model per role, and how each is offered. Serves nothing by itself.
+What is wrong with a request is said in words. Serves nothing by itself.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from PIL import Image
 
-from failscape.models.roles import ROLES, Claim, Conversation, Model, Reply, Verification
+from failscape.models.roles import ROLES, AnswerToVerify, Conversation, Model, Reply, Verification
 from failscape.pictures import Picture
 from failscape.trials import Check
 
@@ -213,7 +213,9 @@ class VerifierSuite(ModelSuite):
     images = tuple(plain_pictures("red"))
 
     async def ask(self, model: Any, count: int) -> Sequence[Reply[Any]]:
-        found: list[Reply[Any]] = await model.verify([Claim(self.images, "Which colour?", "Red.")] * count)
+        found: list[Reply[Any]] = await model.verify(
+            [AnswerToVerify(self.images, "Which colour?", "Red.")] * count
+        )
         return found
 
     def check_value(self, value: Any) -> None:
@@ -233,9 +235,6 @@ class QuestionerSuite(ModelSuite):
     def check_value(self, value: Any) -> None:
         assert 1 <= len(value) <= 2
         assert all(isinstance(question, str) and question.strip() for question in value)
-
-    def test_learning_is_harmless(self) -> None:
-        self.use(lambda model: model.learn([("Which colour?", 1.0)]))
 
 
 class EmbedderSuite(ModelSuite):

@@ -24,7 +24,7 @@ from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra
 from failscape.models.roles import (
     ROLES,
-    Claim,
+    AnswerToVerify,
     Conversation,
     Identity,
     Model,
@@ -162,7 +162,7 @@ class ToyAnswers(ToyModel):
 
 
 class ToyQuestions(ToyModel):
-    """Looks at the first image with toy-eyes and asks about what it saw. It does not learn by itself.
+    """Looks at the first image with toy-eyes and asks about what it saw.
 
     Guidance that is the name of a skill ("counting") is followed; the model understands no other.
     """
@@ -186,11 +186,8 @@ class ToyQuestions(ToyModel):
         kept = list(dict.fromkeys(question for question in asked if question))
         return Reply(kept) if kept else Reply(None, "toy-questioner wrote no question")
 
-    async def learn(self, rewards: Sequence[tuple[str, float]]) -> None:
-        """Training it is the business of the vlm hunt."""
 
-
-class ExactVerifier:
+class ToyVerifier:
     """Compares an answer with the truth that the probe brings along: no model, no error.
 
     "2" and "two", "A cow." and "cow" are the same answer.
@@ -207,15 +204,15 @@ class ExactVerifier:
     async def close(self) -> None:
         """Nothing to close."""
 
-    async def verify(self, claims: Sequence[Claim]) -> list[Reply[Verification]]:
-        return [Reply(_compare(claim)) for claim in claims]
+    async def verify(self, answers: Sequence[AnswerToVerify]) -> list[Reply[Verification]]:
+        return [Reply(_compare(given)) for given in answers]
 
 
-def _compare(claim: Claim) -> Verification:
-    if not claim.truth:
+def _compare(given: AnswerToVerify) -> Verification:
+    if not given.truth:
         return Verification(None, None, "the toybox verifier needs a known right answer")
-    right = normal_answer(claim.answer) == normal_answer(claim.truth)
-    return Verification(True, right, "" if right else f"the right answer is {claim.truth}")
+    right = normal_answer(given.answer) == normal_answer(given.truth)
+    return Verification(True, right, "" if right else f"the right answer is {given.truth}")
 
 
 def weights_digest(name: str) -> str:
@@ -272,7 +269,7 @@ def create(role: str, config: ModelConfig) -> Model:
         "classifier": lambda: _classifier(config),
         "answerer": lambda: ToyAnswers(role, "vlm.onnx", ToyVlm, config),
         "questioner": lambda: _questioner(config),
-        "verifier": lambda: ExactVerifier(config),
+        "verifier": lambda: ToyVerifier(config),
     }
     return charge(choices[role](), ROLES[role][1], config.price)
 

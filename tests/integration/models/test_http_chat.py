@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from failscape.models.providers import openai
-from failscape.models.roles import Claim, Conversation
+from failscape.models.roles import AnswerToVerify, Conversation
 from failscape.pictures import Picture
 from failscape.testing.faulty import FaultyServer, chat_reply
 from tests.integration.models.started import CAT, PICTURE, RED, opened, says
@@ -94,7 +94,7 @@ async def test_verifier_asks_in_two_steps_and_does_not_show_the_answer_first() -
         answer=says('{"reason": "ok", "valid": true}', '{"reason": "no", "right": false}')
     ) as server:
         async with opened(openai, "verifier", server) as model:
-            (reply,) = await model.verify([Claim((PICTURE,), "How many?", "seven-and-a-half")])
+            (reply,) = await model.verify([AnswerToVerify((PICTURE,), "How many?", "seven-and-a-half")])
     assert (reply.value.valid, reply.value.right, reply.value.reason) == (True, False, "no")
     first, second = (str(payload["messages"]) for payload in server.payloads)
     assert "seven-and-a-half" not in first
@@ -105,11 +105,11 @@ async def test_verifier_asks_in_two_steps_and_does_not_show_the_answer_first() -
 async def test_verifier_stops_at_an_invalid_question_and_skips_the_step_when_truth_is_known() -> None:
     with FaultyServer(answer=says('{"reason": "vague", "valid": false}')) as server:
         async with opened(openai, "verifier", server) as model:
-            (reply,) = await model.verify([Claim((PICTURE,), "Nice?", "yes")])
+            (reply,) = await model.verify([AnswerToVerify((PICTURE,), "Nice?", "yes")])
     assert (reply.value.valid, server.requests) == (False, 1)
     with FaultyServer(answer=says('{"reason": "same", "right": true}')) as server:
         async with opened(openai, "verifier", server) as model:
-            (reply,) = await model.verify([Claim((PICTURE,), "How many?", "2", truth="two")])
+            (reply,) = await model.verify([AnswerToVerify((PICTURE,), "How many?", "2", truth="two")])
     assert (reply.value.right, server.requests) == (True, 1)
 
 
@@ -119,7 +119,6 @@ async def test_captioner_questioner_embedder_and_llm() -> None:
             (caption,) = await model.caption([PICTURE])
         async with opened(openai, "questioner", server) as model:
             (questions,) = await model.propose([(PICTURE,)], ["colours"], [3])
-            await model.learn([("q", 1.0)])
         async with opened(openai, "embedder", server) as model:
             vectors = await model.embed(["a", "b", "a"])
         async with opened(openai, "llm", server, params={"extra_body": {"enable_thinking": True}}) as model:

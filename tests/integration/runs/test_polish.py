@@ -8,7 +8,7 @@ from typing import Any
 
 from failscape.atlas import Atlas
 from failscape.hunts.t2i.config import T2IConfig
-from failscape.models.contracts.language import PolishContract
+from failscape.models.contracts.polish import PolishContract
 from failscape.report.marks import lines_of
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import Summary, run_session

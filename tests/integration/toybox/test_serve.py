@@ -18,7 +18,7 @@ from failscape.atlas import Atlas
 from failscape.config import ModelConfig
 from failscape.config.files import parse_config
 from failscape.models.registry import create_model
-from failscape.models.roles import Claim, Conversation
+from failscape.models.roles import AnswerToVerify, Conversation
 from failscape.pictures import Picture
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import run_session
@@ -118,13 +118,13 @@ async def test_answerer(server: ModelServer, scenes: list[Picture]) -> None:
 
 async def test_verifier(server: ModelServer, scenes: list[Picture]) -> None:
     claims = [
-        Claim((scenes[0],), "how many cows are there?", "2", truth="two"),
-        Claim((scenes[0],), "how many cows are there?", "three", truth="two"),
+        AnswerToVerify((scenes[0],), "how many cows are there?", "2", truth="two"),
+        AnswerToVerify((scenes[0],), "how many cows are there?", "three", truth="two"),
     ]
     async with Pair("verifier", server) as pair:
         right, wrong = await pair.ask("verify", claims)
         assert (right.right, wrong.right) == (True, False)
-        (unknown,) = await pair.over.verify([Claim((scenes[0],), "how many cows are there?", "two")])
+        (unknown,) = await pair.over.verify([AnswerToVerify((scenes[0],), "how many cows are there?", "two")])
     assert unknown.value is None
     assert "I cannot tell" in unknown.raw
 

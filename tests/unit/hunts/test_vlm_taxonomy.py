@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from failscape.hunts.vlm.outcomes import SEARCH, Outcome
 from failscape.hunts.vlm.taxonomy import compare, grow, grow_named, merged_names, meta_skill
-from failscape.models.contracts.language import SkillsContract
+from failscape.models.contracts.skills import SkillsContract
 from failscape.spaces.questions import Pattern, make_pattern
 from failscape.trials import Verdict
 

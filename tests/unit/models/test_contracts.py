@@ -7,17 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failscape.errors import ConfigError
-from failscape.models.contracts.contracts import (
-    NONE_OF_THESE,
-    BooleanContract,
-    CaptionContract,
-    ChoiceContract,
-    ProposeContract,
-    VerifyContract,
-    judge_contract,
-)
+from failscape.models.contracts.caption import CaptionContract
+from failscape.models.contracts.judge import NONE_OF_THESE, BooleanContract, ChoiceContract, judge_contract
 from failscape.models.contracts.parsing import json_values, without_thoughts
-from failscape.models.roles import Claim
+from failscape.models.contracts.propose import ProposeContract
+from failscape.models.contracts.verify import VerifyContract
+from failscape.models.roles import AnswerToVerify
 from failscape.trials import Check
 
 CAT = Check("entity", "cat", "It is a cat.", ("dog", "cow", "hen"))
@@ -191,7 +186,7 @@ def test_verify_reads_one_verdict_and_not_two() -> None:
 
 
 def test_verify_shows_the_answer_only_in_the_second_step() -> None:
-    claim = Claim((), "How many?", "forty-two")
+    claim = AnswerToVerify((), "How many?", "forty-two")
     contract = VerifyContract()
     assert "forty-two" not in contract.ask_valid(claim).text
     assert "forty-two" in contract.ask_right(claim).text

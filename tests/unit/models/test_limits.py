@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.models.transport.endpoints import Aimd, Backoff, Health, Outage
+from failscape.models.transport.endpoints import Aimd, Backoff, EndpointState, Outage
 
 
 def test_limit_grows_only_while_it_is_used_up() -> None:
@@ -53,51 +53,51 @@ def test_limit_stays_in_its_bounds(outcomes: list[bool], most: int) -> None:
 
 
 def test_endpoint_is_ejected_after_failures_in_a_row_and_gets_one_trial() -> None:
-    health = Health(eject_after=3, shortest=1.0, longest=4.0)
-    assert not health.failed(0.0, trial=False)
-    assert not health.failed(0.0, trial=False)
-    assert health.failed(0.0, trial=False)
-    assert not health.usable(0.5)
-    assert health.usable(1.0)
-    health.sent()
-    assert health.on_trial
-    assert not health.usable(1.0)
-    health.succeeded()
-    assert health.usable(1.0)
-    assert not health.ejected
+    state = EndpointState(eject_after=3, shortest=1.0, longest=4.0)
+    assert not state.failed(0.0, trial=False)
+    assert not state.failed(0.0, trial=False)
+    assert state.failed(0.0, trial=False)
+    assert not state.usable(0.5)
+    assert state.usable(1.0)
+    state.sent()
+    assert state.on_trial
+    assert not state.usable(1.0)
+    state.succeeded()
+    assert state.usable(1.0)
+    assert not state.ejected
 
 
 def test_success_in_between_keeps_an_endpoint() -> None:
-    health = Health(eject_after=3)
+    state = EndpointState(eject_after=3)
     for _ in range(10):
-        health.failed(0.0, trial=False)
-        health.failed(0.0, trial=False)
-        health.succeeded()
-    assert not health.ejected
+        state.failed(0.0, trial=False)
+        state.failed(0.0, trial=False)
+        state.succeeded()
+    assert not state.ejected
 
 
 def test_only_failed_trials_lengthen_the_rest_and_it_is_capped() -> None:
-    health = Health(eject_after=1, shortest=1.0, longest=4.0)
-    health.failed(0.0, trial=False)
+    state = EndpointState(eject_after=1, shortest=1.0, longest=4.0)
+    state.failed(0.0, trial=False)
     for _ in range(20):
-        health.failed(0.5, trial=False)  # these were out when it was ejected
-    assert health.until == 1.0
+        state.failed(0.5, trial=False)  # these were out when it was ejected
+    assert state.until == 1.0
     rests = []
     now = 1.0
     for _ in range(4):
-        health.sent()
-        health.failed(now, trial=True)
-        rests.append(health.until - now)
-        now = health.until
+        state.sent()
+        state.failed(now, trial=True)
+        rests.append(state.until - now)
+        now = state.until
     assert rests == [2.0, 4.0, 4.0, 4.0]
 
 
 def test_a_cancelled_trial_leaves_room_for_the_next() -> None:
-    health = Health(eject_after=1, shortest=0.0)
-    health.failed(0.0, trial=False)
-    health.sent()
-    health.let_go()
-    assert health.usable(0.0)
+    state = EndpointState(eject_after=1, shortest=0.0)
+    state.failed(0.0, trial=False)
+    state.sent()
+    state.let_go()
+    assert state.usable(0.0)
 
 
 def test_outage_needs_failures_and_time() -> None:

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 from failscape.errors import BadReply, ModelError, Permanent, Refused, Transient
-from failscape.models.transport.endpoints import Backoff, Endpoint, Health
-from failscape.models.transport.pool import POISON, Pool, Response
+from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointState
+from failscape.models.transport.pool import POISON, EndpointPool, Response
 
 OK = Response(200, {}, b"fine")
 Script = Callable[[str, int], Awaitable[Response] | Response | Exception]
@@ -24,8 +24,11 @@ class Rig:
         self.urls: list[str] = []
         self.pauses: list[float] = []
         self.script = script
-        self.pool = Pool(
-            [Endpoint(f"http://e{i}", most, Health(shortest=0.01, longest=0.02)) for i in range(endpoints)],
+        self.pool = EndpointPool(
+            [
+                Endpoint(f"http://e{i}", most, EndpointState(shortest=0.01, longest=0.02))
+                for i in range(endpoints)
+            ],
             self.send,
             patience,
             Backoff(first=1.0),

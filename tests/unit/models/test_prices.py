@@ -9,7 +9,7 @@ import pytest
 
 from failscape.config import ModelConfig
 from failscape.models.registry import create_model
-from failscape.models.roles import Claim, Reply, Usage
+from failscape.models.roles import AnswerToVerify, Reply, Usage
 from failscape.testing.model_suite import plain_pictures
 from tests.unit.models.test_onnx_provider import build
 from tests.unit.models.test_python_provider import RED
@@ -57,6 +57,6 @@ async def test_onnx(tmp_path: Path) -> None:
 
 
 async def test_toybox() -> None:
-    claim = Claim((), "how many cows are there?", "2", truth="two")
+    claim = AnswerToVerify((), "how many cows are there?", "2", truth="two")
     assert await costs("verifier", "verify", [claim], provider="toybox", price=0.5) == [0.5]
     assert await costs("classifier", "classify", PICTURES, provider="toybox", price=0.5) == [0.5, 0.5]

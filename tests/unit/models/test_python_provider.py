@@ -14,7 +14,7 @@ from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, Permanent
 from failscape.models.providers.python_roles import METHODS
 from failscape.models.registry import create_model
-from failscape.models.roles import Claim, Conversation, Identity, Reply, Verification
+from failscape.models.roles import AnswerToVerify, Conversation, Identity, Reply, Verification
 from failscape.pictures import Picture
 from failscape.trials import Check
 
@@ -195,7 +195,7 @@ async def test_every_other_role() -> None:
     assert (await (await started("answerer", "answer_with_history")).answer([talk]))[
         0
     ].value == "What? after 1"
-    verified = await (await started("verifier", "verify")).verify([Claim((RED,), "2+2?", "4")])
+    verified = await (await started("verifier", "verify")).verify([AnswerToVerify((RED,), "2+2?", "4")])
     assert verified[0].value == Verification(True, True)
     assert [reply.value for reply in await (await started("embedder", "embed")).embed(["a", "b"])] == [
         [0, 1],
@@ -203,7 +203,6 @@ async def test_every_other_role() -> None:
     ]
     questioner = await started("questioner", "propose")
     assert (await questioner.propose([(RED,)], ["colour"], [2]))[0].value == ["colour 0?", "colour 1?"]
-    await questioner.learn([("colour 0?", 1.0)])
     assert (await (await started("llm", "chat")).chat([{"role": "user", "content": "hi"}])).value == "HI"
 
 
@@ -215,7 +214,7 @@ async def test_every_other_role() -> None:
         ("classifier", ([RED],), "(label, score)"),
         ("captioner", ([RED],), "f(image: PIL image) -> str"),
         ("answerer", ([Conversation((RED,), "q")],), "question: str"),
-        ("verifier", ([Claim((RED,), "q", "a")],), "(valid, right)"),
+        ("verifier", ([AnswerToVerify((RED,), "q", "a")],), "(valid, right)"),
         ("embedder", (["a"],), "one row per item"),
         ("questioner", ([(RED,)], [""], [1]), "a list of questions"),
     ],

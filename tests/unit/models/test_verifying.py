@@ -11,7 +11,7 @@ from failscape.errors import ConfigError
 from failscape.models.providers.exact import compare, create
 from failscape.models.providers.verifier_vote import decide
 from failscape.models.registry import create_model
-from failscape.models.roles import Claim, Verification
+from failscape.models.roles import AnswerToVerify, Verification
 
 RIGHT, WRONG = Verification(True, True), Verification(True, False, "it is two")
 INVALID, SILENT = Verification(False, None, "vague"), Verification(None, None, "hm")
@@ -69,7 +69,7 @@ async def test_a_panel_is_made_from_its_members() -> None:
     panel = create_model(
         "verifier", ModelConfig(provider="panel", params={"members": [{"provider": "exact"}], "repeats": 3})
     )
-    (reply,) = await panel.verify([Claim((), "how many?", "2", truth="two")])  # type: ignore[attr-defined]
+    (reply,) = await panel.verify([AnswerToVerify((), "how many?", "2", truth="two")])  # type: ignore[attr-defined]
     assert reply.value == Verification(True, True)
     assert panel.identity.settings["repeats"] == 3
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from failscape.models.roles import Claim, Conversation, Identity, Ranking, Reply, Verification
+from failscape.models.roles import AnswerToVerify, Conversation, Identity, Ranking, Reply, Verification
 from failscape.pictures import Picture
 from failscape.trials import Check, Decide, Finding, Generate, Probe, Progress, Trial, derive_seed
 
@@ -94,9 +94,9 @@ class FakeAnswerer(FakeModel):
 class FakeVerifier(FakeModel):
     def __init__(self) -> None:
         super().__init__("verifier")
-        self.claims: list[Claim] = []
+        self.claims: list[AnswerToVerify] = []
 
-    async def verify(self, claims: Sequence[Claim]) -> list[Reply[Verification]]:
+    async def verify(self, claims: Sequence[AnswerToVerify]) -> list[Reply[Verification]]:
         self.claims.extend(claims)
         return [Reply(Verification(True, False, f"it is {claim.truth}")) for claim in claims]
 

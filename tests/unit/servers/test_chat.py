@@ -9,14 +9,11 @@ from typing import Any
 
 import pytest
 
-from failscape.models.contracts.contracts import (
-    BooleanContract,
-    CaptionContract,
-    ChoiceContract,
-    ProposeContract,
-    VerifyContract,
-)
-from failscape.models.roles import Claim, Conversation, Reply, Verification
+from failscape.models.contracts.caption import CaptionContract
+from failscape.models.contracts.judge import BooleanContract, ChoiceContract
+from failscape.models.contracts.propose import ProposeContract
+from failscape.models.contracts.verify import VerifyContract
+from failscape.models.roles import AnswerToVerify, Conversation, Reply, Verification
 from failscape.pictures import Picture
 from failscape.servers.chat import answer_chat
 from failscape.servers.requests import RequestError, Served, read_conversation
@@ -54,7 +51,7 @@ class Fakes:
         self.asked += talks
         return [Reply("blue")]
 
-    async def verify(self, claims: Sequence[Claim]) -> list[Reply[Verification]]:
+    async def verify(self, claims: Sequence[AnswerToVerify]) -> list[Reply[Verification]]:
         self.asked += claims
         known = claims[0].truth != ""
         return [Reply(Verification(known or None, claims[0].answer == "red" if known else None, "so it is"))]
@@ -123,14 +120,14 @@ async def test_captioner() -> None:
 @pytest.mark.parametrize(("answer", "right"), [("red", True), ("blue", False)])
 async def test_verifier(answer: str, right: bool) -> None:
     fakes, contract = Fakes(), VerifyContract()
-    claim = Claim((IMAGE,), "Which colour?", answer, (("A cow?", "Yes."),), "red")
+    claim = AnswerToVerify((IMAGE,), "Which colour?", answer, (("A cow?", "Yes."),), "red")
     reply = await say(contract.ask_right(claim).text, fakes)
     assert contract.read(reply, "right").value == (right, "so it is")
     assert fakes.asked == [claim]
 
 
 async def test_a_verifier_that_does_not_commit_says_so() -> None:
-    contract, claim = VerifyContract(), Claim((IMAGE,), "Which colour?", "red")
+    contract, claim = VerifyContract(), AnswerToVerify((IMAGE,), "Which colour?", "red")
     for key, ask in (("valid", contract.ask_valid), ("right", contract.ask_right)):
         reply = await say(ask(claim).text)
         assert reply == "I cannot tell: so it is"
@@ -157,7 +154,7 @@ async def test_anything_else_is_a_question_for_the_answerer() -> None:
     [
         (BooleanContract().ask(CHECKS, "").text, "judge"),
         (CaptionContract().ask().text, "captioner"),
-        (VerifyContract().ask_valid(Claim((), "a?", "b")).text, "verifier"),
+        (VerifyContract().ask_valid(AnswerToVerify((), "a?", "b")).text, "verifier"),
         (ProposeContract().ask("", 1).text, "questioner"),
         ("What is this?", "answerer"),
     ],

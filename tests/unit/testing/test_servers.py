@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from failscape.config import ModelConfig
-from failscape.models.contracts.contracts import BooleanContract
+from failscape.models.contracts.judge import BooleanContract
 from failscape.models.registry import create_model
 from failscape.spaces import Lattice, Wording, load_corpus
 from failscape.testing.planted import PlantedWorld

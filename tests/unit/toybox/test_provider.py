@@ -11,7 +11,7 @@ import pytest
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra
 from failscape.models.registry import BUILT_IN, create_model
-from failscape.models.roles import ROLES, Claim, Conversation, Model
+from failscape.models.roles import ROLES, AnswerToVerify, Conversation, Model
 from failscape.pictures import Picture
 from failscape.testing.model_suite import (
     AnswererSuite,
@@ -132,7 +132,7 @@ class TestVerifier(InToybox, VerifierSuite):
         ],
     )
     def test_answers_are_compared_by_what_they_say(self, answer: str, truth: str, right: bool) -> None:
-        claim = Claim((), "what?", answer, truth=truth)
+        claim = AnswerToVerify((), "what?", answer, truth=truth)
         (reply,) = self.use(lambda model: model.verify([claim]))
         assert (reply.value.valid, reply.value.right) == (True, right)
         assert truth in reply.value.reason or right

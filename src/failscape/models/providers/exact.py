@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
-from failscape.models.roles import Claim, Identity, Model, Reply, Usage, Verification
+from failscape.models.roles import AnswerToVerify, Identity, Model, Reply, Usage, Verification
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 SHORT = 3
@@ -76,8 +76,8 @@ class ExactVerifier:
     async def close(self) -> None:
         """Nothing to close."""
 
-    async def verify(self, claims: Sequence[Claim]) -> list[Reply[Verification]]:
-        return [Reply(compare(claim.answer, claim.truth), usage=Usage(requests=0)) for claim in claims]
+    async def verify(self, answers: Sequence[AnswerToVerify]) -> list[Reply[Verification]]:
+        return [Reply(compare(given.answer, given.truth), usage=Usage(requests=0)) for given in answers]
 
 
 def create(role: str, config: ModelConfig) -> Model:

@@ -112,9 +112,6 @@ class GrpoQuestioner:
             Reply(texts, usage=usage) if any(texts) else Reply(None, "no question was written", usage=usage)
         )
 
-    async def learn(self, rewards: Sequence[tuple[str, float]]) -> None:
-        """Rewards come with their lessons: see `teach`."""
-
     def teach(self, lessons: Iterable[LessonLike]) -> None:
         """Tell what lessons were worth; those told before are skipped."""
         fresh = list(lessons)[self._taught :]

@@ -2,8 +2,6 @@
 
 What the file does not say (mean, std, labels …) comes from `params`; see docs/providers.md. Files whose
 metadata hold `mean`, `std`, `size`, `labels` … as JSON need no params at all.
-
-Pictures as the tensor that a model file wants: size, layout, colour order, mean, std and number type.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
 """Provider `openai`: any server that speaks the OpenAI API (vLLM, SGLang, llama.cpp, OpenAI itself …).
 
-This file holds the factory, the image generator and the embedder; the chat roles are in `openai_chat.py`.
-
-The chat roles of provider `openai`: judge, captioner, answerer, verifier, questioner, and a plain llm.
-
-Each role is a contract (what to say, how to read the reply) on top of one chat request.
-
-The image editor of provider `openai`: `POST {base}/images/edits`, a form with image and instruction.
+Judge, captioner, answerer, verifier, questioner and llm are one chat request each, with a contract that knows
+what to say and how to read the reply. Generator, editor and embedder have requests of their own.
 """
 
 from __future__ import annotations
@@ -17,17 +12,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, Permanent, Refused
-from failscape.models.contracts.contracts import (
-    Ask,
-    CaptionContract,
-    Decisions,
-    ProposeContract,
-    Read,
-    VerifyContract,
-    judge_contract,
-    plain_answer,
-)
-from failscape.models.roles import Claim, Conversation, Identity, Model, Reply, Usage, Verification
+from failscape.models.contracts.asking import Ask, Read, plain_answer
+from failscape.models.contracts.caption import CaptionContract
+from failscape.models.contracts.judge import Decisions, judge_contract
+from failscape.models.contracts.propose import ProposeContract
+from failscape.models.contracts.verify import VerifyContract
+from failscape.models.roles import AnswerToVerify, Conversation, Identity, Model, Reply, Usage, Verification
 from failscape.models.transport.encoding import (
     bytes_of_data_uri,
     data_uri,
@@ -194,15 +184,15 @@ class OpenAIVerifier(ChatModel):
     contract = VerifyContract.label
     defaults = {"temperature": 0}  # noqa: RUF012 - read-only
 
-    async def verify(self, claims: Sequence[Claim]) -> list[Reply[Verification]]:
-        return [await self._verify(claim) for claim in claims]
+    async def verify(self, answers: Sequence[AnswerToVerify]) -> list[Reply[Verification]]:
+        return [await self._verify(given) for given in answers]
 
-    async def _verify(self, claim: Claim) -> Reply[Verification]:
+    async def _verify(self, given: AnswerToVerify) -> Reply[Verification]:
         contract = VerifyContract()
         spent, raw = Usage(requests=0), ""
-        if not claim.truth:  # a question whose answer is known by construction is valid
+        if not given.truth:  # a question whose answer is known by construction is valid
             valid = await self.consult(
-                claim.images, contract.ask_valid(claim), lambda text: contract.read(text, "valid")
+                given.images, contract.ask_valid(given), lambda text: contract.read(text, "valid")
             )
             spent, raw = valid.usage, valid.raw
             if valid.value is None:
@@ -211,7 +201,7 @@ class OpenAIVerifier(ChatModel):
                 why = f"not a valid question: {valid.value[1]}"
                 return Reply(Verification(False, None, why), raw=raw, usage=spent)
         right = await self.consult(
-            claim.images, contract.ask_right(claim), lambda text: contract.read(text, "right")
+            given.images, contract.ask_right(given), lambda text: contract.read(text, "right")
         )
         spent, raw = spent + right.usage, f"{raw}\n{right.raw}".strip()
         if right.value is None:
@@ -220,7 +210,7 @@ class OpenAIVerifier(ChatModel):
 
 
 class OpenAIQuestioner(ChatModel):
-    """Proposes by prompt alone; it does not learn."""
+    """Proposes by prompt alone."""
 
     role = "questioner"
     contract = ProposeContract.label
@@ -235,9 +225,6 @@ class OpenAIQuestioner(ChatModel):
         return await self.consult(
             images, contract.ask(guidance, count), lambda text: contract.read(text, count)
         )
-
-    async def learn(self, rewards: Sequence[tuple[str, float]]) -> None:
-        return None
 
 
 def _read_chat(body: bytes) -> Said:

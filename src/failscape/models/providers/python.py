@@ -2,8 +2,6 @@
 
 The signatures are in `python_roles.py` and on the page docs/providers.md. An object that is a whole model
 already (identity, batch, parallel, start, close, the role's method) is used as it is.
-
-Finds the object behind `module:attr` or `path/to/file.py:attr`, with errors that say what is wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from typing import Any
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, ModelError, Permanent
-from failscape.models.providers.python_roles import METHODS, SHAPES, Shape
+from failscape.models.providers.python_roles import METHODS, SHAPES, CallShape
 from failscape.models.roles import Identity, Model, Reply
 from failscape.models.transport.prices import charge
 from failscape.names import suggest
@@ -131,7 +129,9 @@ class PythonModel:
     calls sync code in the loop itself, for code that is faster than a change of threads.
     """
 
-    def __init__(self, shape: Shape, function: Callable[..., Any], config: ModelConfig, name: str) -> None:
+    def __init__(
+        self, shape: CallShape, function: Callable[..., Any], config: ModelConfig, name: str
+    ) -> None:
         self.identity = Identity(shape.role, "python", one_spelling(config.path), _settings(function, config))
         self.batch = config.batch or int(_said(function, "batch", BATCH if shape.batched else 1))
         self.parallel = 1
@@ -160,15 +160,11 @@ class PythonModel:
             workers.shutdown(wait=False, cancel_futures=True)
         await self._hook("close")
 
-    async def learn(self, rewards: Sequence[tuple[str, float]]) -> None:
-        """Questioners only; passed on where the object has a `learn`."""
-        await self._hook("learn", rewards)
-
-    async def _hook(self, name: str, *arguments: Any) -> None:
+    async def _hook(self, name: str) -> None:
         owner = getattr(self._function, "__self__", self._function)
         hook = getattr(owner, name, None)
         if callable(hook):
-            outcome = hook(*arguments)
+            outcome = hook()
             if inspect.isawaitable(outcome):
                 await outcome
 
@@ -258,7 +254,7 @@ def create(role: str, config: ModelConfig) -> Model:
     return charge(model, method, config.price)
 
 
-def _function_and_shape(role: str, found: Any, config: ModelConfig) -> tuple[Callable[..., Any], Shape]:
+def _function_and_shape(role: str, found: Any, config: ModelConfig) -> tuple[Callable[..., Any], CallShape]:
     own = getattr(found, METHODS[role], None)
     if callable(own):
         return own, SHAPES[role](raw=True)

@@ -23,7 +23,7 @@ Call = tuple[tuple[Any, ...], int]
 METHODS = {**{role: method for role, (_, method) in ROLES.items()}, "llm": "chat"}
 
 
-class Shape:
+class CallShape:
     """One role's signature. `batched` code takes a list per argument and returns a list.
 
     `raw` is for an object that has the role's own method: it gets what the runtime gives, untouched.
@@ -76,7 +76,7 @@ class Shape:
         raise NotImplementedError
 
 
-class GeneratorShape(Shape):
+class GeneratorShape(CallShape):
     role = "generator"
     single = "f(prompt: str, seeds: list[int]) -> one image per seed (PIL, uint8 array or bytes)"
     many = "f(prompts: list[str], seeds: list[int]) -> one image per prompt (PIL, uint8 array or bytes)"
@@ -103,7 +103,7 @@ class GeneratorShape(Shape):
         return to_picture(value)
 
 
-class EditorShape(Shape):
+class EditorShape(CallShape):
     role = "editor"
     single = (
         "f(image: PIL image, instruction: str, seed: int) -> the changed image (PIL, uint8 array or bytes)"
@@ -115,7 +115,7 @@ class EditorShape(Shape):
         return to_picture(value)
 
 
-class JudgeShape(Shape):
+class JudgeShape(CallShape):
     role = "judge"
     single = "f(image: PIL image, checks: list[Check]) -> one bool (or None) per check"
     many = "f(images: list, checks: list[list[Check]]) -> one list of bools per image"
@@ -128,7 +128,7 @@ class JudgeShape(Shape):
         return [_bool(item) for item in _listed(value, len(row[1]))]
 
 
-class ClassifierShape(Shape):
+class ClassifierShape(CallShape):
     role = "classifier"
     single = many = "f(images: list of PIL images) -> a list of (label, score) per image"
     arity = 1
@@ -144,7 +144,7 @@ class ClassifierShape(Shape):
         return sorted((_label(item) for item in value), key=lambda pair: -pair[1])
 
 
-class CaptionerShape(Shape):
+class CaptionerShape(CallShape):
     role = "captioner"
     single = "f(image: PIL image) -> str, or a list of sentences"
     many = "f(images: list) -> one str or list of sentences per image"
@@ -158,7 +158,7 @@ class CaptionerShape(Shape):
         return sentences
 
 
-class AnswererShape(Shape):
+class AnswererShape(CallShape):
     role = "answerer"
     single = "f(images: list of PIL images, question: str[, history: list of (question, answer)]) -> str"
     many = "f(images: list of lists, questions: list[str][, histories: list]) -> one str per question"
@@ -176,7 +176,7 @@ class AnswererShape(Shape):
         return _str(value)
 
 
-class VerifierShape(Shape):
+class VerifierShape(CallShape):
     role = "verifier"
     single = (
         "f(images: list of PIL images, question: str, answer: str) -> (valid, right) or (valid, right, why)"
@@ -197,7 +197,7 @@ class VerifierShape(Shape):
         return Verification(_bool(parts[0]), _bool(parts[1]), str(parts[2]) if len(parts) == 3 else "")
 
 
-class QuestionerShape(Shape):
+class QuestionerShape(CallShape):
     role = "questioner"
     single = "f(images: list of PIL images, guidance: str, n: int) -> a list of questions"
     many = "f(images: list of lists, guidance: list[str], n: list[int]) -> one list of questions each"
@@ -207,7 +207,7 @@ class QuestionerShape(Shape):
         return [_str(item) for item in _listed(value)][: row[2]]
 
 
-class EmbedderShape(Shape):
+class EmbedderShape(CallShape):
     role = "embedder"
     single = many = "f(items: list of str or PIL images) -> an array with one row per item"
     arity = 1
@@ -225,7 +225,7 @@ class EmbedderShape(Shape):
         return [float(number) for number in vector]
 
 
-class LlmShape(Shape):
+class LlmShape(CallShape):
     role = "llm"
     single = "f(messages: list of {role, content}) -> str"
     many = "f(dialogues: list of lists of {role, content}) -> one str each"
@@ -235,7 +235,7 @@ class LlmShape(Shape):
         return _str(value)
 
 
-SHAPES: dict[str, type[Shape]] = {
+SHAPES: dict[str, type[CallShape]] = {
     shape.role: shape
     for shape in (
         GeneratorShape,

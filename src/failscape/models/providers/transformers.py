@@ -1,11 +1,8 @@
 """Provider `transformers`: models of the Transformers library, run in this process. Here: image classifiers.
 
 `model` is a name on the hub, `path` a folder with `config.json`. Needs the extra `transformers`; torch is
-imported when the model starts, not before. Vision-language models are in `transformers_chat.py`.
-
-Turns words into vectors with a text encoder of Hugging Face transformers: T5 or any other.
-
-It is used once per corpus (`failscape corpus embed`), not during runs. Needs the extra `transformers`.
+imported when the model starts, not before. Vision-language models are in `transformers_chat.py`. The text
+encoder is no role: `failscape corpus embed` uses it once per corpus.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, Permanent
-from failscape.models.contracts.contracts import plain_answer
+from failscape.models.contracts.asking import plain_answer
 from failscape.models.providers.transformers import WEIGHTS, TransformersModel, device_of, dtype_of, one_line
 from failscape.models.roles import Conversation, Identity, Reply, Usage
 from failscape.pictures import Picture

@@ -15,7 +15,7 @@ from typing import cast
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
 from failscape.models.registry import create_model
-from failscape.models.roles import Claim, Identity, Model, Reply, Usage, Verification, Verifier
+from failscape.models.roles import AnswerToVerify, Identity, Model, Reply, Usage, Verification, Verifier
 
 Vote = tuple[bool, bool | None]
 
@@ -63,12 +63,12 @@ class VerifierPanel:
         for member in self._members:
             await member.close()
 
-    async def verify(self, claims: Sequence[Claim]) -> list[Reply[Verification]]:
-        return [await self._verify(claim) for claim in claims]
+    async def verify(self, answers: Sequence[AnswerToVerify]) -> list[Reply[Verification]]:
+        return [await self._verify(given) for given in answers]
 
-    async def _verify(self, claim: Claim) -> Reply[Verification]:
+    async def _verify(self, given: AnswerToVerify) -> Reply[Verification]:
         asked = [member for member in self._members for _ in range(self._repeats)]
-        replies = [row[0] for row in await asyncio.gather(*(member.verify([claim]) for member in asked))]
+        replies = [row[0] for row in await asyncio.gather(*(member.verify([given]) for member in asked))]
         spent = reduce(Usage.__add__, (reply.usage for reply in replies), Usage(requests=0))
         raw = "\n".join(reply.raw for reply in replies if reply.raw)
         return Reply(decide([reply.value for reply in replies]), raw=raw, usage=spent)

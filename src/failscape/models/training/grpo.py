@@ -1,11 +1,8 @@
-"""TRL at work: an SFT warm-up on valid questions, and GRPO whose rewards come from the hunt.
+"""TRL at work: an SFT warm-up on valid questions, and GRPO whose rewards come from the hunt. In one thread.
 
 The dataset is made as the hunt asks: row i is lesson i, and reading it waits for the hunt. The reward
-function hands the questions in and waits until they have been answered and recorded. Needs the extra `rl`.
-
-The torch side of a grpo questioner: loading, prompts, sampling, SFT warm-up, GRPO. Runs in one thread.
-
-Any Hugging Face causal LM reads captions; a VLM reads the pictures. Needs the extra `rl`.
+function hands the questions in and waits until they have been answered and recorded. Any causal LM reads
+captions; a VLM reads the pictures. Needs the extra `rl`.
 """
 
 from __future__ import annotations

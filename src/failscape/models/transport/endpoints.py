@@ -1,6 +1,4 @@
-"""One endpoint of a pool: its address, how much it may be given, what became of it. No I/O.
-
-When to send and when to hold back: pure state machines for one endpoint and for a whole pool.
+"""When to send to an endpoint and when to hold back: pure state machines, for one endpoint and for a pool.
 
 Nothing here sleeps, sends or reads a clock: every method is told the time. `pool.py` acts on the answers.
 """
@@ -50,7 +48,7 @@ class Aimd:
         return True
 
 
-class Health:
+class EndpointState:
     """Whether one endpoint may be used: open, resting until a time, or on trial with a single request."""
 
     __slots__ = (
@@ -177,15 +175,15 @@ class Endpoint:
     """Where requests go. `in_flight` counts those that are out."""
 
     __slots__ = (
-        "aimd", "bad", "base", "ejections", "health", "in_flight", "last_fault", "name", "ok", "rate_limited",
-        "requests", "transient",
+        "aimd", "bad", "base", "ejections", "in_flight", "last_fault", "name", "ok", "rate_limited",
+        "requests", "state", "transient",
     )  # fmt: skip
 
-    def __init__(self, base: str, most: int, health: Health | None = None) -> None:
+    def __init__(self, base: str, most: int, state: EndpointState | None = None) -> None:
         self.base = base
         self.name = shown_url(base)
         self.aimd = Aimd(most)
-        self.health = health or Health()
+        self.state = state or EndpointState()
         self.in_flight = 0
         self.requests = self.ok = self.rate_limited = self.transient = self.bad = self.ejections = 0
         self.last_fault = ""
@@ -194,7 +192,7 @@ class Endpoint:
         return f"Endpoint({self.name!r}, {self.in_flight}/{int(self.aimd.limit)} in flight)"
 
     def free(self, now: float) -> bool:
-        return self.aimd.has_room(self.in_flight) and self.health.usable(now)
+        return self.aimd.has_room(self.in_flight) and self.state.usable(now)
 
     @property
     def load(self) -> float:
@@ -203,19 +201,19 @@ class Endpoint:
     def take(self) -> bool:
         """Count one request in; true when it is the trial of an ejected endpoint."""
         self.in_flight += 1
-        self.health.sent()
-        return self.health.on_trial
+        self.state.sent()
+        return self.state.on_trial
 
     def give_back(self, trial: bool) -> None:
         """The request went away without an outcome."""
         self.in_flight -= 1
         if trial:
-            self.health.let_go()
+            self.state.let_go()
 
     def succeeded(self) -> None:
         self.ok += 1
         self.aimd.succeeded(self.in_flight)
-        self.health.succeeded()
+        self.state.succeeded()
         self.in_flight -= 1
 
     def failed(self, error: ModelError, now: float, sent_at: float, trial: bool) -> None:
@@ -226,23 +224,23 @@ class Endpoint:
         if isinstance(error, RateLimited):
             self.rate_limited += 1
             if error.retry_after is not None:
-                self.health.hold(now + error.retry_after)
+                self.state.hold(now + error.retry_after)
             elif backed_off or trial:
                 # Without this pause the requests that wait their turn would at once take the freed places.
-                self.health.hold(now + DEFAULT_HOLD)
+                self.state.hold(now + DEFAULT_HOLD)
         elif isinstance(error, Transient):
             self.transient += 1
-            self.ejections += self.health.failed(now, trial)
+            self.ejections += self.state.failed(now, trial)
         else:
             # It answered, if not as we like: it is up.
             self.bad += isinstance(error, BadReply)
-            self.health.succeeded()
+            self.state.succeeded()
 
     def stats(self, now: float) -> EndpointStats:
-        waiting = "waiting" if now < self.health.until else "ok"
+        waiting = "waiting" if now < self.state.until else "ok"
         return EndpointStats(
             endpoint=self.name,
-            state="ejected" if self.health.ejected else waiting,
+            state="ejected" if self.state.ejected else waiting,
             limit=int(self.aimd.limit),
             in_flight=self.in_flight,
             requests=self.requests,

@@ -20,7 +20,7 @@ from failscape.errors import BadReply, ConfigError, ModelError, Refused
 from failscape.models.roles import Identity, Reply, Usage
 from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointStats
 from failscape.models.transport.faults import Redactor, shown_url
-from failscape.models.transport.pool import NETWORK_FAULTS, Answer, Pool, Response
+from failscape.models.transport.pool import NETWORK_FAULTS, EndpointPool, PoolReply, Response
 
 Item = TypeVar("Item")
 T = TypeVar("T")
@@ -114,7 +114,9 @@ class HttpModel:
         self._redactor = Redactor(self._key)
         self._access = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._headers = {"Content-Type": "application/json", **self._access}
-        self.pool = Pool(read_endpoints(config, normal), self._send, config.patience, backoff, self._redactor)
+        self.pool = EndpointPool(
+            read_endpoints(config, normal), self._send, config.patience, backoff, self._redactor
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.identity.model!r})"
@@ -153,7 +155,7 @@ class HttpModel:
             raise ModelError(f"{self!r} is not started", "call `await model.start()` first")
         return self._session
 
-    def ask(self, path: str, payload: dict[str, Any], read: Callable[[bytes], T]) -> Awaitable[Answer[T]]:
+    def ask(self, path: str, payload: dict[str, Any], read: Callable[[bytes], T]) -> Awaitable[PoolReply[T]]:
         return self.pool.post(path, encode(payload), read)
 
     async def download(self, url: str, base: str = "") -> bytes:
@@ -179,7 +181,7 @@ class HttpModel:
                 await self.pool.pause(attempt + 1)
         raise BadReply(f"{shown_url(url)} {fault}: the image could not be fetched")
 
-    def bill(self, answer: Answer[Any], tokens: tuple[int, int] = (0, 0)) -> Usage:
+    def bill(self, answer: PoolReply[Any], tokens: tuple[int, int] = (0, 0)) -> Usage:
         cost = self.config.price * answer.answered
         return Usage(answer.requests, answer.seconds, tokens[0], tokens[1], cost)
 

@@ -44,7 +44,7 @@ POISON = 6
 
 
 @dataclass(slots=True)
-class Answer(Generic[T]):
+class PoolReply(Generic[T]):
     """A value, which address gave it, and what it took.
 
     `requests` counts every attempt, `answered` those that got an answer (a 2xx, in form or not) and so
@@ -80,7 +80,7 @@ class _Journey:
         return error.counting(self.requests, self.answered)
 
 
-class Pool:
+class EndpointPool:
     """Endpoints of one model. Use from one event loop."""
 
     def __init__(
@@ -123,7 +123,7 @@ class Pool:
             self._alarm.cancel()
             self._alarm = None
 
-    async def post(self, path: str, body: bytes, read: Callable[[bytes], T]) -> Answer[T]:
+    async def post(self, path: str, body: bytes, read: Callable[[bytes], T]) -> PoolReply[T]:
         """Get a value, whatever it takes. Raises a `ModelError` when nothing can help any more."""
         journey = _Journey()
         while True:
@@ -135,7 +135,7 @@ class Pool:
             outcome = await self._attempt(endpoint, trial, path, body, read, journey)
             if not isinstance(outcome, ModelError):
                 seconds = self._clock() - journey.started
-                return Answer(outcome, endpoint.base, journey.requests, journey.answered, seconds)
+                return PoolReply(outcome, endpoint.base, journey.requests, journey.answered, seconds)
             await self._after_failure(outcome, endpoint, journey)
 
     async def _attempt(
@@ -223,7 +223,7 @@ class Pool:
                     f"failed {journey.transient} times while other requests were answered: {error.message}"
                 )
                 raise journey.billed(Refused(message, error.fix, error.endpoint)) from error
-            if not endpoint.health.ejected:  # an ejected endpoint has its own pause; others may be free now
+            if not endpoint.state.ejected:  # an ejected endpoint has its own pause; others may be free now
                 await self.pause(journey.transient)
         elif isinstance(error, BadReply) and journey.bad + 1 < BAD_REPLIES:
             journey.bad += 1
@@ -306,7 +306,7 @@ class Pool:
     def _set_alarm(self) -> None:
         """Ring when the first resting endpoint may be tried, or when patience runs out."""
         now = self._clock()
-        openings = [endpoint.health.until for endpoint in self._endpoints]
+        openings = [endpoint.state.until for endpoint in self._endpoints]
         too_long = min(openings) - now > max(self._patience, 1.0)
         if too_long or self._outage.hopeless(now, self._patience):
             self._fail_all()

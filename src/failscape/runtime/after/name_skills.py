@@ -13,7 +13,7 @@ from failscape.atlas import Atlas
 from failscape.errors import ModelError
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.vlm.taxonomy import merged_names, named_skills
-from failscape.models.contracts.language import SkillsContract
+from failscape.models.contracts.skills import SkillsContract
 from failscape.runtime.progress import Reporter
 from failscape.runtime.stages import Stage, Team
 

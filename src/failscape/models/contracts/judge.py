@@ -1,0 +1,143 @@
+"""What a judge is asked about an image: statements to call true or false, or multiple choice."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+from failscape.errors import ConfigError
+from failscape.models.contracts.asking import Ask, Instruction, Read, strict_object
+from failscape.models.contracts.parsing import json_values
+from failscape.trials import Check
+
+Decisions = list[bool | None]
+
+NONE_OF_THESE = "none of these"
+ABOUT_ENTITY = "What is the main thing in the image?"
+ABOUT_KIND = Instruction("[[kind]]: which one is it?")
+
+
+class JudgeContract(Protocol):
+    """How a judge is asked about checks. `salt` names the image, so that the order of choices is its own."""
+
+    label: ClassVar[str]
+
+    def ask(self, checks: Sequence[Check], salt: str) -> Ask: ...
+
+    def read(self, text: str, checks: Sequence[Check], salt: str) -> Read[Decisions]: ...
+
+
+class BooleanContract:
+    """Statements in, one boolean for each out."""
+
+    label: ClassVar[str] = "boolean/1"
+    instruction: ClassVar[Instruction] = Instruction(
+        "Look at the image and decide for each statement whether it is true of the image. "
+        "Judge only what can be seen. A statement that is only partly true is false.\n\n"
+        "[[statements]]\n\n"
+        'Reply with JSON only: an object whose "answers" is a list of [[count]] booleans, '
+        'in the order of the statements, such as {"answers": [true, false]}.'
+    )
+
+    def ask(self, checks: Sequence[Check], salt: str) -> Ask:
+        statements = "\n".join(f"{number}. {check.statement}" for number, check in enumerate(checks, 1))
+        count = len(checks)
+        text = self.instruction.fill(statements=statements, count=count)
+        answers = {"type": "array", "items": {"type": "boolean"}, "minItems": count, "maxItems": count}
+        return Ask(text, strict_object(answers=answers))
+
+    def read(self, text: str, checks: Sequence[Check], salt: str) -> Read[Decisions]:
+        found = [decided for value in json_values(text) if (decided := _booleans(value, len(checks)))]
+        if not found:
+            return Read(None, f"the judge did not reply with a list of {len(checks)} booleans")
+        if any(other != found[0] for other in found):
+            return Read(None, "the judge gave several lists that differ")
+        return Read(found[0])
+
+
+def _booleans(value: Any, count: int) -> Decisions | None:
+    if isinstance(value, dict):
+        value = value.get("answers")
+    if not isinstance(value, list) or len(value) != count or not count:
+        return None
+    return value if all(item is None or isinstance(item, bool) for item in value) else None
+
+
+class ChoiceContract:
+    """Multiple choice against values of the same kind: the judge is not told what was asked for.
+
+    A check without `choices` has nothing to hide behind: its statement is put as true or false.
+    """
+
+    label: ClassVar[str] = "choice/1"
+    instruction: ClassVar[Instruction] = Instruction(
+        "Look at the image and answer each question by the letter of the option that fits best. "
+        f'Choose "{NONE_OF_THESE}" when no other option fits.\n\n'
+        "[[questions]]\n\n"
+        "Reply with JSON only, one letter for each question, in this form: {[[example]]}."
+    )
+
+    def ask(self, checks: Sequence[Check], salt: str) -> Ask:
+        questions = []
+        schema: dict[str, Any] = {}
+        for number, check in enumerate(checks, 1):
+            options = self.options(check, salt)
+            lines = [f"  {letter}. {option}" for letter, option in options.items()]
+            questions.append("\n".join([f"q{number}. {_question(check)}", *lines]))
+            schema[f"q{number}"] = {"type": "string", "enum": list(options)}
+        example = ", ".join(f'"q{number}": "A"' for number in range(1, len(checks) + 1))
+        text = self.instruction.fill(questions="\n\n".join(questions), example=example)
+        return Ask(text, strict_object(**schema))
+
+    def options(self, check: Check, salt: str) -> dict[str, str]:
+        """Letter → option, in an order fixed by the image and the check."""
+        if not check.choices:
+            return {"A": "true", "B": "false"}
+        values = sorted({check.value, *check.choices} - {NONE_OF_THESE})
+        if len(values) > 25:
+            others = [value for value in values if value != check.value]
+            values = [check.value, *random.Random(f"{salt}/{check.kind}").sample(others, 24)]
+        random.Random(f"{salt}/{check.kind}/{len(values)}").shuffle(values)
+        return dict(zip(string.ascii_uppercase, [*values, NONE_OF_THESE], strict=False))
+
+    def read(self, text: str, checks: Sequence[Check], salt: str) -> Read[Decisions]:
+        found = [decided for value in json_values(text) if (decided := self._decide(value, checks, salt))]
+        if not found:
+            return Read(None, f"the judge did not reply with {len(checks)} letters of the options")
+        if any(other != found[0] for other in found):
+            return Read(None, "the judge gave several replies that differ")
+        return Read(found[0])
+
+    def _decide(self, value: Any, checks: Sequence[Check], salt: str) -> Decisions | None:
+        names = [f"q{number}" for number in range(1, len(checks) + 1)]
+        if isinstance(value, dict) and set(value) == set(names):
+            value = [value[name] for name in names]
+        if not isinstance(value, list) or len(value) != len(checks) or not checks:
+            return None
+        decided: Decisions = []
+        for letter, check in zip(value, checks, strict=True):
+            option = self.options(check, salt).get(letter) if isinstance(letter, str) else None
+            if option is None:
+                return None
+            decided.append(option == (check.value if check.choices else "true"))
+        return decided
+
+
+def _question(check: Check) -> str:
+    if not check.choices:
+        return check.statement
+    if check.kind == "entity":
+        return ABOUT_ENTITY
+    family, _, topic = check.kind.partition(": ")
+    return ABOUT_KIND.fill(kind=f"{family} — {topic.lower()}" if topic else check.kind)
+
+
+JUDGE_CONTRACTS: dict[str, JudgeContract] = {"boolean": BooleanContract(), "choice": ChoiceContract()}
+
+
+def judge_contract(name: str) -> JudgeContract:
+    if name not in JUDGE_CONTRACTS:
+        raise ConfigError(f"there is no contract {name!r}", f"use one of: {', '.join(JUDGE_CONTRACTS)}")
+    return JUDGE_CONTRACTS[name]
