@@ -57,7 +57,21 @@ def test_top_k_and_aimed_labels() -> None:
     assert reach_verdict((Classify(("cat",), top_k=2),), [ranking])[0] is Verdict.PASS
     assert reach_verdict((Classify(("cat",), aim=("cow",)),), [ranking])[0] is Verdict.PASS
     assert reach_verdict((Classify(("cat",), aim=("dog",)),), [ranking])[0] is Verdict.FAIL
+    assert reach_verdict((Classify(("cat",), top_k=2, aim=("cat",)),), [ranking])[0] is Verdict.PASS
+    assert reach_verdict((Classify(("cat",), top_k=2, aim=("dog",)),), [ranking])[0] is Verdict.FAIL
     assert reach_verdict((Classify(("cat",)),), [[]])[0] is Verdict.INVALID
+
+
+@pytest.mark.parametrize("order", [(True, False), (False, True), (True, False, True)])
+def test_one_failed_step_fails_the_trial_whatever_passes_before_or_after(order: tuple[bool, ...]) -> None:
+    steps = [Decide((CAT,)) for _ in order]
+    assert reach_verdict(steps, [[holds] for holds in order]) == (Verdict.FAIL, "not cat")
+
+
+def test_an_invalid_step_outweighs_a_failed_one_and_reasons_of_failures_add_up() -> None:
+    steps = (Decide((CAT,)), Decide((RED,)), Verify())
+    assert reach_verdict(steps, [[False], [False], [True, True, ""]]) == (Verdict.FAIL, "not cat; not red")
+    assert reach_verdict(steps, [[False], [True], [None, None, "unsure"]]) == (Verdict.INVALID, "unsure")
 
 
 @pytest.mark.parametrize(
