@@ -1,6 +1,6 @@
 """Opens the database of an atlas: for its one writer, or for any number of readers beside it.
 
-One writer per atlas. The lock belongs to an open file, so it ends with its process, however that ends.
+The writer holds a lock that belongs to an open file, so it ends with its process, however that ends.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ from typing import Any
 from failscape.atlas.faults import explained
 from failscape.atlas.migrations import check_is_atlas, migrate
 from failscape.errors import AtlasError
+
+DATABASE = "atlas.db"
+
+BUSY_SECONDS = 10.0
+"""How long a reader waits for another program that holds the whole database, as a recovery does."""
 
 if sys.platform == "win32":
     import msvcrt
@@ -73,10 +78,6 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return holder if isinstance(holder, dict) else {}
-
-
-DATABASE = "atlas.db"
-BUSY_SECONDS = 10.0
 
 
 def open_writer(folder: Path, create: bool) -> sqlite3.Connection:

@@ -1,8 +1,7 @@
-"""Keeps the words that a hunt was run with, so that its findings can be told from the atlas alone.
+"""Keeps what a hunt was run on besides models (corpora, albums), so that the atlas alone tells its findings.
 
-Shipped corpora are part of the package and stay there; a folder of the user's is copied.
-
-Puts an album into an atlas before the run that shows it: its pictures, and what is known of them.
+Shipped corpora are part of the package and stay there; a folder of the user's is copied. An album's pictures
+go in before the run that shows them.
 """
 
 from __future__ import annotations
@@ -22,6 +21,9 @@ from failscape.models.roles import Identity
 from failscape.pictures import Picture
 from failscape.spaces.albums import KEPT, Album, album_text
 from failscape.spaces.corpus import corpus_names, load_corpus
+
+_MANY = 64
+"""Pictures that are taken in at once: an album may be larger than the memory."""
 
 
 def keep_corpus(folder: Path, settings: Mapping[str, Any], identities: Mapping[str, Identity]) -> None:
@@ -69,10 +71,6 @@ def changed_corpus(settings: Mapping[str, Any], identities: Mapping[str, Identit
     if not name or not digest or load_corpus(name).digest == digest:
         return ""
     return f"corpus {name} is not what it was when this hunt was run: subjects and words may differ"
-
-
-_MANY = 64
-"""An album may be larger than the memory."""
 
 
 def keep_album(atlas: Atlas, album: Album) -> None:

@@ -25,7 +25,7 @@ class Decision(NamedTuple):
     image: str
 
 
-class Pair(NamedTuple):
+class AnswerPair(NamedTuple):
     """What two judges said to the same check about the same picture."""
 
     subject: str
@@ -47,7 +47,7 @@ def decisions(atlas: Atlas, hunt_id: int) -> Iterator[Decision]:
                         yield Decision(key, subject, place, check, answer, image)
 
 
-def pairs(atlas: Atlas, first: int, second: int) -> Iterator[Pair]:
+def pairs(atlas: Atlas, first: int, second: int) -> Iterator[AnswerPair]:
     """Checks that both hunts decided about the same picture in trials of the same key."""
     query = (
         "SELECT a.subject, a.facts, b.facts, a.plan FROM trials a NOT INDEXED"
@@ -62,7 +62,7 @@ def pairs(atlas: Atlas, first: int, second: int) -> Iterator[Pair]:
                 both = zip(decided(steps, json.loads(one)), decided(steps, json.loads(two)), strict=False)
                 for (_, check, here, image), (_, _, there, other) in both:
                     if here is not None and there is not None and image == other:
-                        yield Pair(subject, check, here, there)
+                        yield AnswerPair(subject, check, here, there)
 
 
 def probes_of(atlas: Atlas, hunt_id: int, but_for: int = 0) -> Iterator[tuple[Probe, bool]]:

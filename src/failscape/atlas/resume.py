@@ -1,9 +1,8 @@
-"""Finds the hunt of an atlas to go on with, or starts one; refuses settings that do not belong together.
+"""Finds the hunt of an atlas to go on with, or starts one.
 
-When may a hunt be resumed? Compares the settings it was started with to those of now. Pure.
-
-Settings that only say how much, how fast or through which door may change at any time. All others change
-what is measured: trials from before and after would not belong together.
+A hunt is gone on with when the settings it was started with and those of now measure the same thing. Settings
+that only say how much, how fast or through which door may change at any time; with any other change, trials
+from before and after would not belong together, and the run is refused with the differences.
 """
 
 from __future__ import annotations

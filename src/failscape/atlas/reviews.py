@@ -1,6 +1,7 @@
-"""Keeps reviews: which checks were sampled, what each stands for, and what people said about them.
+"""Keeps what is known about judges: samples for people, their labels, and the accuracy that came of them.
 
-Keeps how judges err: what a hunt was run with, and what reviews in this atlas have found since.
+A hunt's findings are told with the newest accuracy that its settings allow: that of a review, else the one it
+was run with.
 """
 
 from __future__ import annotations
@@ -15,8 +16,14 @@ from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
+NONE, AUTO = "none", "auto"
+"""Values of `judge_accuracy`; any other names a file."""
 
-class Item(NamedTuple):
+_FIRST_VERSION = 2
+"""The version of atlases that first had these tables."""
+
+
+class ReviewItem(NamedTuple):
     """A sampled check. `stands_for` is how many decided checks of its stratum there are per sampled one."""
 
     item: str
@@ -34,7 +41,7 @@ class Review(NamedTuple):
     judge: str
 
 
-class Label(NamedTuple):
+class ReviewLabel(NamedTuple):
     """`label` is yes, no or unsure."""
 
     item: str
@@ -47,7 +54,7 @@ def atlas_uid(atlas: Atlas) -> str:
         return str(db.execute("SELECT uid FROM atlas").fetchone()[0])
 
 
-def add_review(atlas: Atlas, review: Review, seed: int, items: Sequence[Item]) -> None:
+def add_review(atlas: Atlas, review: Review, seed: int, items: Sequence[ReviewItem]) -> None:
     """Adding the same review again changes nothing."""
     with atlas.transaction() as (db, rows):
         added = db.execute(
@@ -75,7 +82,7 @@ def find_review(atlas: Atlas, uid: str) -> Review:
     return Review(*row)
 
 
-def add_labels(atlas: Atlas, uid: str, labels: Sequence[Label]) -> None:
+def add_labels(atlas: Atlas, uid: str, labels: Sequence[ReviewLabel]) -> None:
     """What a reviewer says anew replaces what the same one said before."""
     with atlas.transaction() as (db, rows):
         now = time.time()
@@ -93,28 +100,22 @@ def reviews_of(atlas: Atlas, judge: str) -> list[Review]:
         return [Review(*row) for row in rows.fetchall()]
 
 
-def items_of(atlas: Atlas, uid: str) -> Iterator[Item]:
+def items_of(atlas: Atlas, uid: str) -> Iterator[ReviewItem]:
     with atlas.reading() as db:
         rows = db.execute(
             "SELECT item, trial, place, kind, answer, near, stands_for FROM review_items WHERE review = ?",
             (uid,),
         ).fetchall()
     for item, trial, place, kind, answer, near, stands_for in rows:
-        yield Item(item, trial, place, kind, bool(answer), bool(near), stands_for)
+        yield ReviewItem(item, trial, place, kind, bool(answer), bool(near), stands_for)
 
 
-def labels_of(atlas: Atlas, uid: str) -> list[Label]:
+def labels_of(atlas: Atlas, uid: str) -> list[ReviewLabel]:
     with atlas.reading() as db:
         rows = db.execute(
             "SELECT item, reviewer, label FROM review_labels WHERE review = ? ORDER BY item, reviewer", (uid,)
         )
-        return [Label(*row) for row in rows.fetchall()]
-
-
-NONE, AUTO = "none", "auto"
-"""Values of `judge_accuracy`; any other names a file."""
-
-_FIRST_VERSION = 2
+        return [ReviewLabel(*row) for row in rows.fetchall()]
 
 
 def keep_accuracy(atlas: Atlas, hunt_id: int, accuracy: JudgeAccuracy | None) -> None:

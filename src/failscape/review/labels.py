@@ -11,7 +11,15 @@ from itertools import combinations
 from pathlib import Path
 
 from failscape.atlas import Atlas
-from failscape.atlas.reviews import Item, Label, Review, find_review, items_of, labels_of, reviews_of
+from failscape.atlas.reviews import (
+    Review,
+    ReviewItem,
+    ReviewLabel,
+    find_review,
+    items_of,
+    labels_of,
+    reviews_of,
+)
 from failscape.errors import ConfigError
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.stats.judging.agreement import Agreement, agreement
@@ -37,12 +45,12 @@ class Reviewed:
     people: Agreement | None
 
 
-def read_table(path: Path, atlas: Atlas, reviewer: str = "") -> tuple[Review, list[Label]]:
+def read_table(path: Path, atlas: Atlas, reviewer: str = "") -> tuple[Review, list[ReviewLabel]]:
     """The labels of one file, checked against the atlas. Rows without a label are not yet reviewed."""
     rows = _rows(path)
     review = find_review(atlas, _one_review(path, rows))
     known = {item.item for item in items_of(atlas, review.uid)}
-    labels: dict[str, Label] = {}
+    labels: dict[str, ReviewLabel] = {}
     lines: dict[str, int] = {}
     for line, row in rows:
         item = row["item"].strip()
@@ -57,7 +65,7 @@ def read_table(path: Path, atlas: Atlas, reviewer: str = "") -> tuple[Review, li
         if said not in SPELLINGS:
             raise _error(path, line, f"label {row['label']!r} is not understood", "write yes, no or unsure")
         who = (row.get("reviewer") or "").strip() or reviewer or path.stem
-        labels[item] = Label(item, who, SPELLINGS[said])
+        labels[item] = ReviewLabel(item, who, SPELLINGS[said])
     if not labels:
         raise ConfigError(f"{path} has no labels: all {len(rows):,} are empty", "fill in yes, no or unsure")
     return review, list(labels.values())
@@ -103,7 +111,7 @@ def measure(atlas: Atlas, judge: str) -> Reviewed:
     """The accuracy of a judge from all labels in this atlas. Items that people disagree on are unsure."""
     strata: dict[str, list[Stratum]] = defaultdict(list)
     counts: dict[str, tuple[int, int]] = {}
-    labels: list[Label] = []
+    labels: list[ReviewLabel] = []
     unsure = 0
     for review in reviews_of(atlas, judge):
         found = labels_of(atlas, review.uid)
@@ -135,14 +143,14 @@ def _told(people: Sequence[str]) -> str:
     return "1 person" if len(people) == 1 else f"{len(people)} people"
 
 
-def _strata(items: Iterable[Item]) -> dict[tuple[str, bool, bool], list[Item]]:
-    found: dict[tuple[str, bool, bool], list[Item]] = defaultdict(list)
+def _strata(items: Iterable[ReviewItem]) -> dict[tuple[str, bool, bool], list[ReviewItem]]:
+    found: dict[tuple[str, bool, bool], list[ReviewItem]] = defaultdict(list)
     for item in items:
         found[item.kind, item.answer, item.near].append(item)
     return found
 
 
-def settle(labels: Iterable[Label]) -> dict[str, str]:
+def settle(labels: Iterable[ReviewLabel]) -> dict[str, str]:
     """One label per item: what most of those say who are sure; unsure when they are even."""
     votes: dict[str, Counter[str]] = defaultdict(Counter)
     for label in labels:
@@ -153,7 +161,7 @@ def settle(labels: Iterable[Label]) -> dict[str, str]:
     }
 
 
-def _between_people(labels: Iterable[Label]) -> Agreement | None:
+def _between_people(labels: Iterable[ReviewLabel]) -> Agreement | None:
     """Over all pairs of people who labelled the same item and were both sure."""
     by_item: dict[str, list[str]] = defaultdict(list)
     for label in labels:

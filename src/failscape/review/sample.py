@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.decisions import Decision, decisions, has_image
-from failscape.atlas.reviews import Item, Review, atlas_uid
+from failscape.atlas.reviews import Review, ReviewItem, atlas_uid
 from failscape.errors import AtlasError
 from failscape.trials import Verdict
 
@@ -36,7 +36,7 @@ class Sample:
     """`skipped` decided checks are about pictures that were not kept: nobody can review them."""
 
     review: Review
-    items: list[Item]
+    items: list[ReviewItem]
     questions: list[Question]
     skipped: int
 
@@ -73,7 +73,7 @@ def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> Sample:
         )
     taken = _share_out({key: stratum.size for key, stratum in strata.items()}, count)
     uid = _digest(atlas_uid(atlas), row.id, seed, count, sum(one.size for one in strata.values()))
-    items: list[tuple[Item, Question]] = []
+    items: list[tuple[ReviewItem, Question]] = []
     for key in sorted(strata):
         stratum, wanted = strata[key], taken[key]
         for decision in chance.sample(stratum.kept, wanted):
@@ -124,10 +124,10 @@ def _share_out(sizes: dict[Key, int], count: int) -> dict[Key, int]:
     return taken
 
 
-def _item(uid: str, key: Key, decision: Decision, stands_for: float) -> tuple[Item, Question]:
+def _item(uid: str, key: Key, decision: Decision, stands_for: float) -> tuple[ReviewItem, Question]:
     kind, answer, near = key
     name = _digest(uid, decision.trial, decision.place)
-    item = Item(name, decision.trial, decision.place, kind, answer, near, stands_for)
+    item = ReviewItem(name, decision.trial, decision.place, kind, answer, near, stands_for)
     return item, Question(name, decision.image, decision.check.statement)
 
 

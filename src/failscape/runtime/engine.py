@@ -17,7 +17,7 @@ from failscape.config import RuntimeConfig
 from failscape.errors import AtlasError
 from failscape.hunts.protocol import Hunt
 from failscape.runtime.budget import Budget
-from failscape.runtime.health import Health
+from failscape.runtime.health import RunHealth
 from failscape.runtime.stages import Team
 from failscape.runtime.walk import Walk
 from failscape.trials import Probe
@@ -54,7 +54,7 @@ class Engine:
     ) -> None:
         self.hunt = hunt
         self.budget = budget
-        self.health = Health()
+        self.health = RunHealth()
         self.in_flight: dict[asyncio.Task[Recorded], Walk] = {}
         self._team = team
         self._atlas = atlas

@@ -28,7 +28,7 @@ class HealthWarning:
     fix: str
 
 
-class Health:
+class RunHealth:
     def __init__(self) -> None:
         self.verdicts: Counter[Verdict] = Counter()
         self.reasons: Counter[str] = Counter()

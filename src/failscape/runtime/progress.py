@@ -20,7 +20,7 @@ RATE_WINDOW = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class RunSnapshot:
     """One look at a run. `eta` is in seconds, `None` when nobody can know."""
 
     phase: str
@@ -38,7 +38,7 @@ class Snapshot:
 
 
 class Reporter(Protocol):
-    def update(self, snapshot: Snapshot) -> None: ...
+    def update(self, snapshot: RunSnapshot) -> None: ...
 
     def note(self, kind: str, text: str) -> None: ...
 
@@ -67,7 +67,7 @@ class RichReporter:
         self._live = Live(console=self._console, refresh_per_second=4, transient=True)
         self._live.start()
 
-    def update(self, snapshot: Snapshot) -> None:
+    def update(self, snapshot: RunSnapshot) -> None:
         table = Table.grid(padding=(0, 2))
         for label, value in _cells(snapshot):
             table.add_row(Text(label, style="dim"), Text(value))
@@ -89,7 +89,7 @@ class PlainReporter:
         self._every = every
         self._last = time.monotonic()
 
-    def update(self, snapshot: Snapshot) -> None:
+    def update(self, snapshot: RunSnapshot) -> None:
         now = time.monotonic()
         if now - self._last >= self._every:
             self._last = now
@@ -113,7 +113,7 @@ class JsonReporter:
         self._every = every
         self._last = 0.0
 
-    def update(self, snapshot: Snapshot) -> None:
+    def update(self, snapshot: RunSnapshot) -> None:
         now = time.monotonic()
         if now - self._last >= self._every:
             self._last = now
@@ -141,7 +141,7 @@ def duration(seconds: float) -> str:
     return f"{hours}h{minutes:02d}m" if hours else f"{minutes}m{rest:02d}s" if minutes else f"{rest}s"
 
 
-def _cells(snapshot: Snapshot) -> list[tuple[str, str]]:
+def _cells(snapshot: RunSnapshot) -> list[tuple[str, str]]:
     done = f"{snapshot.finished:,}" + (f" of {snapshot.total:,}" if snapshot.total is not None else "")
     cells = [
         (snapshot.phase, done),

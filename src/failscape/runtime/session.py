@@ -25,7 +25,7 @@ from failscape.runtime.after.name_skills import name_skills
 from failscape.runtime.budget import Budget
 from failscape.runtime.engine import Engine, Stop
 from failscape.runtime.health import HealthWarning
-from failscape.runtime.progress import Meter, Reporter, Snapshot
+from failscape.runtime.progress import Meter, Reporter, RunSnapshot
 from failscape.runtime.stages import Team
 from failscape.runtime.teaching import Lessons, prepare
 from failscape.trials import Progress
@@ -153,12 +153,12 @@ class _Watch:
                 self._reporter.note("warning", f"{warning.text} ({warning.fix})")
             self.warned[warning.name] = warning
 
-    def _snapshot(self, now: float) -> Snapshot:
+    def _snapshot(self, now: float) -> RunSnapshot:
         health, progress = self.engine.health, self._hunt.progress()
         trials = sum(health.verdicts.values())
         rate = self._meter.rate(now, trials)
         share, spent = self._budget.share(), self._budget.spent
-        return Snapshot(
+        return RunSnapshot(
             progress.phase,
             self._resumed + trials,
             rate,

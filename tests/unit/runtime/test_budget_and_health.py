@@ -9,7 +9,7 @@ from failscape.atlas import Call, Recorded, Spent
 from failscape.config import BudgetConfig
 from failscape.models.roles import Identity, Usage
 from failscape.runtime.budget import Budget
-from failscape.runtime.health import Health
+from failscape.runtime.health import RunHealth
 from failscape.runtime.progress import Meter, duration
 from failscape.trials import Decide, Generate, Probe, Trial, Verdict
 
@@ -63,14 +63,14 @@ def recorded(verdict: Verdict, digest: str, seed: int, reason: str = "judge: gib
 
 
 def test_a_server_that_ignores_the_seed_is_noticed() -> None:
-    health = Health()
+    health = RunHealth()
     for seed in range(20):
         health.watch(recorded(Verdict.PASS, "same", seed))
     assert [warning.name for warning in health.warnings()] == ["seed-ignored"]
 
 
 def test_distinct_images_and_few_invalid_trials_give_no_warning() -> None:
-    health = Health()
+    health = RunHealth()
     for seed in range(100):
         health.watch(recorded(Verdict.INVALID if seed % 20 == 0 else Verdict.PASS, str(seed), seed))
     assert health.warnings() == []
@@ -78,7 +78,7 @@ def test_distinct_images_and_few_invalid_trials_give_no_warning() -> None:
 
 
 def test_many_invalid_trials_warn_and_all_invalid_stop() -> None:
-    health = Health()
+    health = RunHealth()
     for seed in range(20):
         assert health.hopeless() is None
         health.watch(recorded(Verdict.INVALID, str(seed), seed))
@@ -90,7 +90,7 @@ def test_many_invalid_trials_warn_and_all_invalid_stop() -> None:
 
 
 def test_kinds_that_a_judge_leaves_undecided_do_not_stop_a_run() -> None:
-    health = Health()
+    health = RunHealth()
     health.watch(recorded(Verdict.PASS, "p", 0))
     for seed in range(1, 1000):
         health.watch(recorded(Verdict.INVALID, str(seed), seed))
@@ -98,7 +98,7 @@ def test_kinds_that_a_judge_leaves_undecided_do_not_stop_a_run() -> None:
 
 
 def test_a_thing_that_cannot_be_drawn_does_not_stop_a_run_but_a_judge_that_never_sees_anything_does() -> None:
-    health = Health()
+    health = RunHealth()
     for seed in range(199):
         health.watch(recorded(Verdict.INVALID, str(seed), seed, "not shown: cat"))
     assert health.hopeless() is None

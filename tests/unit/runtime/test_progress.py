@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import json
 
-from failscape.runtime.progress import JsonReporter, PlainReporter, RichReporter, Snapshot
+from failscape.runtime.progress import JsonReporter, PlainReporter, RichReporter, RunSnapshot
 
-SNAPSHOT = Snapshot("layer 1 of 2", 120, 4.5, 0.1, 3, 12, 99, 120, 1.5, 0.25, 8, 75.0)
+SNAPSHOT = RunSnapshot("layer 1 of 2", 120, 4.5, 0.1, 3, 12, 99, 120, 1.5, 0.25, 8, 75.0)
 HOSTILE = "the judge said [/INST] [red]"
 
 

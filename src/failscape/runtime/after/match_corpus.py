@@ -44,7 +44,7 @@ class Chat(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class MatchQuestion:
     """Values of one sub-category, for one entity, for the `vote`-th time."""
 
     entity: int
@@ -101,7 +101,7 @@ def _same_model(path: Path, row: dict[str, Any], identity: Identity) -> None:
 
 def open_questions(
     corpus: Corpus, entities: Sequence[int], votes: Votes, wanted: int, most_values: int
-) -> Iterator[Question]:
+) -> Iterator[MatchQuestion]:
     """What still has to be asked, the first vote of everything before the second."""
     groups = [group for kind, group in corpus.sub_categories.items() if kind.startswith("Base: ")]
     for vote in range(wanted):
@@ -114,14 +114,14 @@ def open_questions(
                     if vote not in votes.scores.get((name, corpus.values[value].label), {})
                 ]
                 for start in range(0, len(missing), most_values):
-                    yield Question(entity, tuple(missing[start : start + most_values]), vote)
+                    yield MatchQuestion(entity, tuple(missing[start : start + most_values]), vote)
 
 
 class Matcher:
     """Puts questions, many at a time, and keeps what comes back."""
 
     def __init__(self, corpus: Corpus, model: Chat, path: Path, votes: Votes) -> None:
-        self.unusable: list[tuple[Question, str]] = []
+        self.unusable: list[tuple[MatchQuestion, str]] = []
         self.answered = 0
         self._corpus = corpus
         self._model = model
@@ -131,7 +131,7 @@ class Matcher:
         self._contract = PlausibilityContract()
 
     async def ask_all(
-        self, questions: Sequence[Question], at_once: int, told: Callable[[], None] = lambda: None
+        self, questions: Sequence[MatchQuestion], at_once: int, told: Callable[[], None] = lambda: None
     ) -> None:
         waiting = iter(questions)
         fresh = not self._path.exists()
@@ -153,7 +153,7 @@ class Matcher:
             except BaseExceptionGroup as errors:
                 raise errors.exceptions[0] from None
 
-    async def _ask(self, question: Question, file: IO[str]) -> None:
+    async def _ask(self, question: MatchQuestion, file: IO[str]) -> None:
         phrases = [self._phrase(question.entity, value) for value in question.values]
         ask = self._contract.ask(phrases, question.vote)
         reason = ""
@@ -172,7 +172,7 @@ class Matcher:
             reason = read.invalid
         self.unusable.append((question, reason))
 
-    def _keep(self, question: Question, scores: list[int], file: IO[str]) -> None:
+    def _keep(self, question: MatchQuestion, scores: list[int], file: IO[str]) -> None:
         name = self._corpus.entities[question.entity].name
         labels = [self._corpus.values[value].label for value in question.values]
         row = dict(zip(labels, scores, strict=True))

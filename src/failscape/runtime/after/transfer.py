@@ -25,7 +25,7 @@ TOGETHER = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ShownImage:
     """An image of a finding: what it should be called, and whether the hunted classifier failed on it."""
 
     digest: str
@@ -39,7 +39,7 @@ class Case:
 
     title: str
     subject: str
-    images: tuple[Seen, ...]
+    images: tuple[ShownImage, ...]
 
 
 def cases_of(atlas: Atlas, hunt: int, findings: Sequence[Finding], most: int) -> list[Case]:
@@ -58,7 +58,7 @@ def cases_of(atlas: Atlas, hunt: int, findings: Sequence[Finding], most: int) ->
     return [case for case in found if case.images]
 
 
-def _seen(stored: Any) -> tuple[bool, Seen] | None:
+def _seen(stored: Any) -> tuple[bool, ShownImage] | None:
     trial, last = stored.trial, stored.steps[-1]
     if (
         trial.verdict not in (Verdict.PASS, Verdict.FAIL)
@@ -67,7 +67,7 @@ def _seen(stored: Any) -> tuple[bool, Seen] | None:
     ):
         return None
     fresh = trial.key.rpartition("#")[2].startswith("f")
-    return fresh, Seen(stored.images[-1], last, trial.verdict is Verdict.FAIL)
+    return fresh, ShownImage(stored.images[-1], last, trial.verdict is Verdict.FAIL)
 
 
 async def transfer(
@@ -112,7 +112,7 @@ async def _classify(atlas: Atlas, cases: Sequence[Case], settings: ModelConfig) 
     return [[next(rest) for _ in case.images] for case in cases]
 
 
-async def _part(stage: Stage, pictures: Sequence[Picture], images: Sequence[Seen]) -> list[bool | None]:
+async def _part(stage: Stage, pictures: Sequence[Picture], images: Sequence[ShownImage]) -> list[bool | None]:
     replies = await asyncio.gather(*(_one(stage, picture) for picture in pictures))
     return [_failed(image, reply) for image, reply in zip(images, replies, strict=True)]
 
@@ -124,7 +124,7 @@ async def _one(stage: Stage, picture: Picture) -> Reply[Ranking]:
         return Reply(None, error.message)
 
 
-def _failed(image: Seen, reply: Reply[Ranking]) -> bool | None:
+def _failed(image: ShownImage, reply: Reply[Ranking]) -> bool | None:
     """`None` when the classifier gave nothing usable: then the image does not count for it."""
     if reply.invalid or not reply.value:
         return None
