@@ -17,7 +17,7 @@ from failscape.models.registry import LLM, create_model
 from failscape.runtime.after.match_corpus import (
     Chat,
     Matcher,
-    Question,
+    MatchQuestion,
     Votes,
     matched,
     open_questions,
@@ -113,8 +113,8 @@ def command(
 
 
 async def _ask(
-    corpus: Corpus, llm: object, settings: ModelConfig, file: Path, known: Votes, questions: list[Question]
-) -> list[tuple[Question, str]]:
+    corpus: Corpus, llm: object, settings: ModelConfig, file: Path, known: Votes, questions: list[MatchQuestion]
+) -> list[tuple[MatchQuestion, str]]:
     if not isinstance(llm, Chat):
         raise ConfigError(f"provider {settings.provider} has no chat", "use `provider: openai` or `python`")
     matcher = Matcher(corpus, llm, file, known)
