@@ -113,7 +113,12 @@ def command(
 
 
 async def _ask(
-    corpus: Corpus, llm: object, settings: ModelConfig, file: Path, known: Votes, questions: list[MatchQuestion]
+    corpus: Corpus,
+    llm: object,
+    settings: ModelConfig,
+    file: Path,
+    known: Votes,
+    questions: list[MatchQuestion],
 ) -> list[tuple[MatchQuestion, str]]:
     if not isinstance(llm, Chat):
         raise ConfigError(f"provider {settings.provider} has no chat", "use `provider: openai` or `python`")
