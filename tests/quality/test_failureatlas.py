@@ -73,7 +73,7 @@ def test_a_noisy_judge_ruins_the_bare_threshold() -> None:
     world = PlantedWorld(lattice, "strong", seed=3, accuracy={"entity": (0.96, 0.96), "*": (0.84, 0.84)})
     hunt = FailureAtlasHunt(lattice, Wording(corpus))
     simulate(hunt, world, 40_000)
-    findings = [finding for finding in hunt.findings() if finding.details["layer"] == 1]
+    findings = [finding for finding in hunt.findings() if finding.details.layer == 1]
     false = np.mean([world.rate(lattice.parse(finding.subject)) >= 0.8 for finding in findings])
     judged = np.array([world.judged_rate(lattice.parse(finding.subject)) for finding in findings])
     assert false > 0.5

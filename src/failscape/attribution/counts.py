@@ -30,7 +30,7 @@ _EXAMPLE = '{"cat; Base: colour=red": 12}'
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class MentionCounts:
     """Key of a subject → count. What is missing counts 0, down to `deepest` values; deeper is not known.
 
     `captions` is how many there were in all, where that is known.
@@ -59,15 +59,15 @@ def layer_of(subject: str) -> int:
     return subject.count("; ")
 
 
-def counts_of(pairs: Iterable[tuple[str, int]], source: str, captions: int | None = None) -> Counts:
+def counts_of(pairs: Iterable[tuple[str, int]], source: str, captions: int | None = None) -> MentionCounts:
     numbers = {key_of(subject): count for subject, count in pairs}
-    return Counts(source, numbers, max(map(layer_of, numbers), default=0), captions)
+    return MentionCounts(source, numbers, max(map(layer_of, numbers), default=0), captions)
 
 
 # Files of counts
 
 
-def read_counts(path: Path) -> Counts:
+def read_counts(path: Path) -> MentionCounts:
     """Read a JSON or CSV file, gzipped or not."""
     kind = path.name.lower().removesuffix(".gz").rpartition(".")[2]
     if kind not in ("json", "csv"):
@@ -80,7 +80,7 @@ def read_counts(path: Path) -> Counts:
     return _from_json(path, text) if kind == "json" else _from_csv(path, text)
 
 
-def _from_json(path: Path, text: str) -> Counts:
+def _from_json(path: Path, text: str) -> MentionCounts:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name, value in pairs:
@@ -105,7 +105,7 @@ def _from_json(path: Path, text: str) -> Counts:
     return _gathered(path, rows, captions)
 
 
-def _from_csv(path: Path, text: str) -> Counts:
+def _from_csv(path: Path, text: str) -> MentionCounts:
     reader = csv.DictReader(io.StringIO(text))
     names = {str(name).strip().lower(): name for name in reader.fieldnames or ()}
     for needed in ("subject", "count"):
@@ -118,7 +118,7 @@ def _from_csv(path: Path, text: str) -> Counts:
     return _gathered(path, rows, None)
 
 
-def _gathered(path: Path, rows: Iterable[tuple[Where, Any, Any]], captions: int | None) -> Counts:
+def _gathered(path: Path, rows: Iterable[tuple[Where, Any, Any]], captions: int | None) -> MentionCounts:
     numbers: dict[str, int] = {}
     for where, subject, value in rows:
         if not isinstance(subject, str) or not subject.strip():
@@ -131,7 +131,7 @@ def _gathered(path: Path, rows: Iterable[tuple[Where, Any, Any]], captions: int 
         numbers[key] = _whole(path, where, subject, value)
     if not numbers:
         raise _fault(path, None, "holds no counts", f"write {_EXAMPLE}")
-    return Counts(path.name, numbers, max(map(layer_of, numbers)), captions)
+    return MentionCounts(path.name, numbers, max(map(layer_of, numbers)), captions)
 
 
 def _whole(path: Path, where: Where, subject: str, value: Any) -> int:
@@ -162,7 +162,9 @@ def _line_of(text: str, word: str, nth: int = 1) -> int | None:
 # Captions
 
 
-def count_captions(path: Path, corpus: Corpus, subjects: Iterable[str], field: str | None = None) -> Counts:
+def count_captions(
+    path: Path, corpus: Corpus, subjects: Iterable[str], field: str | None = None
+) -> MentionCounts:
     """Count the captions of a file that mention each subject. The file is read once, line by line."""
     nodes = {subject: node_of(corpus, subject) for subject in subjects}
     counter = MentionCounter(corpus, nodes.values())
@@ -171,7 +173,7 @@ def count_captions(path: Path, corpus: Corpus, subjects: Iterable[str], field: s
     if not counter.captions:
         raise ConfigError(f"{path}: holds no captions", "write one caption a line")
     numbers = {key_of(subject): counter.count(node) for subject, node in nodes.items()}
-    return Counts(path.name, numbers, None, counter.captions)
+    return MentionCounts(path.name, numbers, None, counter.captions)
 
 
 def node_of(corpus: Corpus, subject: str) -> Node:

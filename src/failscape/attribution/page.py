@@ -12,7 +12,7 @@ from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.faults import explained
 from failscape.atlas.images import write_whole
 from failscape.attribution.scarcity import Scarcity, Span
-from failscape.report.figures.scatter import scatter
+from failscape.attribution.scatter import scatter
 from failscape.report.page import target_name, templates
 
 PAGE = "attribution.html"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from failscape.atlas import Atlas
-from failscape.attribution.counts import Counts, key_of, layer_of
+from failscape.attribution.counts import MentionCounts, key_of, layer_of
 from failscape.errors import ConfigError
 from failscape.report.load import LoadedHunt
 from failscape.spaces.subjects import split_subject
@@ -72,7 +72,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class CaptionBin:
     """Subjects whose count lies in `low` … `high`; `share` of their valid trials failed."""
 
     low: int
@@ -121,7 +121,7 @@ class Scarcity:
     untried: int
     uncounted: int
     relations: list[Relation]
-    bins: list[Bin]
+    bins: list[CaptionBin]
     frequent_failing: list[Odd]
     rare_passing: list[Odd]
 
@@ -154,7 +154,7 @@ class Scarcity:
         return {"hunt": data.pop("hunt"), "verdict": self.verdict, **data}
 
 
-def relate(atlas: Atlas, loaded: LoadedHunt, counts: Counts, limit: float | None = None) -> Scarcity:
+def relate(atlas: Atlas, loaded: LoadedHunt, counts: MentionCounts, limit: float | None = None) -> Scarcity:
     """Join a hunt with counts. `limit` is the failure rate above which a subject counts as failing."""
     most = PASSING if limit is None else limit
     tried = dict(atlas.subject_counts(loaded.row.id))
@@ -185,7 +185,7 @@ def relate(atlas: Atlas, loaded: LoadedHunt, counts: Counts, limit: float | None
     )
 
 
-def _check_known(counts: Counts, tried: Iterable[str]) -> None:
+def _check_known(counts: MentionCounts, tried: Iterable[str]) -> None:
     """Counts of which none fits are a mistake, and would look like a hunt without any training data."""
     known = [key_of(subject) for subject in tried]
     if not any(key in counts.numbers for key in known):
@@ -248,7 +248,7 @@ def bin_edges(most: int) -> list[tuple[int, int]]:
     return edges
 
 
-def _bins(subjects: Sequence[Subject]) -> list[Bin]:
+def _bins(subjects: Sequence[Subject]) -> list[CaptionBin]:
     bins = []
     for low, high in bin_edges(max((one.count for one in subjects), default=0)):
         inside = [one for one in subjects if low <= one.count <= high]
@@ -256,7 +256,9 @@ def _bins(subjects: Sequence[Subject]) -> list[Bin]:
             failures, trials = [one.failures for one in inside], [one.trials for one in inside]
             share, interval = grouped_share(failures, trials, _units(inside)[1], LEVEL)
             found = sum(one.finding for one in inside)
-            bins.append(Bin(low, high, len(inside), found, sum(trials), sum(failures), share, interval))
+            bins.append(
+                CaptionBin(low, high, len(inside), found, sum(trials), sum(failures), share, interval)
+            )
     return bins
 
 

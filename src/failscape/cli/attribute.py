@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.attribution.counts import Counts, count_captions, counts_of, read_counts
+from failscape.attribution.counts import MentionCounts, count_captions, counts_of, read_counts
 from failscape.attribution.page import write_attribution
 from failscape.attribution.scarcity import Odd, Relation, Scarcity, relate
 from failscape.cli.jsonable import finite
@@ -72,7 +72,7 @@ def command(
         click.echo(page)
 
 
-def _count(atlas: Atlas, row: HuntRow, captions: Path, field: str | None) -> Counts:
+def _count(atlas: Atlas, row: HuntRow, captions: Path, field: str | None) -> MentionCounts:
     config = config_of(row)
     if not isinstance(config, T2IConfig):
         raise ConfigError(f"captions can be counted for t2i hunts only, but hunt {row.id} is {row.kind!r}")
@@ -80,7 +80,7 @@ def _count(atlas: Atlas, row: HuntRow, captions: Path, field: str | None) -> Cou
     return count_captions(captions, corpus, atlas.subjects(row.id), field)
 
 
-def toybox_counts() -> Counts:
+def toybox_counts() -> MentionCounts:
     """The training counts that come with toy-painter, named as subjects of the toybox corpus."""
     from failscape.toybox.painter import training_counts
 

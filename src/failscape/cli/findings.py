@@ -12,6 +12,7 @@ from rich.text import Text
 
 from failscape.atlas import Atlas
 from failscape.cli.jsonable import finite
+from failscape.hunts.t2i.findings import NodeDetails
 from failscape.hunts.t2i.survey.survey import T2ISurvey
 from failscape.report.figures.basic import number, percent
 from failscape.report.load import LoadedHunt, finding_records, load_hunt
@@ -96,12 +97,12 @@ def _print_undecided(loaded: LoadedHunt, console: Console) -> None:
 
 def _cells(finding: Finding) -> list[Text | str]:
     """Titles may hold brackets, which rich would read as markup: they go in as plain text."""
-    corrected = finding.details.get("corrected") or {"rate": finding.rate, "interval": finding.interval}
-    low, high = corrected["interval"]
+    known = finding.details.corrected if isinstance(finding.details, NodeDetails) else None
+    rate, (low, high) = (known.rate, known.interval) if known else (finding.rate, finding.interval)
     return [
         Text(finding.title),
         f"{finding.failures} of {finding.trials}",
-        percent(corrected["rate"]),
+        percent(rate),
         f"{percent(low)} – {percent(high)}",
         number(finding.e_value),
         Text(finding.status),

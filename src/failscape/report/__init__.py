@@ -9,14 +9,14 @@ from failscape.report.load import (
     finding_records,
     load_hunt,
 )
-from failscape.report.page import Written, write_report
+from failscape.report.page import WrittenReport, write_report
 
 __all__ = [
     "Evidence",
     "EvidenceReader",
     "LoadedHunt",
     "Shot",
-    "Written",
+    "WrittenReport",
     "choose_hunt",
     "finding_records",
     "load_hunt",

@@ -19,7 +19,8 @@ from failscape.atlas.reviews import hunt_accuracy
 from failscape.config import HUNTS, HuntConfig
 from failscape.errors import AtlasError, FailscapeError
 from failscape.hunts.protocol import Hunt
-from failscape.report.marks import Line, Mark, Tally, lines_of, marks_of, tally
+from failscape.hunts.t2i.findings import corrected
+from failscape.report.marks import CheckTally, Mark, Quote, lines_of, marks_of, tally
 from failscape.stats.intervals import clopper_pearson
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import AsData, Finding, Progress, Verdict
@@ -66,8 +67,8 @@ class Shot:
     reason: str
     images: tuple[str, ...]
     marks: tuple[Mark, ...]
-    lines: tuple[Line, ...]
-    replies: tuple[Line, ...]
+    lines: tuple[Quote, ...]
+    replies: tuple[Quote, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Evidence:
     finding: Finding
     own: Row
     parents: tuple[Row, ...]
-    tallies: tuple[Tally, ...]
+    tallies: tuple[CheckTally, ...]
 
 
 def choose_hunt(atlas: Atlas, hunt_id: int | None = None) -> HuntRow:
@@ -148,7 +149,8 @@ def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build | None = No
             raise
         fix = "use the version of failscape that it was run with"
         raise AtlasError(f"{warning}. Its trials cannot be told again: {error.message}", fix) from error
-    findings = [_corrected(_as_sent(atlas, row.id, finding), judge) for finding in hunt.findings()]
+    findings = [_as_sent(atlas, row.id, finding) for finding in hunt.findings()]
+    findings = [corrected(finding, judge) for finding in findings] if judge else findings
     curve[-1] = (curve[-1][0], len(findings))  # progress may lag behind
     undecided = len(hunt.undecided()) if isinstance(hunt, _Undecided) else 0
     survey = hunt.survey() if isinstance(hunt, _Surveying) else None
@@ -175,17 +177,6 @@ def _as_sent(atlas: Atlas, hunt_id: int, finding: Finding) -> Finding:
     """With the prompt that the model got, where all trials sent the same: today's wording may be another."""
     sent = atlas.prompts(hunt_id, finding.subject)
     return replace(finding, caption=sent.pop()) if len(sent) == 1 else finding
-
-
-def _corrected(finding: Finding, judge: JudgeAccuracy | None) -> Finding:
-    """With the true failure rate behind the judged one, where the judge's errors and the checks are known."""
-    details = finding.details
-    if judge is None or "values" not in details or "corrected" in details:
-        return finding
-    kinds = ["entity", *(kind for kind, _ in details["values"])]
-    passes, (low, high) = judge.correct(finding.trials - finding.failures, finding.failures, kinds)
-    corrected = {"rate": 1 - passes, "interval": [1 - high, 1 - low]}
-    return replace(finding, details={**details, "corrected": corrected})
 
 
 @runtime_checkable
@@ -256,7 +247,7 @@ def shot_of(stored: StoredTrial) -> Shot:
         tuple(digest for digest in stored.images if digest),  # imported trials have no pictures
         marks_of(steps, trial.facts),
         lines_of(steps, trial.facts),
-        tuple(Line(call.role, call.raw or call.invalid) for call in spoke),
+        tuple(Quote(call.role, call.raw or call.invalid) for call in spoke),
     )
 
 

@@ -1,4 +1,4 @@
-"""Places subjects on a map of rows and columns and adds up their trials. Pure.
+"""Places subjects on a map of rows and columns, adds up their trials and shades them. Pure.
 
 Which places a kind of hunt knows is said in its own module; see `sections.py`.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from failscape.report.figures.heat import HeatCell, HeatMap
+from failscape.stats.intervals import clopper_pearson
 from failscape.trials import Verdict
 
 ALONE = "alone"
@@ -28,7 +30,7 @@ Counted = Iterable[tuple[str, dict[Verdict, int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MapCell:
     """`failed` of `tried` valid trials failed, over `subjects` subjects."""
 
     failed: int = 0
@@ -39,8 +41,8 @@ class Cell:
     def share(self) -> float:
         return self.failed / self.tried if self.tried else 0.0
 
-    def plus(self, failed: int, tried: int) -> Cell:
-        return Cell(self.failed + failed, self.tried + tried, self.subjects + 1)
+    def plus(self, failed: int, tried: int) -> MapCell:
+        return MapCell(self.failed + failed, self.tried + tried, self.subjects + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +54,12 @@ class FailureMap:
 
     rows: list[str]
     columns: list[str]
-    cells: dict[tuple[str, str], Cell]
+    cells: dict[tuple[str, str], MapCell]
     hidden_rows: int = 0
     hidden_columns: int = 0
     subjects: int = 0
 
-    def shade(self, cell: Cell) -> float:
+    def shade(self, cell: MapCell) -> float:
         """How dark a cell is: 1 for the worst of the map. Small differences near 0 stay pale."""
         return cell.share / max(0.2, *(other.share for other in self.cells.values()))
 
@@ -75,7 +77,7 @@ def place_node(classes: dict[str, str]) -> Placer:
 
 def failure_map(counts: Counted, place: Placer, most_rows: int = 40, most_columns: int = 10) -> FailureMap:
     """Add up trials by place; the most tried rows and columns are kept. `alone` comes first."""
-    cells: dict[tuple[str, str], Cell] = {}
+    cells: dict[tuple[str, str], MapCell] = {}
     subjects = 0
     for subject, verdicts in counts:
         subjects += 1
@@ -86,7 +88,7 @@ def failure_map(counts: Counted, place: Placer, most_rows: int = 40, most_column
             continue
         for row in where.rows:
             at = (row, where.column)
-            cells[at] = cells.get(at, Cell()).plus(failed, tried)
+            cells[at] = cells.get(at, MapCell()).plus(failed, tried)
     rows, columns = _most_tried(cells, 0), _most_tried(cells, 1)
     kept_rows, kept_columns = rows[:most_rows], columns[:most_columns]
     kept_rows.sort(key=lambda row: (row != ALONE, -_share_of_row(cells, row)))
@@ -100,13 +102,23 @@ def failure_map(counts: Counted, place: Placer, most_rows: int = 40, most_column
     )
 
 
-def _most_tried(cells: dict[tuple[str, str], Cell], axis: int) -> list[str]:
+def _most_tried(cells: dict[tuple[str, str], MapCell], axis: int) -> list[str]:
     tried: dict[str, int] = {}
     for at, cell in cells.items():
         tried[at[axis]] = tried.get(at[axis], 0) + cell.tried
     return sorted(tried, key=lambda name: (-tried[name], name))
 
 
-def _share_of_row(cells: dict[tuple[str, str], Cell], row: str) -> float:
+def _share_of_row(cells: dict[tuple[str, str], MapCell], row: str) -> float:
     mine = [cell for at, cell in cells.items() if at[0] == row]
     return sum(cell.failed for cell in mine) / max(1, sum(cell.tried for cell in mine))
+
+
+def heat_of_counts(found: FailureMap) -> HeatMap | None:
+    """What was seen where the search went: darker cells may only have been looked at harder."""
+    patches = {}
+    for at, cell in found.cells.items():
+        low, high = clopper_pearson(cell.failed, cell.tried)
+        words = f"{cell.failed:,} of {cell.tried:,} trials failed, subjects: {cell.subjects:,}"
+        patches[at] = HeatCell(cell.share, (float(low), float(high)), words)
+    return HeatMap(found.rows, found.columns, patches) if patches else None

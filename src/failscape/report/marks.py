@@ -37,7 +37,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Quote:
     """Something that was asked or said, with a word that tells what it is."""
 
     label: str
@@ -45,7 +45,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class CheckTally:
     """How often one mark was decided over many trials, and how often it did not hold."""
 
     text: str
@@ -73,30 +73,30 @@ def marks_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Mark, ...]:
     )
 
 
-def lines_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Line, ...]:
+def lines_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Quote, ...]:
     """The words of a trial. Prompts come first, then questions with their answers."""
-    found: list[Line] = []
+    found: list[Quote] = []
     drawn_from = prompts_of(tuple(steps), facts)
     for step, fact in zip(steps, facts, strict=False):
         if isinstance(step, Reword):
-            found += [Line("prompt before polish", step.text)] if fact and fact[0] != step.text else []
+            found += [Quote("prompt before polish", step.text)] if fact and fact[0] != step.text else []
         elif isinstance(step, Generate):
-            found.append(Line("prompt", drawn_from.pop(0)))
+            found.append(Quote("prompt", drawn_from.pop(0)))
         elif isinstance(step, Edit):
-            found.append(Line("edited", step.instruction))
+            found.append(Quote("edited", step.instruction))
         elif isinstance(step, Answer):
-            found += [Line("asked", step.question), Line("answered", _as_text(fact))]
+            found += [Quote("asked", step.question), Quote("answered", _as_text(fact))]
         elif isinstance(step, Verify):
             if step.truth:
-                found.append(Line("right answer", step.truth))
-            found += [Line("because", str(why)) for why in _as_list(fact)[2:3] if why]
+                found.append(Quote("right answer", step.truth))
+            found += [Quote("because", str(why)) for why in _as_list(fact)[2:3] if why]
         elif isinstance(step, Caption | Propose):
             label = "caption" if isinstance(step, Caption) else "proposed"
-            found += [Line(label, _as_text(one)) for one in _as_list(fact)]
+            found += [Quote(label, _as_text(one)) for one in _as_list(fact)]
     return tuple(found)
 
 
-def tally(trials: Iterable[Sequence[Mark]]) -> list[Tally]:
+def tally(trials: Iterable[Sequence[Mark]]) -> list[CheckTally]:
     """Which marks were missed how often, the most often missed first."""
     missed: dict[str, int] = {}
     decided: dict[str, int] = {}
@@ -105,7 +105,7 @@ def tally(trials: Iterable[Sequence[Mark]]) -> list[Tally]:
             if mark.state != "open":
                 decided[mark.text] = decided.get(mark.text, 0) + 1
                 missed[mark.text] = missed.get(mark.text, 0) + (mark.state == "no")
-    found = [Tally(text, missed[text], number) for text, number in decided.items()]
+    found = [CheckTally(text, missed[text], number) for text, number in decided.items()]
     return sorted(found, key=lambda one: -one.missed)
 
 

@@ -20,13 +20,14 @@ from failscape import __version__
 from failscape.atlas import Atlas, Event, HuntRow, RunRow, Spent
 from failscape.atlas.faults import explained
 from failscape.atlas.images import write_whole
+from failscape.hunts.t2i.findings import NodeDetails
 from failscape.models.roles import Usage
+from failscape.report.examples import BeforeAfter, pairs_of
 from failscape.report.figures import basic as figures
 from failscape.report.figures.heat import NARROW, WIDE, HeatMap, heat_legend, heat_map
-from failscape.report.kinds.t2i import heat_of_counts
 from failscape.report.load import Build, Evidence, EvidenceReader, LoadedHunt, load_hunt
-from failscape.report.maps import FailureMap, Placer, failure_map
-from failscape.report.pictures import Pair, PicturePlacer, pairs_of
+from failscape.report.maps import FailureMap, Placer, failure_map, heat_of_counts
+from failscape.report.pictures import PicturePlacer
 from failscape.report.sections import (
     Context,
     Section,
@@ -47,7 +48,7 @@ PAGE = "index.html"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenReport:
     """Where the report is and what is in it. `missing` pictures had no readable file."""
 
     path: Path
@@ -68,7 +69,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ReportPage:
     """All that the template needs. Everything in it is plain text, escaped when it is written."""
 
     atlas: str
@@ -76,7 +77,7 @@ class View:
     loaded: LoadedHunt
     entries: list[Entry]
     gallery: list[tuple[Entry, Evidence]]
-    pairs: list[Pair]
+    pairs: list[BeforeAfter]
     map: FailureMap
     tiles: list[Tile]
     sections: list[Section]
@@ -111,9 +112,8 @@ class View:
         """Which kinds of check were missed how often, over all findings whose hunt says so."""
         missed: Counter[str] = Counter()
         for finding in self.loaded.findings:
-            blame = finding.details.get("blame")
-            counted = blame.items() if isinstance(blame, dict) else ()
-            missed.update({str(kind): number for kind, number in counted if isinstance(number, int)})
+            if isinstance(finding.details, NodeDetails):
+                missed.update(finding.details.missed)
         return missed.most_common(7)
 
     def at(self, place: str) -> list[Section]:
@@ -154,7 +154,7 @@ def write_report(
     gallery: int = GALLERY,
     single_file: bool = False,
     build: Build | None = None,
-) -> Written:
+) -> WrittenReport:
     """Write the report of a hunt into folder `out` (default: `report` inside the atlas)."""
     folder = out if out is not None else atlas.folder / "report"
     loaded = load_hunt(atlas, hunt_id, build)
@@ -166,10 +166,12 @@ def write_report(
         page = render(view, pictures)
         write_whole(folder / PAGE, page.encode("utf-8", "replace"))
         pictures.forget_others()
-    return Written(folder / PAGE, len(loaded.findings), len(view.gallery), pictures.shown, pictures.missing)
+    return WrittenReport(
+        folder / PAGE, len(loaded.findings), len(view.gallery), pictures.shown, pictures.missing
+    )
 
 
-def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
+def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> ReportPage:
     row = loaded.row
     place = placer_of(row.kind, row.config)
     entries = _entries(loaded.findings, place, gallery)
@@ -179,7 +181,7 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
     context = Context(atlas, loaded, reader, place, limit)
     shown = [(entry, reader.read(entry.finding)) for entry in pictured]
     events = [event for event in atlas.events() if event.hunt in (None, row.id)]
-    return View(
+    return ReportPage(
         atlas=str(atlas.folder),
         target=target_name(row),
         loaded=loaded,
@@ -201,7 +203,7 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> View:
     )
 
 
-def render(view: View, pictures: PicturePlacer) -> str:
+def render(view: ReportPage, pictures: PicturePlacer) -> str:
     environment = templates()
     styles = stylesheets(environment.list_templates(), view.row.kind)
     page = environment.get_template("page.html")

@@ -1,6 +1,6 @@
 """What a kind of hunt adds to the report: sections, large numbers, notes on findings, places on the map.
 
-To add a kind of hunt, write `report/<kind>.py` and `templates/<kind>.html`; nothing else has to change.
+To add a kind of hunt, write `report/kinds/<kind>.py` and `templates/<kind>.html`; nothing else has to change.
 The module may define any of these functions, all of them optional:
 
     def sections(context: Context) -> Iterable[Section]      # parts of the page
@@ -16,8 +16,8 @@ cost), which template shows it and which pictures it needs. Its template is incl
     {% call parts.panel(section) %} … {{ section.data.something }} … {% endcall %}
 
 `parts.panel` writes heading, introduction and "How to read this"; `parts.shot_row` and `parts.frame` show
-pictures, `parts.heat` a map, `parts.share` a share with its interval, `parts.panels` small panels side by
-side (`trust.Panel`). A template with several sections asks for `section.id`. Styles go to
+pictures, `parts.heat` a map, `parts.share` a share with its interval, `parts.trust_boxes` boxes side by
+side (`kinds.t2i_trust.TrustBox`). A template with several sections asks for `section.id`. Styles go to
 `templates/<kind>.css`, which is read when it exists. Leave a section out when there is nothing to say: an
 empty panel is clutter. Bound what is shown, whatever the hunt found. Findings of older or imported hunts may
 lack details: read them with a default. Text is escaped by itself.

@@ -16,13 +16,13 @@ from failscape.atlas import Atlas
 from failscape.atlas.faults import explained
 from failscape.atlas.images import link_or_copy
 from failscape.errors import AtlasError
-from failscape.review.sample import Question, Sample
+from failscape.review.sample import BlindQuestion, ReviewSample
 
 COLUMNS = ("review", "item", "image", "statement", "label")
 PAGE, TABLE, IMAGES = "index.html", "review.csv", "images"
 
 
-def write_review(atlas: Atlas, sample: Sample, folder: Path) -> Path:
+def write_review(atlas: Atlas, sample: ReviewSample, folder: Path) -> Path:
     """The page to open. The folder must be new or empty: labels in an older one are not overwritten."""
     with explained(folder):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -40,7 +40,7 @@ def _copy(atlas: Atlas, digest: str, folder: Path) -> str:
     return f"{IMAGES}/{path.name}"
 
 
-def _write_table(path: Path, uid: str, questions: Sequence[Question], files: dict[str, str]) -> None:
+def _write_table(path: Path, uid: str, questions: Sequence[BlindQuestion], files: dict[str, str]) -> None:
     with path.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out)
         writer.writerow(COLUMNS)
@@ -48,7 +48,7 @@ def _write_table(path: Path, uid: str, questions: Sequence[Question], files: dic
             writer.writerow([uid, question.item, files[question.image], question.statement, ""])
 
 
-def _page(sample: Sample, files: dict[str, str]) -> str:
+def _page(sample: ReviewSample, files: dict[str, str]) -> str:
     environment = Environment(loader=PackageLoader("failscape.report"), autoescape=True)
     data = {
         "review": sample.review.uid,

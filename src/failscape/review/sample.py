@@ -23,7 +23,7 @@ NEAR = 0.15
 Key = tuple[str, bool, bool]
 
 
-class Question(NamedTuple):
+class BlindQuestion(NamedTuple):
     """What a reviewer sees of an item: a picture and a statement, and not what the judge said."""
 
     item: str
@@ -32,12 +32,12 @@ class Question(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ReviewSample:
     """`skipped` decided checks are about pictures that were not kept: nobody can review them."""
 
     review: Review
     items: list[ReviewItem]
-    questions: list[Question]
+    questions: list[BlindQuestion]
     skipped: int
 
 
@@ -56,7 +56,7 @@ class _Stratum:
             self.kept[place] = decision
 
 
-def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> Sample:
+def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> ReviewSample:
     """At most `count` checks. Raises when the hunt has none that could be reviewed."""
     judge = row.identities.get("judge")
     if judge is None:
@@ -73,14 +73,14 @@ def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> Sample:
         )
     taken = _share_out({key: stratum.size for key, stratum in strata.items()}, count)
     uid = _digest(atlas_uid(atlas), row.id, seed, count, sum(one.size for one in strata.values()))
-    items: list[tuple[ReviewItem, Question]] = []
+    items: list[tuple[ReviewItem, BlindQuestion]] = []
     for key in sorted(strata):
         stratum, wanted = strata[key], taken[key]
         for decision in chance.sample(stratum.kept, wanted):
             items.append(_item(uid, key, decision, stratum.size / wanted))
     chance.shuffle(items)  # the order must not tell the stratum
     review = Review(uid, row.id, judge.digest)
-    return Sample(review, [item for item, _ in items], [question for _, question in items], skipped)
+    return ReviewSample(review, [item for item, _ in items], [question for _, question in items], skipped)
 
 
 def _stratify(
@@ -124,11 +124,11 @@ def _share_out(sizes: dict[Key, int], count: int) -> dict[Key, int]:
     return taken
 
 
-def _item(uid: str, key: Key, decision: Decision, stands_for: float) -> tuple[ReviewItem, Question]:
+def _item(uid: str, key: Key, decision: Decision, stands_for: float) -> tuple[ReviewItem, BlindQuestion]:
     kind, answer, near = key
     name = _digest(uid, decision.trial, decision.place)
     item = ReviewItem(name, decision.trial, decision.place, kind, answer, near, stands_for)
-    return item, Question(name, decision.image, decision.check.statement)
+    return item, BlindQuestion(name, decision.image, decision.check.statement)
 
 
 def _digest(*parts: Any) -> str:

@@ -148,7 +148,7 @@ class Truth:
 def score_claims(
     images: int, findings: list[Finding], fails: Callable[[str], bool], is_minimal: Callable[[str], bool]
 ) -> Checkpoint:
-    smallest = [finding.subject for finding in findings if finding.details.get("minimal", True)]
+    smallest = [finding.subject for finding in findings if finding.details_data.get("minimal", True)]
     return Checkpoint(
         images,
         len(findings),

@@ -200,9 +200,9 @@ def test_rates_are_told_without_the_judges_errors(tmp_path: Path) -> None:
         findings = load_hunt(opened).findings
     assert findings
     for finding in findings:
-        corrected = finding.details["corrected"]
-        low, high = corrected["interval"]
-        assert low <= corrected["rate"] <= high
+        corrected = finding.details.corrected
+        low, high = corrected.interval
+        assert low <= corrected.rate <= high
         # Failures are made up by the judge more often than they are missed, unless nearly all are real.
-        assert corrected["rate"] <= finding.rate or finding.rate > 0.7
+        assert corrected.rate <= finding.rate or finding.rate > 0.7
     assert "Rates allow for the judge's errors" in failscape("findings", tmp_path / "atlas").stdout

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from failscape.atlas import Atlas
-from failscape.attribution.counts import Counts, counts_of
+from failscape.attribution.counts import MentionCounts, counts_of
 from failscape.attribution.scarcity import relate
 from failscape.cli import attribute, cli
 from failscape.errors import ConfigError, FailscapeError
@@ -120,4 +120,4 @@ def test_invalid_trials_and_unknown_subjects(empty_atlas, tmp_path):
     assert {one.subject: one.count for one in related.subjects} == {HOSTILE: 9, "dog": 0}
     assert related.untried == 1
     with pytest.raises(ConfigError, match="none of them was tried"):
-        relate(empty_atlas, loaded, Counts("counts", {"other": 1}, 0))
+        relate(empty_atlas, loaded, MentionCounts("counts", {"other": 1}, 0))

@@ -6,9 +6,10 @@ import time
 import pytest
 
 from failscape.atlas import Atlas
+from failscape.hunts.t2i.findings import CorrectedRate, NodeDetails
 from failscape.hunts.t2i.survey.survey import (
     Audit,
-    Bin,
+    CalibrationBin,
     Mass,
     Replicated,
     Replication,
@@ -20,6 +21,7 @@ from failscape.hunts.t2i.survey.survey import (
 from failscape.report import load_hunt, write_report
 from failscape.report.load import rebuild_hunt
 from failscape.report.sections import END, Section, Tile
+from failscape.stats.contrasts import Blame, Interaction
 from failscape.trials import Check, Decide, Generate
 
 from .conftest import HOSTILE, ListedHunt, finding, read, recorded
@@ -68,7 +70,7 @@ def full_survey(hunt, word="animals"):
         ),
         audit=Audit(700, 40, 0.02, (0.0, 0.1)),
         replication=Replication((Replicated(word, 0.9, 8, 10),), shares[0], 0.9, 0.8),
-        calibration=(Bin(0.5, 0.5, WIDE_OPEN, 40),),
+        calibration=(CalibrationBin(0.5, 0.5, WIDE_OPEN, 40),),
         wording=WordingEffect(10, shares, 0.2, (word,)),
         notes=(f"A note about {word}.",),
         counts={"opened": 90, word: 10},
@@ -167,11 +169,15 @@ def test_sentences_about_a_finding_are_on_its_card(empty_atlas, tmp_path):
     hunt = empty_atlas.start_hunt("t2i", {"hunt": "t2i"}, {})
     steps = (Generate("a cat"), Decide((Check("entity", "cat", "a cat"),)))
     empty_atlas.record(hunt, [recorded("cat", 1, steps, ["", [False]])])
-    details = {
-        "interaction": {"sentence": "More than its parts."},
-        "blamed": {"sentence": "No cat."},
-        "corrected": {"rate": 0.9, "interval": [0.6, 1.0]},
-    }
+    details = NodeDetails(
+        "cat",
+        (),
+        "animals",
+        "pets",
+        interaction=Interaction(1.0, 0.5, 0.5, (0.2, 0.8), "More than its parts."),
+        blamed=Blame("The cat", 1.0, (0.5, 1.0), "No cat."),
+        corrected=CorrectedRate(0.9, (0.6, 1.0)),
+    )
     page = read(
         write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([finding("cat", details=details)]))
     )
@@ -226,7 +232,7 @@ def test_ten_thousand_findings_give_a_small_page_soon(empty_atlas, tmp_path):
             0.9,
             0.9,
         ),
-        calibration=tuple(Bin(n / 100, n / 100, WIDE_OPEN, 9) for n in range(100)),
+        calibration=tuple(CalibrationBin(n / 100, n / 100, WIDE_OPEN, 9) for n in range(100)),
     )
     clock = time.perf_counter()
     written = write_report(empty_atlas, tmp_path, build=lambda row: Surveyed(listed, survey))

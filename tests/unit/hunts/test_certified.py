@@ -130,7 +130,7 @@ def test_findings_carry_their_evidence() -> None:
         assert 0 <= low <= finding.rate <= high <= 1
         assert finding.status == "certified"
         assert finding.e_value >= 1 / hunt.settings.fdr
-        assert finding.details["minimal"]
+        assert finding.details.claim.minimal
         assert all(parent["trials"] >= 3 for parent in finding.parents)
     assert [f.e_value for f in findings] == sorted((f.e_value for f in findings), reverse=True)
 

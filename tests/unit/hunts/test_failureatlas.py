@@ -216,11 +216,12 @@ def test_a_finding_carries_its_evidence() -> None:
     assert finding.interval == pytest.approx((0.3475, 0.9333), abs=1e-3)
     assert finding.e_value > 20
     assert finding.parents == ({"subject": "cup", "rate": 0.0, "trials": 10, "failures": 0},)
-    interaction, blamed = finding.details.pop("interaction"), finding.details.pop("blamed")
+    details = finding.details.as_data()
+    interaction, blamed = details.pop("interaction"), details.pop("blamed")
     assert interaction["excess"] == pytest.approx(0.7)
     assert interaction["sentence"].startswith("Fails 70 points more often than its entity alone")
     assert blamed["sentence"] == "The cup is missing in 100 % of failures (7 of 7)."
-    assert finding.details == {
+    assert details == {
         "entity": "cup",
         "values": [["Base: Colour", "red"]],
         "class": "Household",

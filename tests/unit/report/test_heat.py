@@ -1,26 +1,20 @@
 """The map of failure: from masses or counts to a drawing that holds any names and numbers."""
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from failscape.hunts.t2i.survey.survey import Mass
-from failscape.report.figures.heat import NARROW, WIDE, HeatMap, Patch, heat_legend, heat_map
-from failscape.report.kinds.t2i import ALL, heat_of_counts, heat_of_masses, mass_lists, overall
-from failscape.report.maps import ALONE, Cell, FailureMap
+from failscape.report.figures.heat import NARROW, WIDE, HeatCell, HeatMap, heat_legend, heat_map
+from failscape.report.kinds.t2i_map import ALL, heat_of_masses, mass_lists, overall
+from failscape.report.maps import ALONE, FailureMap, MapCell, heat_of_counts
 
 
 def mass(group, name, rate=0.25, images=40, nodes=10):
-    return {
-        "group": group,
-        "name": name,
-        "nodes": nodes,
-        "rate": rate,
-        "interval": (rate / 2, rate / 2 + 0.4),
-        "images": images,
-    }
+    return Mass(group, name, nodes, rate, (rate / 2, rate / 2 + 0.4), images)
 
 
 CELLS = [
@@ -39,11 +33,11 @@ def test_cells_are_placed_by_kind_and_class():
     assert not heat.totals
 
 
-def test_the_survey_has_the_form_that_the_map_reads():
-    from dataclasses import asdict
-
-    heat = heat_of_masses([asdict(Mass("cell", "animals × Base: Colour", 7, 0.5, (0.4, 0.6), 30))])
-    assert heat.patches["Base: Colour", "animals"] == Patch(0.5, (0.4, 0.6), "30 pictures speak for 7 nodes")
+def test_a_patch_says_how_much_speaks_for_it():
+    heat = heat_of_masses([Mass("cell", "animals × Base: Colour", 7, 0.5, (0.4, 0.6), 30)])
+    assert heat.patches["Base: Colour", "animals"] == HeatCell(
+        0.5, (0.4, 0.6), "30 pictures speak for 7 nodes"
+    )
 
 
 def test_totals_come_first_and_the_worst_after_them():
@@ -80,7 +74,7 @@ def test_large_maps_keep_what_holds_the_most_pictures():
 
 
 def test_counts_give_cells_with_intervals():
-    heat = heat_of_counts(FailureMap([ALONE], ["animals"], {(ALONE, "animals"): Cell(3, 12, 2)}))
+    heat = heat_of_counts(FailureMap([ALONE], ["animals"], {(ALONE, "animals"): MapCell(3, 12, 2)}))
     patch = heat.patches[ALONE, "animals"]
     assert patch.rate == 0.25
     assert patch.interval[0] < 0.25 < patch.interval[1]
@@ -98,7 +92,7 @@ def test_any_names_and_rates_give_a_drawing_within_its_bounds(shape, rows, rate)
     heat = HeatMap(
         rows,
         ["<b>", "a & b"],
-        {(row, "<b>"): Patch(rate, (0.0, 1.0)) for row in rows} or {("", ""): Patch(0, None)},
+        {(row, "<b>"): HeatCell(rate, (0.0, 1.0)) for row in rows} or {("", ""): HeatCell(0, None)},
     )
     svg = ET.fromstring(heat_map(heat, shape).replace("￾", "").replace("￿", ""))
     _, _, width, height = map(float, svg.get("viewBox").split())
@@ -115,13 +109,13 @@ def test_every_cell_says_its_rate_and_interval_in_words():
 
 
 def test_the_scale_never_exaggerates_small_rates():
-    heat = HeatMap(["r"], ["c"], {("r", "c"): Patch(0.01, None)})
+    heat = HeatMap(["r"], ["c"], {("r", "c"): HeatCell(0.01, None)})
     assert heat.top == 0.2
     assert "20%" in heat_legend(heat)
 
 
 def test_more_failure_is_darker_and_the_worst_darkest():
-    heat = HeatMap(["r"], ["c"], {("r", "c"): Patch(0.8, None)})
+    heat = HeatMap(["r"], ["c"], {("r", "c"): HeatCell(0.8, None)})
     shades = [heat.shade(rate) for rate in (-0.1, 0.0, 0.1, 0.4, 0.8, 1.0)]
     assert shades == sorted(shades)
     assert (shades[0], shades[-2], shades[-1]) == (0, 1, 1)
@@ -129,7 +123,7 @@ def test_more_failure_is_darker_and_the_worst_darkest():
 
 def test_cells_with_too_few_pictures_get_no_colour():
     heat = HeatMap(
-        ["r"], ["c", "d"], {("r", "c"): Patch(0.9, (0.1, 1.0)), ("r", "d"): Patch(0.4, (0.3, 0.5))}
+        ["r"], ["c", "d"], {("r", "c"): HeatCell(0.9, (0.1, 1.0)), ("r", "d"): HeatCell(0.4, (0.3, 0.5))}
     )
     assert heat.top == 0.4
     groups = {group.get("class"): group for group in ET.fromstring(heat_map(heat, WIDE)) if group.tag == "g"}
@@ -139,7 +133,11 @@ def test_cells_with_too_few_pictures_get_no_colour():
 
 
 def test_groups_with_too_few_pictures_are_only_counted():
-    things = [mass("entity", "a"), mass("entity", "b"), {**mass("entity", "c", 0.9), "interval": (0.1, 1.0)}]
+    things = [
+        mass("entity", "a"),
+        mass("entity", "b"),
+        replace(mass("entity", "c", 0.9), interval=(0.1, 1.0)),
+    ]
     (by_thing,) = mass_lists(things)
     assert [line.name for line in by_thing.lines] == ["a", "b"]
     assert by_thing.hidden == 1

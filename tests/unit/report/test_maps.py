@@ -1,6 +1,6 @@
 """The map adds up trials where they belong."""
 
-from failscape.report.maps import ALONE, Cell, failure_map, place_node
+from failscape.report.maps import ALONE, MapCell, failure_map, place_node
 from failscape.report.sections import placer_of
 from failscape.trials import Verdict
 
@@ -19,9 +19,9 @@ def test_a_subject_counts_in_the_row_of_each_of_its_attributes():
     ]
     found = failure_map(counts, PLACE)
     assert found.rows[0] == ALONE
-    assert found.cells[ALONE, "animals"] == Cell(1, 10, 1)
-    assert found.cells["Base: Colour", "animals"] == Cell(6, 20, 2)
-    assert found.cells["Image: Style", "animals"] == Cell(4, 10, 1)
+    assert found.cells[ALONE, "animals"] == MapCell(1, 10, 1)
+    assert found.cells["Base: Colour", "animals"] == MapCell(6, 20, 2)
+    assert found.cells["Image: Style", "animals"] == MapCell(4, 10, 1)
 
 
 def test_unknown_and_untried_subjects_are_left_out():

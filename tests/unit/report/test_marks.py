@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.report.marks import Line, Mark, Tally, lines_of, marks_of, tally
+from failscape.report.marks import CheckTally, Mark, Quote, lines_of, marks_of, tally
 from failscape.trials import (
     Answer,
     Caption,
@@ -33,7 +33,7 @@ def test_namesakes_are_told_apart_by_their_kind():
     steps = (Decide((Check("entity", "orange", ""), Check("Base: Colour", "orange", ""), RED)),)
     marks = marks_of(steps, [[True, False, True]])
     assert marks == (Mark("entity: orange", "yes"), Mark("Base: Colour: orange", "no"), Mark("red", "yes"))
-    assert tally([marks])[0] == Tally("Base: Colour: orange", 1, 1)
+    assert tally([marks])[0] == CheckTally("Base: Colour: orange", 1, 1)
     named = (Decide((Check("entity", "penguin", "", gate=True),)), Classify(("penguin",)))
     assert marks_of(named, [[True], [["penguin", 0.9]]]) == (
         Mark("entity: penguin", "yes"),
@@ -66,10 +66,10 @@ def test_questions_and_answers_are_lines():
     facts = [["d1"], "two", [True, False, "there are three"]]
     assert marks_of(steps, facts) == (Mark("wrong answer", "no"),)
     assert lines_of(steps, facts) == (
-        Line("asked", "How many?"),
-        Line("answered", "two"),
-        Line("right answer", "three"),
-        Line("because", "there are three"),
+        Quote("asked", "How many?"),
+        Quote("answered", "two"),
+        Quote("right answer", "three"),
+        Quote("because", "there are three"),
     )
 
 
@@ -82,9 +82,9 @@ def test_an_invalid_question_is_neither_right_nor_wrong(fact, text):
 
 def test_captions_and_proposals_are_lines():
     assert lines_of((Caption(), Propose()), [["a cat", "on grass"], ["why?"]]) == (
-        Line("caption", "a cat"),
-        Line("caption", "on grass"),
-        Line("proposed", "why?"),
+        Quote("caption", "a cat"),
+        Quote("caption", "on grass"),
+        Quote("proposed", "why?"),
     )
 
 
@@ -100,4 +100,4 @@ def test_marks_agree_with_the_verdict(held):
 
 def test_tally_counts_decided_marks_and_puts_the_most_missed_first():
     yes, no, unsure = Mark("cat", "yes"), Mark("red", "no"), Mark("red", "open")
-    assert tally([[yes, no], [yes, unsure], [yes, no]]) == [Tally("red", 2, 2), Tally("cat", 0, 3)]
+    assert tally([[yes, no], [yes, unsure], [yes, no]]) == [CheckTally("red", 2, 2), CheckTally("cat", 0, 3)]

@@ -1,7 +1,7 @@
 """The pairs at the head of the page: honest about verdicts, same seed, never half empty."""
 
+from failscape.report.examples import PAIRS, pairs_of
 from failscape.report.load import Evidence, Row, Shot
-from failscape.report.pictures import PAIRS, pairs_of
 from failscape.trials import Finding, Verdict
 
 FAIL, PASS = Verdict.FAIL, Verdict.PASS

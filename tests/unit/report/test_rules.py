@@ -1,11 +1,9 @@
 """Rules are shown with pictures of nodes that they cover, and of those that they do not."""
 
-from dataclasses import asdict
-
 import pytest
 
 from failscape.hunts.t2i.survey.survey import Rule, Share
-from failscape.report.kinds.t2i import EXAMPLES, EXCEPTIONS, LISTED, PICTURED, pictures_of, rule_cards
+from failscape.report.kinds.t2i_rules import EXAMPLES, EXCEPTIONS, LISTED, PICTURED, pictures_of, rule_cards
 from failscape.report.load import Shot
 from failscape.trials import Verdict
 
@@ -30,7 +28,7 @@ class Reader:
 
 def rule(**more):
     given = {"scope": "class", "who": "animals", "values": (RED,), "covers": 20, "certified": 9}
-    return asdict(Rule(**{**given, **more}))
+    return Rule(**{**given, **more})
 
 
 def test_names_leave_out_what_the_rule_says_anyway():

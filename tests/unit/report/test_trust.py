@@ -2,7 +2,6 @@
 
 import math
 import xml.etree.ElementTree as ET
-from dataclasses import asdict
 
 import pytest
 from hypothesis import given
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 
 from failscape.hunts.t2i.survey.survey import (
     Audit,
-    Bin,
+    CalibrationBin,
     Replicated,
     Replication,
     Share,
@@ -18,30 +17,34 @@ from failscape.hunts.t2i.survey.survey import (
     WordingEffect,
 )
 from failscape.report.figures.against import HEIGHT, WIDTH, Spot, against
-from failscape.report.kinds.t2i_trust import panels
+from failscape.report.kinds.t2i_trust import trust_boxes
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 AUDIT = Audit(1000, 50, 0.02, (0.0, 0.08))
 ROWS = (Replicated("cat", 0.9, 8, 10), Replicated("dog", 0.9, 8, 10), Replicated("cup", 0.7, 1, 10))
 AGAIN = Replication(ROWS, Share(2, 3, (0.09, 0.99)), 0.83, 0.57)
-BINS = (Bin(0.9, 0.88, (0.8, 0.95), 100), Bin(0.5, 0.8, (0.7, 0.9), 80), Bin(0.1, 0.0, (0.0, 1.0), 0))
+BINS = (
+    CalibrationBin(0.9, 0.88, (0.8, 0.95), 100),
+    CalibrationBin(0.5, 0.8, (0.7, 0.9), 80),
+    CalibrationBin(0.1, 0.0, (0.0, 1.0), 0),
+)
 WORDS = WordingEffect(12, (Share(50, 60, (0.7, 0.9)), Share(20, 60, (0.2, 0.5))), 0.001, ("cat", "dog"))
 
 
 def shown(survey, judge=None, allowed_for=True):
-    return {panel.id: panel for panel in panels(survey.as_data(), judge, 0.2, allowed_for)}
+    return {panel.id: panel for panel in trust_boxes(survey, judge, 0.2, allowed_for)}
 
 
 def test_a_hunt_with_nothing_to_say_has_no_panels():
     assert shown(T2ISurvey()) == {}
-    assert panels({}, None, None, False) == []
+    assert trust_boxes(T2ISurvey(), None, None, False) == []
 
 
 def test_parts_without_a_single_picture_are_left_out():
     empty = T2ISurvey(
         audit=Audit(1000, 0, 0.0, (0.0, 1.0)),
         replication=Replication((), Share(0, 0, (0.0, 1.0)), 0.0, 0.0),
-        calibration=(Bin(0.5, 0.0, (0.0, 1.0), 0),),
+        calibration=(CalibrationBin(0.5, 0.0, (0.0, 1.0), 0),),
         wording=WordingEffect(0, (), 1.0),
         counts={"opened": 0},
     )
@@ -133,7 +136,3 @@ def test_dots_stay_on_their_plot(places):
         assert 0 <= float(dot.get("cx")) <= WIDTH
         assert 0 <= float(dot.get("cy")) <= HEIGHT
         assert math.isfinite(float(dot.get("r")))
-
-
-def test_plain_data_is_enough():
-    assert panels({"audit": asdict(AUDIT)}, None, None, False)[0].big == "2.0%"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from failscape.atlas import Atlas, HuntRow, Recorded
-from failscape.report.kinds.t2i import counts_by_wording, wording_notes
+from failscape.report.kinds.t2i_trust import counts_by_wording, wording_notes
 from failscape.trials import Generate, Probe, Trial, Verdict
 
 CAPTIONS = ("An image of a cat.", "A picture of a cat.", "A cat.")

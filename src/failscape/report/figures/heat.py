@@ -20,7 +20,7 @@ FAINTEST = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class HeatCell:
     """One cell: `rate` of failure, its interval where there is one, and what it rests on in words."""
 
     rate: float
@@ -39,7 +39,7 @@ class HeatMap:
 
     rows: list[str]
     columns: list[str]
-    patches: dict[tuple[str, str], Patch]
+    patches: dict[tuple[str, str], HeatCell]
     totals: bool = False
 
     @property
@@ -55,7 +55,7 @@ class HeatMap:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class HeatShape:
     """Sizes in units of the drawing. Text keeps its size, so each width of screen has a shape of its own.
 
     A `tight` one slants the heads of its columns and leaves out intervals and signs of per cent.
@@ -71,11 +71,11 @@ class Shape:
     tight: bool = False
 
 
-WIDE = Shape("wide", 1080, 168, 30, 44, 124)
-NARROW = Shape("narrow", 360, 116, 66, 28, 48, margin=22, tight=True)
+WIDE = HeatShape("wide", 1080, 168, 30, 44, 124)
+NARROW = HeatShape("narrow", 360, 116, 66, 28, 48, margin=22, tight=True)
 
 
-def heat_map(heat: HeatMap, shape: Shape) -> Markup:
+def heat_map(heat: HeatMap, shape: HeatShape) -> Markup:
     aside = 8 if heat.totals else 0
     room = shape.width - shape.label - shape.margin - aside
     step = min(shape.widest, room / max(1, len(heat.columns)))
@@ -102,7 +102,7 @@ def heat_legend(heat: HeatMap) -> Markup:
     return Markup(f'<div class="heat-scale num">0%{steps}{percent(heat.top)} of pictures fail{vague}</div>')
 
 
-def _head(name: str, x: float, shape: Shape, step: float) -> str:
+def _head(name: str, x: float, shape: HeatShape, step: float) -> str:
     most = round(shape.head / 5.6) if shape.tight else max(4, round(step / 6.8))
     turned = f' transform="rotate(-48 {x:.1f} {shape.head - 8})"' if shape.tight else ""
     anchor = "start" if shape.tight else "middle"
@@ -112,13 +112,13 @@ def _head(name: str, x: float, shape: Shape, step: float) -> str:
     )
 
 
-def _label(name: str, y: float, shape: Shape) -> str:
+def _label(name: str, y: float, shape: HeatShape) -> str:
     text = escape(_cut(name, round(shape.label / 6.9)))
     middle = y + shape.high / 2 + 3
     return f'<text class="name" x="0" y="{middle:.1f}"><title>{escape(name)}</title>{text}</text>'
 
 
-def _cell(heat: HeatMap, row: str, column: str, box: tuple[float, float, float], shape: Shape) -> str:
+def _cell(heat: HeatMap, row: str, column: str, box: tuple[float, float, float], shape: HeatShape) -> str:
     patch = heat.patches.get((row, column))
     x, y, step = box
     middle = f'x="{x + (step - GAP) / 2:.1f}" text-anchor="middle"'

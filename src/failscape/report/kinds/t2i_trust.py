@@ -1,24 +1,33 @@
-"""How far the map can be trusted: replication, audit, calibration, judge, wording, states. Pure.
+"""How far a t2i hunt can be trusted: replication, audit, calibration, judge, wording, states.
 
-Each panel is a small dataclass made from a survey's plain data; a part that the hunt lacks has no panel.
+Each part of the survey becomes one box; a part that the hunt lacks has none.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
+from failscape.atlas import Atlas, HuntRow
+from failscape.hunts.t2i.survey.survey import (
+    Audit,
+    CalibrationBin,
+    Replicated,
+    Replication,
+    T2ISurvey,
+    WordingEffect,
+)
 from failscape.report.figures.against import Spot, against
-from failscape.report.figures.basic import Estimate, Interval, percent, spread
+from failscape.report.figures.basic import Estimate, percent, spread
 from failscape.report.figures.heat import VAGUE
 from failscape.stats.intervals import clopper_pearson
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.stats.judging.errors import Measured
+from failscape.stats.nuisance import Nuisance, nuisance_effect
 
 MOST_SPOTS = 200
 MOST_LINES = 16
@@ -26,7 +35,7 @@ NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class TrustBox:
     """A heading, a sentence, how to read it; and a large number, a figure, named groups of shares or bars."""
 
     id: str
@@ -41,100 +50,99 @@ class Panel:
     names: tuple[str, ...] = ()
 
 
-def panels(
-    survey: dict[str, Any], judge: JudgeAccuracy | None, limit: float | None, allowed_for: bool
-) -> list[Panel]:
+def trust_boxes(
+    survey: T2ISurvey, judge: JudgeAccuracy | None, limit: float | None, allowed_for: bool
+) -> list[TrustBox]:
     """`allowed_for` says whether findings allow for the judge's errors."""
     makers = (
-        _replication(survey.get("replication"), limit),
-        _audit(survey.get("audit")),
-        _calibration(survey.get("calibration") or ()),
+        _replication(survey.replication, limit),
+        _audit(survey.audit),
+        _calibration(survey.calibration),
         _judge(judge, allowed_for),
-        _wording(survey.get("wording")),
-        _states(survey.get("counts") or {}),
+        _wording(survey.wording),
+        _states(survey.counts),
     )
-    return [panel for maker in makers for panel in maker]
+    return [box for maker in makers for box in maker]
 
 
-def _replication(found: dict[str, Any] | None, limit: float | None) -> Iterator[Panel]:
-    if not found or not found["confirmed"]["of"]:
+def _replication(found: Replication | None, limit: float | None) -> Iterator[TrustBox]:
+    if found is None or not found.confirmed.of:
         return
-    hits, of, interval = _share(found["confirmed"])
-    rows = [row for row in found["rows"] if row["images"]]
-    spots = _tried_again([row for row in rows if math.isfinite(row["found_rate"])])
-    fresh = f"{percent(found['fresh_rate'])} ({spread(_pair(found['fresh_interval']))})"
-    yield Panel(
+    confirmed = found.confirmed
+    rows = [row for row in found.rows if row.images]
+    spots = _tried_again([row for row in rows if math.isfinite(row.found_rate)])
+    fresh = f"{percent(found.fresh_rate)} ({spread(found.fresh_interval)})"
+    yield TrustBox(
         "replication",
         "Does it happen again?",
-        f"{of} findings, chosen at random, were drawn anew with fresh seeds. {_by_verdict(rows)}Mean failure "
-        f"rate when found {percent(found['found_rate'])}, with fresh seeds {fresh}.",
+        f"{confirmed.of} findings, chosen at random, were drawn anew with fresh seeds. {_by_verdict(rows)}"
+        f"Mean failure rate when found {percent(found.found_rate)}, with fresh seeds {fresh}.",
         "Each dot is a finding, a larger one several. Across: the rate at which it failed when it was found. "
         "Up: the rate with fresh seeds. Dots on the line repeat exactly. Dots a little below it are usual: "
         "what was picked for failing looks somewhat worse than it is."
         + (" Above the dashed line the fresh rate counts as failing." if limit is not None else ""),
-        percent(hits / of),
-        f"fail again, interval {spread(interval)}",
+        percent(confirmed.rate),
+        f"fail again, interval {spread(confirmed.interval)}",
         against(spots, "rate when found", "rate with fresh seeds", limit) if spots else None,
     )
 
 
-def _by_verdict(rows: Sequence[dict[str, Any]]) -> str:
+def _by_verdict(rows: Sequence[Replicated]) -> str:
     """What the fresh pictures alone say; a few pictures leave most findings unclear."""
-    counted = Counter(str(row.get("verdict") or "") for row in rows)
+    counted = Counter(row.verdict for row in rows)
     said = [f"{counted[name]} {name}" for name in ("confirmed", "unclear", "refuted") if counted[name]]
     return f"By their few fresh pictures alone: {', '.join(said)}. " if said else ""
 
 
-def _tried_again(rows: Sequence[dict[str, Any]]) -> list[Spot]:
+def _tried_again(rows: Sequence[Replicated]) -> list[Spot]:
     """One dot per place: equal ones are joined and grow."""
     places: dict[tuple[float, float], list[str]] = {}
     for row in rows:
-        failures, images = int(row["failures"]), int(row["images"])
-        place = (round(float(row["found_rate"]), 2), round(failures / images, 2))
-        places.setdefault(place, []).append(f"{row['subject']}: {failures} of {images}")
+        place = (round(row.found_rate, 2), round(row.failures / row.images, 2))
+        places.setdefault(place, []).append(f"{row.subject}: {row.failures} of {row.images}")
     shown = list(places.items())[:MOST_SPOTS]
     return [Spot(x, y, None, len(names), "\n".join(names[:NAMED])) for (x, y), names in shown]
 
 
-def _audit(found: dict[str, Any] | None) -> Iterator[Panel]:
-    if not found or not found["sampled"]:
+def _audit(found: Audit | None) -> Iterator[TrustBox]:
+    if found is None or not found.sampled:
         return
-    interval = _pair(found["interval"])
-    low, high = found["minimal_interval"]
-    in_all = f" There are about {found['minimal']:,.0f} in all ({low:,.0f} to {high:,.0f}), found or not."
-    yield Panel(
+    low, high = found.minimal_interval
+    width = found.interval[1] - found.interval[0]
+    in_all = f" There are about {found.minimal:,.0f} in all ({low:,.0f} to {high:,.0f}), found or not."
+    yield TrustBox(
         "audit",
         "What was skipped?",
-        f"About {found['skipped']:,} nodes were left out, because something simpler inside them fails or "
-        f"because they were never opened. {found['sampled']:,} of them, chosen at random beforehand, were "
+        f"About {found.skipped:,} nodes were left out, because something simpler inside them fails or "
+        f"because they were never opened. {found.sampled:,} of them, chosen at random beforehand, were "
         "tried anyway.",
         "A minimal failure fails although everything simpler inside it passes. The number is the share "
         "of all minimal failures that the search closed off by mistake and would never have reported. It "
         "comes from nodes chosen at random before the search began. Near 0 means that skipping cost "
         "nothing.",
-        percent(found["missed"]) if interval[1] - interval[0] <= VAGUE else "Too few to tell:",
-        f"of minimal failures closed off, interval {spread(interval)}."
-        + (in_all if found["minimal"] >= 1 else ""),
+        percent(found.missed) if width <= VAGUE else "Too few to tell:",
+        f"of minimal failures closed off, interval {spread(found.interval)}."
+        + (in_all if found.minimal >= 1 else ""),
     )
 
 
-def _calibration(bins: Any) -> Iterator[Panel]:
-    used = [one for one in bins if one["images"]]
+def _calibration(bins: Sequence[CalibrationBin]) -> Iterator[TrustBox]:
+    used = [one for one in bins if one.images]
     if not used:
         return
     spots = [
         Spot(
-            one["predicted"],
-            one["observed"],
-            _pair(one["interval"]),
-            one["images"],
-            f"predicted {percent(one['predicted'])}, seen {percent(one['observed'])} "
-            f"({spread(_pair(one['interval']))}) on {one['images']:,} pictures",
+            one.predicted,
+            one.observed,
+            one.interval,
+            one.images,
+            f"predicted {percent(one.predicted)}, seen {percent(one.observed)} "
+            f"({spread(one.interval)}) on {one.images:,} pictures",
         )
         for one in used
     ]
-    inside = sum(one["interval"][0] <= one["predicted"] <= one["interval"][1] for one in used)
-    yield Panel(
+    inside = sum(one.interval[0] <= one.predicted <= one.interval[1] for one in used)
+    yield TrustBox(
         "calibration",
         "Are the predictions right?",
         f"The search predicts how often a node passes before it looks. On nodes that it did not choose, "
@@ -146,13 +154,13 @@ def _calibration(bins: Any) -> Iterator[Panel]:
     )
 
 
-def _judge(judge: JudgeAccuracy | None, allowed_for: bool) -> Iterator[Panel]:
+def _judge(judge: JudgeAccuracy | None, allowed_for: bool) -> Iterator[TrustBox]:
     if judge is None or not judge.kinds:
         return
     names = sorted(judge.kinds, key=lambda kind: (kind == ALL_OTHERS, kind))[:MOST_LINES]
     there = tuple(_accuracy(kind, judge.kinds[kind].sensitivity) for kind in names)
     missing = tuple(_accuracy(kind, judge.kinds[kind].specificity) for kind in names)
-    yield Panel(
+    yield TrustBox(
         "judge",
         "How good is the judge?",
         ("Findings allow for the errors of the judge" if allowed_for else "Rates are as the judge saw them")
@@ -173,32 +181,32 @@ def _accuracy(kind: str, measured: Measured) -> Estimate:
     return Estimate(name, measured.rate, (float(low), float(high)), f"{measured.of:,.0f} labelled", good=True)
 
 
-def _wording(found: dict[str, Any] | None) -> Iterator[Panel]:
-    if not found or not found["nodes"]:
+def _wording(found: WordingEffect | None) -> Iterator[TrustBox]:
+    if found is None or not found.nodes:
         return
-    differs = found["p_value"] < 0.05
+    differs = found.p_value < 0.05
     lines = []
-    for at, share in enumerate(found["variants"]):
-        hits, of, interval = _share(share)
-        if of:
-            lines.append(Estimate(f"wording {at + 1}", hits / of, interval, f"{of:,} pictures", good=True))
-    yield Panel(
+    for at, share in enumerate(found.variants):
+        if share.of:
+            words = f"{share.of:,} pictures"
+            lines.append(Estimate(f"wording {at + 1}", share.rate, share.interval, words, good=True))
+    yield TrustBox(
         "wording",
         "Is it the concept or the words?",
-        f"{found['nodes']:,} nodes were asked for in other words. "
+        f"{found.nodes:,} nodes were asked for in other words. "
         + ("The words make a difference" if differs else "No difference between wordings was found")
-        + f" (p = {found['p_value']:.2g}).",
+        + f" (p = {found.p_value:.2g}).",
         "Pass rate by wording, over the same nodes. Bars that overlap: the failures belong to the "
         "concept. One bar far below the others: part of them belongs to that way of asking.",
         groups=(("", tuple(lines)),),
-        names=tuple(str(one) for one in found.get("worst", ()))[:5],
+        names=found.worst[:5],
     )
 
 
-def _states(counts: dict[str, int]) -> Iterator[Panel]:
+def _states(counts: Mapping[str, int]) -> Iterator[TrustBox]:
     bars = tuple((name, number) for name, number in counts.items() if number)
     if bars:
-        yield Panel(
+        yield TrustBox(
             "states",
             "What became of the nodes?",
             "Nodes by what the search knows about them at the end.",
@@ -209,10 +217,53 @@ def _states(counts: dict[str, int]) -> Iterator[Panel]:
         )
 
 
-def _share(found: dict[str, Any]) -> tuple[float, int, Interval]:
-    return float(found["hits"]), int(found["of"]), _pair(found["interval"])
+# Wording, from the prompts that were sent: it holds for every strategy.
+
+CONCERN = 0.05
+"""Below this p-value the wording matters somewhere."""
 
 
-def _pair(interval: Any) -> Interval:
-    low, high = interval
-    return float(low), float(high)
+def wording_notes(atlas: Atlas, row: HuntRow) -> Iterator[str]:
+    """One or two sentences, for a hunt whose wording was varied."""
+    if (row.config.get("space") or {}).get("wording") != "vary":
+        return
+    found = nuisance_effect(list(counts_by_wording(atlas, row.id)))
+    if found is None:
+        yield "Every node was asked for in several wordings, but too few pictures tell what that does."
+    else:
+        yield _sentence(found)
+
+
+def counts_by_wording(atlas: Atlas, hunt_id: int) -> Iterator[Sequence[tuple[int, int]]]:
+    """Passes and failures of each subject, by what was asked for."""
+    query = (
+        "SELECT subject, sum(verdict = 'pass'), sum(verdict = 'fail') FROM trials"
+        " WHERE hunt = ? AND verdict IN ('pass', 'fail') GROUP BY subject, plan ORDER BY subject, plan"
+    )
+    with atlas.reading() as db:
+        rows = db.execute(query, (hunt_id,)).fetchall()
+    subject, levels = None, list[tuple[int, int]]()
+    for name, passes, fails in rows:
+        if name != subject and levels:
+            yield levels
+            levels = []
+        subject = name
+        levels.append((passes, fails))
+    if levels:
+        yield levels
+
+
+def _sentence(found: Nuisance) -> str:
+    told = f"{found.units:,} nodes and {found.trials:,} pictures tell"
+    low, high = (percent(end) for end in found.interval)
+    if found.p_value > CONCERN:
+        return (
+            f"Every node was asked for in several wordings ({told}). There is no sign that the wording "
+            "matters: the failures belong to the concepts. If the rate of failure differs between the "
+            f"wordings of one node, then by {high} at most (standard deviation, upper end of a 95% interval)."
+        )
+    return (
+        f"Every node was asked for in several wordings ({told}). The wording matters: the rate of failure "
+        f"differs between the wordings of one node by {percent(found.spread)} (standard deviation beyond "
+        f"chance, 95% interval {low} to {high}; p = {found.p_value:.3g})."
+    )

@@ -16,7 +16,7 @@ from failscape.hunts.counts import Tally
 from failscape.hunts.t2i.baselines.lanes import Frontier, Lane, RandomLane
 from failscape.hunts.t2i.baselines.ordering import Ordering
 from failscape.hunts.t2i.baselines.stopping import RULES, StoppingRule
-from failscape.hunts.t2i.findings import describe_failure
+from failscape.hunts.t2i.findings import all_images, describe_failure
 from failscape.hunts.t2i.probes import Prompting
 from failscape.hunts.t2i.survey.assemble import survey_of_tallies
 from failscape.hunts.t2i.survey.survey import T2ISurvey
@@ -253,7 +253,9 @@ class FailureAtlasHunt:
 
     def _describe(self, tally: Tally) -> Finding:
         get = self._tallies.get
-        return describe_failure(tally, self.lattice, self.wording, self.threshold, "threshold", get)
+        return describe_failure(
+            tally, all_images(tally, self.threshold), self.lattice, self.wording, "threshold", get
+        )
 
     def survey(self) -> T2ISurvey:
         """What the counts say about the whole space: rules, for no node was drawn at random."""

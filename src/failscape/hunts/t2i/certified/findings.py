@@ -16,7 +16,7 @@ from failscape.hunts.counts import Tally
 from failscape.hunts.t2i.certified.claims import LEAST_IMAGES, Claim
 from failscape.hunts.t2i.certified.forecast import log_evidence
 from failscape.hunts.t2i.certified.ledger import NO_VALUE, Nodes
-from failscape.hunts.t2i.findings import describe_failure
+from failscape.hunts.t2i.findings import ClaimDetails, NodeEvidence, describe_failure
 from failscape.hunts.t2i.survey.assemble import SurveyInput, survey_of
 from failscape.hunts.t2i.survey.judge_view import Counts
 from failscape.hunts.t2i.survey.survey import T2ISurvey
@@ -37,37 +37,34 @@ _LARGEST_LOG = 709.0
 def describe_claim(hunt: CertifiedHunt, claim: Claim) -> Finding:
     """Rate, interval and e-value rest on the images that are evidence; scouts are left out."""
     slot, ledger, tier = claim.slot, hunt.ledger, hunt.settings.tier
+    limit = hunt.bars.limits[int(hunt.bars.of(ledger.nodes[np.array([slot])])[0])]
     found = describe_failure(
         _tally(hunt, slot),
+        _evidence(hunt, slot, limit.fail),
         hunt.lattice,
         hunt.prompting.wording,
-        hunt.settings.threshold,
         tier,
         lambda subject: _tally(hunt, ledger.slot_of[subject]) if subject in ledger.slot_of else None,
     )
-    passes, fails = (int(count) for count in ledger.bets[slot])
-    if tier != "certified":
-        passes, fails = int(ledger.passes[slot]), int(ledger.fails[slot])
-    limit = hunt.bars.limits[int(hunt.bars.of(ledger.nodes[np.array([slot])])[0])]
-    view = hunt.lens.view(slot)
-    parents = tuple(parent | _standing(hunt, str(parent["subject"])) for parent in found.parents)
-    return replace(
-        found,
-        rate=fails / max(passes + fails, 1),
-        interval=_interval(fails, passes + fails),
-        e_value=math.exp(min(log_evidence(passes, fails, limit.fail), _LARGEST_LOG)),
-        trials=passes + fails,
-        failures=fails,
-        parents=parents,
-        details=found.details
-        | {
-            "minimal": True,
-            "doubt_minimal": claim.doubt,
-            "posterior": view.fails,
-            "images": int(ledger.passes[slot] + ledger.fails[slot]),
-            "tested_against": limit.fail,
-        },
+    details = ClaimDetails(
+        minimal=True,
+        doubt_minimal=claim.doubt,
+        posterior=hunt.lens.view(slot).fails,
+        images=int(ledger.passes[slot] + ledger.fails[slot]),
+        tested_against=limit.fail,
     )
+    parents = tuple(parent | _standing(hunt, str(parent["subject"])) for parent in found.parents)
+    return replace(found, parents=parents, details=replace(found.details, claim=details))
+
+
+def _evidence(hunt: CertifiedHunt, slot: int, tested_against: float) -> NodeEvidence:
+    """A certificate rests on the images that its e-process bet on, a posterior on all of them."""
+    ledger = hunt.ledger
+    passes, fails = (int(count) for count in ledger.bets[slot])
+    if hunt.settings.tier != "certified":
+        passes, fails = int(ledger.passes[slot]), int(ledger.fails[slot])
+    log_e = log_evidence(passes, fails, tested_against)
+    return NodeEvidence(passes, fails, _interval(fails, passes + fails), math.exp(min(log_e, _LARGEST_LOG)))
 
 
 @lru_cache(maxsize=65536)

@@ -17,7 +17,7 @@ from failscape.hunts.t2i.survey.judge_view import Counts, Floats, Glasses, NodeT
 from failscape.hunts.t2i.survey.mass import Predict, failure_masses
 from failscape.hunts.t2i.survey.replication import replication_of
 from failscape.hunts.t2i.survey.rules import Chance, RuleBook, find_rules, judge_rules
-from failscape.hunts.t2i.survey.survey import Bin, T2ISurvey
+from failscape.hunts.t2i.survey.survey import CalibrationBin, T2ISurvey
 from failscape.hunts.t2i.survey.wording_effect import Variants, wording_effect
 from failscape.spaces.lattice import Lattice, Node
 from failscape.stats.deconvolve import fit_mixing
@@ -132,7 +132,7 @@ def _chances(nodes: list[Node], tally: NodeTally, glasses: Glasses, threshold: f
     return dict(zip(nodes, found.tolist(), strict=True))
 
 
-def calibration_of(given: SurveyInput) -> tuple[Bin, ...]:
+def calibration_of(given: SurveyInput) -> tuple[CalibrationBin, ...]:
     """Panel nodes in groups of about equal prediction; both numbers are pass rates as the judge sees them."""
     panel = tried(given.panel)
     if given.predict is None or not panel:
@@ -146,7 +146,7 @@ def calibration_of(given: SurveyInput) -> tuple[Bin, ...]:
     bins = []
     for group in groups:
         seen, interval = stratified_mean([Stratum(1.0, passed[group])], float(images[group].sum()))
-        bins.append(Bin(float(predicted[group].mean()), seen, interval, int(images[group].sum())))
+        bins.append(CalibrationBin(float(predicted[group].mean()), seen, interval, int(images[group].sum())))
     return tuple(bins)
 
 

@@ -5,6 +5,7 @@ Findings say what was caught. The survey says how much there is, by what rules, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -112,7 +113,7 @@ class Replication:
 
 
 @dataclass(frozen=True, slots=True)
-class Bin:
+class CalibrationBin:
     """Predicted pass rates of about the same height, and what was seen on nodes that nobody chose."""
 
     predicted: float
@@ -142,12 +143,12 @@ class T2ISurvey:
     masses: tuple[Mass, ...] = ()
     audit: Audit | None = None
     replication: Replication | None = None
-    calibration: tuple[Bin, ...] = ()
+    calibration: tuple[CalibrationBin, ...] = ()
     wording: WordingEffect | None = None
     rule_precision: Share | None = None
     """Of the panel nodes that any rule speaks of, the share that fails."""
     notes: tuple[str, ...] = ()
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
     """Nodes by state: opened, certified, not minimal yet, passed, open, pruned …"""
 
     def as_data(self) -> dict[str, Any]:

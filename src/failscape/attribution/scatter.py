@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from failscape.attribution.scarcity import Bin, Subject
+from failscape.attribution.scarcity import CaptionBin, Subject
 from failscape.report.figures.basic import percent
 
 LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 56
@@ -53,7 +53,7 @@ class Frame:
 
 
 def scatter(
-    subjects: Sequence[Subject], bins: Sequence[Bin], width: int, height: int, name: str = ""
+    subjects: Sequence[Subject], bins: Sequence[CaptionBin], width: int, height: int, name: str = ""
 ) -> Markup:
     """Dots of all subjects, findings on top, and each bin's share with its interval."""
     frame = Frame(width, height, max((one.count for one in subjects), default=1))
@@ -115,7 +115,7 @@ def _circle(dot: Dot, most: int, name: str) -> str:
     )
 
 
-def _band(one: Bin, frame: Frame) -> str:
+def _band(one: CaptionBin, frame: Frame) -> str:
     left, right = frame.column(one.low)
     top, bottom = frame.y(one.interval[1]), frame.y(one.interval[0])
     return (
@@ -124,7 +124,7 @@ def _band(one: Bin, frame: Frame) -> str:
     )
 
 
-def _mean(one: Bin, frame: Frame) -> str:
+def _mean(one: CaptionBin, frame: Frame) -> str:
     left, right = frame.column(one.low)
     y = frame.y(one.share)
     words = f"count {one.label}: {percent(one.share)} of {one.trials:,} trials failed"
