@@ -265,6 +265,12 @@ def trials(
             yield _stored_trial(db, store, row)
 
 
+def trial(db: sqlite3.Connection, store: ImageStore, hunt: int, number: int) -> StoredTrial | None:
+    """The trial with this number in the atlas, when it is one of the hunt's."""
+    row = db.execute(_TRIAL.format(index="NOT INDEXED") + " AND t.id = ?", (hunt, number)).fetchone()
+    return _stored_trial(db, store, row) if row else None
+
+
 def _stored_trial(db: sqlite3.Connection, store: ImageStore, row: tuple[Any, ...]) -> StoredTrial:
     number, hunt, key, subject, verdict, reason, seed, text, keys, started, seconds, steps = row
     found = (find_call(db, store, keys[at : at + 16]) for at in range(0, len(keys), 16))

@@ -299,6 +299,13 @@ class Atlas:
         with explained(self.folder / DATABASE):
             yield from reader.trials(self._read(), self.images, hunt_id, subject, verdict, limit, offset)
 
+    def trial(self, hunt_id: int, number: int) -> StoredTrial:
+        """One trial in full detail, by its number in this atlas."""
+        found = self._ask(lambda db: reader.trial(db, self.images, hunt_id, number))
+        if found is None:
+            raise AtlasError(f"hunt {hunt_id} has no trial {number}", "numbers are in `failscape export`")
+        return found
+
     # Connections
 
     def _read(self) -> sqlite3.Connection:

@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": "Hunt a model that comes with Failscape and open the report.",
     "run": "Start a hunt, or go on with one.",
     "findings": "Print what a hunt has found.",
+    "view": "Look around in atlases, live, in the browser.",
     "report": "Write a static HTML report.",
     "attribute": "Relate failures to how often training data mentions things.",
     "corpus": "Check, build and match corpora.",

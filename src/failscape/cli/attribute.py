@@ -15,9 +15,9 @@ from failscape.atlas import Atlas, HuntRow
 from failscape.attribution.counts import MentionCounts, count_captions, counts_of, read_counts
 from failscape.attribution.page import write_attribution
 from failscape.attribution.scarcity import Odd, Relation, Scarcity, relate
-from failscape.cli.jsonable import finite
 from failscape.errors import ConfigError
 from failscape.hunts.t2i.config import T2IConfig
+from failscape.jsonable import finite
 from failscape.report.figures.basic import number, percent
 from failscape.report.load import config_of, load_hunt
 from failscape.report.page import failing_limit

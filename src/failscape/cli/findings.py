@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas
-from failscape.cli.jsonable import finite
 from failscape.hunts.t2i.findings import NodeDetails
 from failscape.hunts.t2i.survey.survey import T2ISurvey
+from failscape.jsonable import finite
 from failscape.report.figures.basic import number, percent
 from failscape.report.load import LoadedHunt, finding_records, load_hunt
 from failscape.trials import Finding

@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas
-from failscape.cli.jsonable import finite
 from failscape.config.files import load_model
+from failscape.jsonable import finite
 from failscape.report.figures.basic import percent
 from failscape.review.rejudged import Comparison, compare_judges
 from failscape.runtime.after.rejudge import Rejudged, rejudge

@@ -13,10 +13,18 @@ from failscape.errors import ConfigError
 from failscape.servers.app import build_app
 from failscape.servers.requests import Served
 
+SHUTDOWN_SECONDS = 3.0
+"""Connections that are still open then are cut: a page that follows news would hold the server for ever."""
+
 
 async def serve(served: Served, host: str, port: int, announce: Callable[[str], object]) -> None:
-    """Serve until SIGTERM or Ctrl-C. `announce` gets the address once requests are answered."""
-    runner = web.AppRunner(build_app(served), access_log=None)
+    """Serve models until SIGTERM or Ctrl-C. `announce` gets the address once requests are answered."""
+    await serve_app(build_app(served), host, port, announce)
+
+
+async def serve_app(app: web.Application, host: str, port: int, announce: Callable[[str], object]) -> None:
+    """The same for any application."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         await _listen(runner, host, port)

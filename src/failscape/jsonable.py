@@ -1,4 +1,4 @@
-"""What commands print as JSON."""
+"""Plain data that every reader of JSON understands."""
 
 from __future__ import annotations
 

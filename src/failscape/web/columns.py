@@ -1,0 +1,230 @@
+"""The trials of a hunt as columns of numbers in memory, so that any filter over a million answers at once.
+
+A trial costs about 30 bytes here; words are kept once each. New trials are added as they are recorded. What
+is shown of a trial is read from the atlas when somebody looks at it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.atlas import Atlas
+from failscape.trials import Decide, Verdict, steps_from_json
+
+Positions = NDArray[np.int64]
+VERDICTS = [verdict.value for verdict in Verdict]
+MOST_FACETS = 40
+_MANY = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFilter:
+    """Which trials to show; "" takes all. `text` is looked for in subjects and reasons."""
+
+    verdict: str = ""
+    stream: str = ""
+    check: str = ""
+    reason: str = ""
+    subject: str = ""
+    under: str = ""
+    text: str = ""
+
+    @classmethod
+    def from_query(cls, query: Any) -> TrialFilter:
+        return cls(**{field.name: str(query.get(field.name, "")) for field in fields(cls)})
+
+
+class Words:
+    """Texts by number, each kept once."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        found = self._numbers.get(text)
+        if found is None:
+            found = self._numbers[text] = len(self.texts)
+            self.texts.append(text)
+        return found
+
+    def find(self, text: str) -> int:
+        """-1 where there is no such text."""
+        return self._numbers.get(text, -1)
+
+    def matching(self, holds: Callable[[str], bool]) -> NDArray[np.bool_]:
+        return np.fromiter((holds(text) for text in self.texts), dtype=np.bool_, count=len(self.texts))
+
+
+class _Column:
+    """Numbers that grow at the end; room is doubled when it runs out."""
+
+    def __init__(self, kind: type[Any]) -> None:
+        self._room = np.zeros(_MANY, dtype=kind)
+        self._size = 0
+
+    def extend(self, numbers: Sequence[int]) -> None:
+        needed = self._size + len(numbers)
+        if needed > len(self._room):
+            grown = np.zeros(max(needed, 2 * len(self._room)), dtype=self._room.dtype)
+            grown[: self._size] = self._room[: self._size]
+            self._room = grown
+        self._room[self._size : needed] = numbers
+        self._size = needed
+
+    @property
+    def values(self) -> NDArray[Any]:
+        return self._room[: self._size]
+
+
+StreamOf = Callable[[str], str]
+
+
+class TrialColumns:
+    """Columns of one hunt. `stream_of` tells from a trial's key what it was drawn for. Safe for threads."""
+
+    def __init__(self, atlas: Atlas, hunt_id: int, stream_of: StreamOf) -> None:
+        self._atlas = atlas
+        self._hunt = hunt_id
+        self._stream_of = stream_of
+        self._turn = threading.Lock()
+        self._last = 0
+        self.subjects, self.reasons, self.streams = Words(), Words(), Words()
+        self._ids, self._verdict = _Column(np.int64), _Column(np.uint8)
+        self._subject, self._reason = _Column(np.int32), _Column(np.int32)
+        self._stream, self._case = _Column(np.uint8), _Column(np.int32)
+        self._cases: dict[tuple[int, int], int] = {}
+        self._missed: list[tuple[str, ...]] = []
+
+    def __len__(self) -> int:
+        return len(self._ids.values)
+
+    def refresh(self) -> None:
+        """Bring in what was recorded since. Withdrawn trials stay until the viewer starts anew."""
+        with self._turn, self._atlas.reading() as db:
+            row = db.execute(
+                "SELECT first_trial, last_trial FROM totals WHERE hunt = ?", (self._hunt,)
+            ).fetchone()
+            if row is None or row[1] is None or row[1] <= self._last:
+                return
+            cursor = db.execute(
+                "SELECT id, key, subject, verdict, reason, plan FROM trials NOT INDEXED"
+                " WHERE id > ? AND id <= ? AND hunt = ? ORDER BY id",
+                (max(self._last, row[0] - 1), row[1], self._hunt),
+            )
+            while rows := cursor.fetchmany(_MANY):
+                self._add(rows)
+            self._read_cases()
+            self._last = row[1]
+
+    def _add(self, rows: Sequence[tuple[int, str, str, str, str, int]]) -> None:
+        verdicts = {name: number for number, name in enumerate(VERDICTS)}
+        ids, keys, subjects, said, reasons, plans = zip(*rows, strict=True)
+        reason_numbers = [self.reasons.number(reason) for reason in reasons]
+        cases = self._cases
+        self._case.extend(
+            [cases.setdefault(case, len(cases)) for case in zip(plans, reason_numbers, strict=True)]
+        )
+        self._subject.extend([self.subjects.number(subject) for subject in subjects])
+        self._reason.extend(reason_numbers)
+        self._stream.extend([self.streams.number(self._stream_of(key)) for key in keys])
+        self._verdict.extend([verdicts[verdict] for verdict in said])
+        self._ids.extend(ids)
+
+    def _read_cases(self) -> None:
+        """Which kinds of check each pair of plan and reason missed."""
+        new = [case for case, number in self._cases.items() if number >= len(self._missed)]
+        kinds: dict[int, list[tuple[str, str]]] = {}
+        for plan, reason in new:
+            if not self.reasons.texts[reason]:
+                self._missed.append(())
+                continue
+            if plan not in kinds:
+                kinds[plan] = self._checks(plan)
+            self._missed.append(_missed_kinds(self.reasons.texts[reason], kinds[plan]))
+
+    def _checks(self, plan: int) -> list[tuple[str, str]]:
+        with self._atlas.reading() as db:
+            text = db.execute("SELECT steps FROM plans WHERE id = ?", (plan,)).fetchone()[0]
+        decides = (step for step in steps_from_json(text) if isinstance(step, Decide))
+        return [(check.kind, check.value) for step in decides for check in step.checks]
+
+    def select(self, wanted: TrialFilter) -> Positions:
+        """Where the trials are that are wanted, in the order recorded."""
+        mask = np.ones(len(self), dtype=np.bool_)
+        for column, words, text in (
+            (self._stream, self.streams, wanted.stream),
+            (self._reason, self.reasons, wanted.reason),
+            (self._subject, self.subjects, wanted.subject),
+        ):
+            if text:
+                mask &= column.values == words.find(text)
+        if wanted.verdict:
+            code = VERDICTS.index(wanted.verdict) if wanted.verdict in VERDICTS else len(VERDICTS)
+            mask &= self._verdict.values == code
+        if wanted.check:
+            missed = np.array([wanted.check in kinds for kinds in self._missed], dtype=np.bool_)
+            mask &= missed[self._case.values]
+        if wanted.under:
+            mask &= self.subjects.matching(_under(wanted.under))[self._subject.values]
+        if wanted.text:
+            mask &= self._holds(wanted.text.casefold())
+        return np.flatnonzero(mask)
+
+    def _holds(self, text: str) -> NDArray[np.bool_]:
+        words = text.split()
+
+        def holds(one: str) -> bool:
+            folded = one.casefold()
+            return all(word in folded for word in words)
+
+        found: NDArray[np.bool_] = self.subjects.matching(holds)[self._subject.values]
+        found |= self.reasons.matching(holds)[self._reason.values]
+        return found
+
+    def ids(self, positions: Positions) -> list[int]:
+        return [int(number) for number in self._ids.values[positions]]
+
+    def stream(self, position: int) -> str:
+        return self.streams.texts[int(self._stream.values[position])]
+
+    def facets(self, positions: Positions) -> dict[str, list[tuple[str, int]]]:
+        """How many of these trials have each value; the most frequent first."""
+        checks: dict[str, int] = {}
+        for case, number in enumerate(np.bincount(self._case.values[positions], minlength=1)):
+            for kind in self._missed[case] if number else ():
+                checks[kind] = checks.get(kind, 0) + int(number)
+        return {
+            "verdict": _counted(VERDICTS, self._verdict.values[positions]),
+            "stream": _counted(self.streams.texts, self._stream.values[positions]),
+            "check": _ranked(checks.items()),
+            "reason": _counted(self.reasons.texts, self._reason.values[positions]),
+        }
+
+
+def _counted(names: Sequence[str], numbers: NDArray[Any]) -> list[tuple[str, int]]:
+    counts = np.bincount(numbers, minlength=1)
+    return _ranked((names[at], int(counts[at])) for at in np.flatnonzero(counts).tolist() if names[at])
+
+
+def _ranked(counted: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    return sorted(counted, key=lambda one: (-one[1], one[0]))[:MOST_FACETS]
+
+
+def _missed_kinds(reason: str, checks: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """The kinds of check that a reason names: `not red, not cat`, `not shown: cat`, `undecided: red`."""
+    named = reason.removeprefix("not shown: ").removeprefix("undecided: ")
+    values = {part.removeprefix("not ") for part in named.split(", ")}
+    return tuple(dict.fromkeys(kind for kind, value in checks if value in values))
+
+
+def _under(path: str) -> Callable[[str], bool]:
+    """Subjects about one thing and all that carry a value: `cat; Base: Colour=red` is under both parts."""
+    wanted = set(path.split("; "))
+    return lambda subject: wanted <= set(subject.split("; "))

@@ -1,0 +1,150 @@
+"""The atlases that a viewer shows: opened for reading, each hunt with its columns and what it found.
+
+What a hunt found is read beside the server, in a thread, and read again while a run goes on. Until it is
+there, callers get `None` and say so; counts come straight from the atlas and are there at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from failscape.atlas import Atlas, HuntRow
+from failscape.errors import AtlasError, FailscapeError
+from failscape.report.load import EvidenceReader, LoadedHunt, load_hunt
+from failscape.report.maps import Place
+from failscape.report.sections import placer_of
+from failscape.web.columns import TrialColumns
+from failscape.web.streams import stream_of
+
+T = TypeVar("T")
+
+PATIENCE = 3.0
+"""A hunt is read again at most a quarter of the time: after a pause of so many times what reading took."""
+
+SHORTEST_PAUSE = 2.0
+PLACES = 100_000
+
+
+class OpenHunt:
+    """One hunt on show. Safe for threads."""
+
+    def __init__(self, slug: str, atlas: Atlas, row: HuntRow) -> None:
+        self.slug = slug
+        self.atlas = atlas
+        self.row = row
+        self.stream_of = stream_of(row.kind)
+        self.columns = TrialColumns(atlas, row.id, self.stream_of)
+        self.place: Callable[[str], Place | None] = lru_cache(PLACES)(placer_of(row.kind, row.config))
+        self.problem: FailscapeError | None = None
+        self._loaded: LoadedHunt | None = None
+        self._derived: dict[str, tuple[LoadedHunt, Any]] = {}
+        self._as_of: tuple[int, int] = (-1, -1)
+        self._next = 0.0
+        self._reading = False
+        self._turn = threading.Lock()
+
+    def loaded(self, wait: float = 0.0) -> LoadedHunt | None:
+        """What the hunt found, as it was last read; `None` until that is done for the first time.
+
+        Starts reading when there is news. `wait` seconds are given to the first reading.
+        """
+        with self._turn:
+            due = not self._reading and time.monotonic() >= self._next and self._state() != self._as_of
+            if due:
+                self._reading = True
+                threading.Thread(target=self._read, daemon=True).start()
+        end = time.monotonic() + wait
+        while self._loaded is None and self.problem is None and time.monotonic() < end:
+            time.sleep(0.02)
+        return self._loaded
+
+    def derived(self, name: str, make: Callable[[LoadedHunt], T]) -> T | None:
+        """What `make` makes of the hunt as it was last read, made once; `None` until it is read."""
+        loaded = self.loaded(wait=0.25)
+        if loaded is None:
+            return None
+        known = self._derived.get(name)
+        if known is None or known[0] is not loaded:
+            known = self._derived[name] = loaded, make(loaded)
+        found: T = known[1]
+        return found
+
+    def evidence(self, shots: int, parents: int = 3) -> EvidenceReader:
+        return EvidenceReader(self.atlas, self.row.id, shots, parents)
+
+    @property
+    def as_of(self) -> int:
+        """The number of trials behind what `loaded` gives."""
+        return self._loaded.trials if self._loaded is not None else 0
+
+    def _state(self) -> tuple[int, int]:
+        """The last trial and the last word on the judge: what is found changes with these."""
+        with self.atlas.reading() as db:
+            last = db.execute("SELECT last_trial FROM totals WHERE hunt = ?", (self.row.id,)).fetchone()
+            known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'accuracies'").fetchone()
+            word = db.execute("SELECT max(id) FROM accuracies").fetchone() if known else None
+        return (last[0] or 0 if last else 0), (word[0] or 0 if word else 0)
+
+    def _read(self) -> None:
+        began = time.monotonic()
+        try:
+            state = self._state()
+            self._loaded, self._as_of, self.problem = load_hunt(self.atlas, self.row.id), state, None
+        except FailscapeError as error:
+            self.problem = error
+        finally:
+            took = time.monotonic() - began
+            self._next = time.monotonic() + max(SHORTEST_PAUSE, PATIENCE * took)
+            self._reading = False
+
+
+class Library:
+    """Atlases by a short name that is part of each address. Use it as a context manager, or `close` it."""
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self.atlases: dict[str, Atlas] = {}
+        self._hunts: dict[tuple[str, int], OpenHunt] = {}
+        self._turn = threading.Lock()
+        for folder in folders:
+            self.atlases[self._free_name(folder)] = Atlas.open(folder, readonly=True)
+
+    def _free_name(self, folder: Path) -> str:
+        plain = "".join(char if char.isalnum() or char in "-_." else "-" for char in folder.resolve().name)
+        name, number = plain.strip(".-") or "atlas", 2
+        while name in self.atlases:
+            name, number = f"{plain}-{number}", number + 1
+        return name
+
+    def atlas(self, slug: str) -> Atlas:
+        found = self.atlases.get(slug)
+        if found is None:
+            raise AtlasError(f"there is no atlas {slug!r} here", f"there are: {', '.join(self.atlases)}")
+        return found
+
+    def hunt(self, slug: str, hunt_id: int) -> OpenHunt:
+        atlas = self.atlas(slug)
+        with self._turn:
+            found = self._hunts.get((slug, hunt_id))
+            if found is None:
+                found = self._hunts[slug, hunt_id] = OpenHunt(slug, atlas, atlas.hunt(hunt_id))
+        return found
+
+    def open_hunts(self, slug: str) -> list[OpenHunt]:
+        """Hunts of an atlas that somebody has looked at."""
+        with self._turn:
+            return [hunt for (name, _), hunt in self._hunts.items() if name == slug]
+
+    def close(self) -> None:
+        for atlas in self.atlases.values():
+            atlas.close()
+
+    def __enter__(self) -> Library:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

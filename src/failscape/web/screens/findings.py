@@ -1,0 +1,234 @@
+"""Findings and suspects: a long list to filter and sort, and everything about one of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from failscape.report.figures.basic import number as number_text
+from failscape.report.figures.basic import percent, spread
+from failscape.report.load import EvidenceReader, LoadedHunt, Row, Shot
+from failscape.report.sections import notes_of
+from failscape.stats.intervals import clopper_pearson
+from failscape.trials import Finding, Verdict
+from failscape.web.library import OpenHunt
+
+Data = dict[str, Any]
+
+LARGEST_PAGE = 400
+MOST_FACETS = 60
+SHOTS = 400
+PARENTS = 6
+FACETS = ("status", "class", "thing", "attribute")
+
+SORTS: dict[str, Callable[[Data], Any]] = {
+    "": lambda row: row["number"],
+    "rate": lambda row: (-row["rate"], -row["trials"]),
+    "certain": lambda row: -row["low"],
+    "trials": lambda row: -row["trials"],
+    "title": lambda row: row["title"],
+}
+
+
+def finding_row(hunt: OpenHunt, number: int, finding: Finding) -> Data:
+    """One line of the list. Rates allow for the judge's errors where these are known."""
+    place = hunt.place(finding.subject)
+    corrected = finding.details.get("corrected") or {"rate": finding.rate, "interval": finding.interval}
+    low, high = corrected["interval"]
+    return {
+        **rate_data(corrected["rate"], (low, high)),
+        "number": number + 1,
+        "subject": finding.subject,
+        "title": finding.title,
+        "caption": finding.caption,
+        "status": finding.status,
+        "failures": finding.failures,
+        "trials": finding.trials,
+        "invalid": finding.invalid,
+        "class": place.column if place else "",
+        "thing": place.about if place else "",
+        "attribute": list(place.rows) if place else [],
+    }
+
+
+def rate_data(rate: float, interval: tuple[float, float]) -> Data:
+    """A rate with its interval, and both as they are written everywhere."""
+    low, high = interval
+    return {
+        "rate": rate,
+        "low": low,
+        "high": high,
+        "rate_text": percent(rate),
+        "spread_text": spread((low, high)),
+    }
+
+
+def findings(hunt: OpenHunt, query: Mapping[str, str]) -> Data | None:
+    """A page of the list after filters, with how many there are per facet; `None` until the hunt is read."""
+    rows = hunt.derived("findings", lambda loaded: _all_rows(hunt, loaded))
+    if rows is None:
+        return None
+    kept = [row for row in rows if _wanted(row, query)]
+    kept.sort(key=SORTS.get(query.get("sort", ""), SORTS[""]))
+    start, many = page_of(query)
+    return {
+        "total": len(kept),
+        "all": len(rows),
+        "as_of": hunt.as_of,
+        "rows": kept[start : start + many],
+        "facets": {name: _facet(kept, name) for name in FACETS},
+    }
+
+
+def _all_rows(hunt: OpenHunt, loaded: LoadedHunt) -> list[Data]:
+    rows = [finding_row(hunt, number, one) for number, one in enumerate(loaded.findings)]
+    for row in rows:
+        row["search"] = f"{row['title']} {row['caption']} {row['subject']} {row['status']}".casefold()
+    return rows
+
+
+def page_of(query: Mapping[str, str]) -> tuple[int, int]:
+    """First row and number of rows asked for, within reason."""
+    return _whole(query.get("start"), 0, 10**9), _whole(query.get("many"), 100, LARGEST_PAGE)
+
+
+def _whole(text: str | None, otherwise: int, most: int) -> int:
+    return min(int(text), most) if text and text.isascii() and text.isdigit() else otherwise
+
+
+def _wanted(row: Data, query: Mapping[str, str]) -> bool:
+    for name in FACETS:
+        asked = query.get(name, "")
+        if asked and asked != row[name] and asked not in (row[name] if name == "attribute" else ()):
+            return False
+    least = query.get("least", "")
+    if least and row["rate"] < _percent(least):
+        return False
+    words = query.get("text", "").casefold().split()
+    return not words or all(word in row["search"] for word in words)
+
+
+def _percent(text: str) -> float:
+    try:
+        return float(text) / 100
+    except ValueError:
+        return 0.0
+
+
+def _facet(rows: Sequence[Data], name: str) -> list[tuple[str, int]]:
+    counted: Counter[str] = Counter()
+    for row in rows:
+        counted.update(row[name] if isinstance(row[name], list) else [row[name]])
+    return [(value, number) for value, number in counted.most_common(MOST_FACETS) if value]
+
+
+def shot_data(shot: Shot | None) -> Data | None:
+    if shot is None:
+        return None
+    return {
+        "key": shot.key,
+        "seed": shot.seed,
+        "verdict": shot.verdict.value,
+        "reason": shot.reason,
+        "images": list(shot.images),
+        "marks": [asdict(mark) for mark in shot.marks],
+        "lines": [asdict(line) for line in shot.lines],
+        "replies": [asdict(line) for line in shot.replies],
+    }
+
+
+def example_of(hunt: OpenHunt, finding: Finding) -> Data:
+    """The first failed picture of a finding, and its parent's that passed at the same seed, if any."""
+    reader = hunt.evidence(shots=SHOTS)
+    evidence = reader.read(finding)
+    failed = [
+        (at, shot)
+        for at, shot in enumerate(evidence.own.shots)
+        if shot is not None and shot.verdict is Verdict.FAIL and shot.images
+    ]
+    for at, shot in failed:
+        for row in evidence.parents:
+            before = row.shots[at]
+            if before is not None and before.verdict is Verdict.PASS and before.images:
+                return {"after": shot.images[-1], "before": before.images[-1], "before_title": row.title}
+    return {"after": failed[0][1].images[-1] if failed else "", "before": "", "before_title": ""}
+
+
+def finding(hunt: OpenHunt, subject: str) -> Data | None:
+    """Everything about one finding or any other subject; `None` until the hunt is read."""
+    loaded = hunt.loaded(wait=0.25)
+    if loaded is None:
+        return None
+    reader = hunt.evidence(shots=SHOTS, parents=PARENTS)
+    number = next((at for at, one in enumerate(loaded.findings) if one.subject == subject), None)
+    if number is None:
+        return _bare(hunt, reader, subject)
+    found = loaded.findings[number]
+    evidence = reader.read(found)
+    return {
+        **finding_row(hunt, number, found),
+        "e_value": found.e_value,
+        "e_text": number_text(found.e_value),
+        "judged": {"rate": found.rate, "interval": list(found.interval)},
+        "own": _row_data(evidence.own),
+        "parents": [_row_data(row) for row in evidence.parents],
+        "tallies": [asdict(one) for one in evidence.tallies],
+        "notes": notes_of(hunt.row.kind, found),
+        "details": found.details,
+        "course": _course(evidence.own.shots),
+        "near": [
+            loaded.findings[at].subject for at in (number - 1, number + 1) if 0 <= at < len(loaded.findings)
+        ],
+    }
+
+
+def _bare(hunt: OpenHunt, reader: EvidenceReader, subject: str) -> Data:
+    """A subject that is no finding: what was seen of it."""
+    shots = reader.shots(subject)
+    failures = sum(shot.verdict is Verdict.FAIL for shot in shots)
+    trials = failures + sum(shot.verdict is Verdict.PASS for shot in shots)
+    low, high = clopper_pearson(failures, trials)
+    row = Row(subject, subject, failures, trials, shots, (float(low), float(high)))
+    title = next((line.text for shot in shots for line in shot.lines if line.label == "prompt"), subject)
+    return {
+        "subject": subject,
+        "title": title,
+        "caption": "",
+        "status": "",
+        **rate_data(failures / trials if trials else float("nan"), (float(low), float(high))),
+        "failures": failures,
+        "trials": trials,
+        "own": _row_data(row),
+        "parents": [],
+        "tallies": [],
+        "notes": [],
+        "details": {},
+        "course": _course(shots),
+        "near": [],
+    }
+
+
+def _row_data(row: Row) -> Data:
+    return {
+        "subject": row.subject,
+        "title": row.title,
+        "failures": row.failures,
+        "trials": row.trials,
+        "interval": list(row.interval),
+        "shots": [shot_data(shot) for shot in row.shots],
+    }
+
+
+def _course(shots: Sequence[Shot | None]) -> list[tuple[int, float, float, float]]:
+    """How rate and interval moved, trial by trial: (valid trials, rate, low, high)."""
+    course, failures, trials = [], 0, 0
+    for shot in shots:
+        if shot is None or shot.verdict not in (Verdict.PASS, Verdict.FAIL):
+            continue
+        trials += 1
+        failures += shot.verdict is Verdict.FAIL
+        low, high = clopper_pearson(failures, trials)
+        course.append((trials, failures / trials, float(low), float(high)))
+    return course

@@ -1,0 +1,100 @@
+// What was asked, what fails, how sure that is, and how the run goes.
+import { html, useEffect, useHere, useAnswer, Link, count, some, span, money } from "../base.js";
+import { Waiting, RateBar, Picture, Curve, Term } from "../parts.js";
+
+const ASKED = {
+  t2i: (data) => `${data.target} was asked to draw ${count(data.spent.images)} pictures; ${data.models.judge || "a judge"} looked at what is in them.`,
+  classifier: (data) => `${data.target} was shown ${count(data.counts.pass + data.counts.fail + data.counts.invalid)} pictures of things it should know.`,
+  vlm: (data) => `${data.target} was asked ${count(data.counts.pass + data.counts.fail + data.counts.invalid)} questions about pictures.`,
+};
+const THINGS = { t2i: ["request", "requests"], classifier: ["kind of picture", "kinds of picture"], vlm: ["kind of question", "kinds of question"] };
+const SURE = {
+  certified: "proven: the list as a whole holds at most the promised share of false ones",
+  listed: "very likely: by a calibrated estimate, within the same promised share",
+  probable: "very likely, by a calibrated estimate; no guarantee",
+  conditional: "certified if the verifier is right; nobody has checked it",
+  threshold: "above a bare threshold; nothing is promised",
+  suspect: "looks failing, not proven yet",
+};
+
+export function Overview() {
+  const answer = useAnswer("overview");
+  const reading = answer.data && !answer.data.found && !answer.data.problem;
+  useEffect(() => {  // what was found comes later than what was counted
+    const timer = reading ? setTimeout(answer.again, 700) : 0;
+    return () => clearTimeout(timer);
+  }, [answer.data]);
+  return html`<${Waiting} answer=${answer}>${(data) => html`<${Page} data=${data}/>`}<//>`;
+}
+
+function Page({ data }) {
+  const here = useHere();
+  const found = data.found;
+  return html`<div class="overview">
+    <section class="lead"><h1>${headline(data)}</h1>
+      <p class="lede">${(ASKED[data.kind] || ASKED.vlm)(data)} ${found && html`<${Sure} data=${data}/>`}</p></section>
+    ${data.problem && html`<div class="trouble" role="alert"><b>${data.problem.error}</b><p>${data.problem.fix}</p></div>`}
+    ${found && found.headlines.length > 0 && html`<section><h2>Show me</h2><ul class="cards">${found.headlines.map((row) => html`<${Headline} key=${row.subject} row=${row}/>`)}</ul>
+      <p><${Link} class="more" to=${here.to("findings")}>All ${some(found.findings, "finding")} →<//></p></section>`}
+    <section class="two"><div><h2>${data.running ? "How the run goes" : "How the run went"}</h2><${Progress} data=${data}/></div>
+      <div><h2>Found over time</h2>${found ? html`<${Curve} points=${found.curve} across="trials" up="findings"/>` : html`<p class="waiting">Reading the trials …</p>`}</div></section>
+    ${found && found.worst.length > 0 && html`<section><h2>Where most findings are</h2><${Worst} worst=${found.worst}/></section>`}
+    <${Health} data=${data}/>
+  </div>`;
+}
+
+function headline(data) {
+  if (!data.found) return `What does ${data.target} get wrong?`;
+  const [one, many] = THINGS[data.kind] || ["case", "cases"];
+  const number = data.found.findings;
+  if (!number) return `Nothing certified yet about ${data.target}`;
+  return `${data.target} fails on ${count(number)} ${number === 1 ? one : many}`;
+}
+
+function Sure({ data }) {
+  const statuses = Object.entries(data.found.statuses);
+  if (!statuses.length) return null;
+  const level = data.level != null ? ` At most ${Math.round(100 * data.level)}% of the list is expected to be false.` : "";
+  return html`<span>How sure: ${statuses.map(([status, number], index) => html`${index ? ", " : ""}${count(number)} <${Term} says=${SURE[status] || status}>${status}<//>`)}.${level}</span>`;
+}
+
+function Headline({ row }) {
+  const here = useHere();
+  const { after, before, before_title: other } = row.example;
+  return html`<li class="card"><${Link} to=${here.to("finding", { subject: row.subject })}>
+    <div class="pair">${before && html`<figure><${Picture} digest=${before} alt="works: ${other}"/><figcaption class="mark yes"><i aria-hidden="true">✓</i> ${other}</figcaption></figure>`}
+      <figure><${Picture} digest=${after} alt="fails: ${row.title}"/><figcaption class="mark no"><i aria-hidden="true">✗</i> ${row.caption || row.title}</figcaption></figure></div>
+    <b>${row.title}</b><span class="soft num">${row.rate_text} fail · ${row.failures} of ${row.trials} pictures</span>
+    <${RateBar} ...${row}/><//></li>`;
+}
+
+function Progress({ data }) {
+  const { counts, spent, budget } = data;
+  const valid = counts.pass + counts.fail;
+  const used = budget.images ? Math.min(1, spent.images / budget.images) : null;
+  return html`<div>
+    <dl class="facts">
+      <div><dt>Trials</dt><dd>${count(counts.pass + counts.fail + counts.invalid + counts.none)}</dd></div>
+      <div><dt>Images drawn</dt><dd>${count(spent.images)}${budget.images ? html` <small>of ${count(budget.images)}</small>` : ""}</dd></div>
+      <div><dt>Time</dt><dd>${span(spent.seconds)}</dd></div>
+      ${spent.money > 0 && html`<div><dt>Cost</dt><dd>${money(spent.money)}</dd></div>`}
+      <div><dt>Requests to models</dt><dd>${count(spent.requests)}</dd></div>
+    </dl>
+    ${used !== null && html`<progress max="1" value=${used}>${Math.round(100 * used)}%</progress>`}
+    <p class="soft">${data.running ? `Running${data.found ? `: ${data.found.phase}` : ""}. This page follows it.` : `Finished${data.stopped ? `: ${data.stopped}` : ""}.`}</p>
+    <p class="verdicts num">${["fail", "pass", "invalid"].map((verdict) => html`<span class="verdict ${verdict}"><b>${count(counts[verdict])}</b> ${verdict === "fail" ? "failed" : verdict === "pass" ? "passed" : "invalid"}</span>`)}</p>
+    <p class="note">Counts of all trials. The search goes where failures are, so this is not how often the model fails in general${valid ? "" : " (nothing valid yet)"}.</p>
+  </div>`;
+}
+
+function Worst({ worst }) {
+  const here = useHere();
+  const most = Math.max(...worst.map((one) => one.findings));
+  return html`<ul class="bars">${worst.map((one) => html`<li key=${one.name}><${Link} to=${here.to("findings", { thing: one.name })}><span>${one.name}</span>
+    <i style=${{ width: `${(70 * one.findings) / most}%` }}></i><b class="num">${count(one.findings)}</b><//></li>`)}</ul>`;
+}
+
+function Health({ data }) {
+  if (!data.warnings.length) return null;
+  return html`<section><h2>Health</h2><ul class="warnings">${data.warnings.map((one) => html`<li><b>${one.kind}</b> <span>${one.text}</span> ${one.fix && html`<em>${one.fix}</em>`}</li>`)}</ul></section>`;
+}
