@@ -16,7 +16,7 @@ from typing import Any
 
 from aiohttp import web
 
-from failscape.errors import FailscapeError
+from failscape.errors import AtlasError, FailscapeError
 from failscape.jsonable import finite
 from failscape.web.guard import Guard, Handler, add_headers
 from failscape.web.library import Library, OpenHunt
@@ -92,12 +92,15 @@ class _Handlers:
     async def picture(self, request: web.Request) -> web.Response:
         slug, digest = request.match_info["atlas"], request.match_info["digest"]
         atlas, side = self._library.atlas(slug), request.query.get("side", "")
-        if side:
-            wanted = next((one for one in SIDES if str(one) == side), SIDES[0])
-            data = await asyncio.to_thread(self._thumbnails.get, slug, atlas, digest, wanted)
-            kind = "image/webp"
-        else:
-            data, kind = await asyncio.to_thread(whole_picture, atlas, digest)
+        try:
+            if side:
+                wanted = next((one for one in SIDES if str(one) == side), SIDES[0])
+                data = await asyncio.to_thread(self._thumbnails.get, slug, atlas, digest, wanted)
+                kind = "image/webp"
+            else:
+                data, kind = await asyncio.to_thread(whole_picture, atlas, digest)
+        except AtlasError:
+            return web.Response(status=204)  # not kept, which is no fault: the page shows an empty frame
         return web.Response(body=data, content_type=kind, headers=FOR_EVER)
 
     async def static(self, request: web.Request) -> web.Response:
