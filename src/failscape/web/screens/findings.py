@@ -35,7 +35,7 @@ SORTS: dict[str, Callable[[Data], Any]] = {
 def finding_row(hunt: OpenHunt, number: int, finding: Finding) -> Data:
     """One line of the list. Rates allow for the judge's errors where these are known."""
     place = hunt.place(finding.subject)
-    corrected = finding.details.get("corrected") or {"rate": finding.rate, "interval": finding.interval}
+    corrected = finding.details_data.get("corrected") or {"rate": finding.rate, "interval": finding.interval}
     low, high = corrected["interval"]
     return {
         **rate_data(corrected["rate"], (low, high)),
@@ -176,7 +176,7 @@ def finding(hunt: OpenHunt, subject: str) -> Data | None:
         "parents": [_row_data(row) for row in evidence.parents],
         "tallies": [asdict(one) for one in evidence.tallies],
         "notes": notes_of(hunt.row.kind, found),
-        "details": found.details,
+        "details": found.details_data,
         "course": _course(evidence.own.shots),
         "near": [
             loaded.findings[at].subject for at in (number - 1, number + 1) if 0 <= at < len(loaded.findings)
