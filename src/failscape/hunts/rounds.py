@@ -1,26 +1,144 @@
 """Asks in rounds, so that what is asked depends on which trials were told and never on their order. Pure.
 
-A round is planned from all rounds before the one still under way, so two are open at a time and slow replies
+A round is planned from all finished rounds, while the one before it may still be under way, so slow replies
 hold nothing up. Because a plan is a function of finished rounds alone, replaying any part of the trials, in
 any order, leads to the same plans: a resumed hunt asks for exactly what was in flight.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Hashable
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import islice
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from failscape.errors import AtlasError
 from failscape.trials import Probe, Trial, Verdict
 
 OPEN_ROUNDS = 2
 
 
-class Planned(NamedTuple):
-    """A probe, and what its trial will be used for: the hunt's own note."""
+class Work(Protocol):
+    """One piece of work of a round: it hands out probes as soon as they can be known."""
 
-    probe: Probe
-    use: Hashable
+    def start(self) -> Iterable[Probe]:
+        """The probes that it begins with."""
+        ...
+
+    def tell(self, trial: Trial) -> Iterable[Probe]:
+        """Learn from a trial of its own; gives the probes that can be known now."""
+        ...
+
+
+WorkT = TypeVar("WorkT", bound=Work)
+
+
+class _Round(Generic[WorkT]):
+    """Work that was planned together; `flying` counts its probes that are not told yet."""
+
+    def __init__(self, work: Sequence[WorkT]) -> None:
+        self.work = work
+        self.flying = 0
+
+
+class RoundHunt(ABC, Generic[WorkT]):
+    """The asking and telling of a hunt. Its strategy is `plan` and `close`."""
+
+    open_rounds = OPEN_ROUNDS
+    """How many rounds may be under way at a time."""
+
+    def __init__(self) -> None:
+        self._rounds: deque[_Round[WorkT]] = deque()
+        self._waiting: dict[str, Probe] = {}
+        self._owner: dict[str, tuple[_Round[WorkT], WorkT, str]] = {}
+        """Key → round and work that the probe belongs to, and its subject."""
+        self._told: set[str] = set()
+        self._early: dict[str, Trial] = {}
+        """Trials of rounds that are not planned yet: replay may come in any order."""
+        self._started = self._over = False
+
+    @abstractmethod
+    def plan(self) -> Sequence[WorkT]:
+        """The next round, from what was closed; empty when there is nothing to do, or not yet."""
+
+    @abstractmethod
+    def close(self, finished: Sequence[WorkT]) -> None:
+        """Learn from a round all of whose work is complete."""
+
+    @abstractmethod
+    def know(self, trial: Trial) -> None:
+        """Refuse trials that cannot belong to this hunt."""
+
+    def ask(self, count: int) -> list[Probe]:
+        self._begin()
+        return [self._waiting.pop(key) for key in list(islice(self._waiting, max(0, count)))]
+
+    def tell(self, trial: Trial) -> None:
+        self.know(trial)
+        self._begin()
+        if trial.key in self._told:
+            return
+        self._told.add(trial.key)
+        self._waiting.pop(trial.key, None)
+        if trial.key in self._owner:
+            self._hear(trial)
+            self._advance()
+        else:
+            self._early[trial.key] = trial
+
+    @property
+    def done(self) -> bool:
+        self._begin()
+        return self._over and not self._rounds
+
+    @property
+    def under_way(self) -> list[WorkT]:
+        """The work of rounds that are not closed yet, in the order planned."""
+        return [work for one in self._rounds for work in one.work]
+
+    def _begin(self) -> None:
+        if not self._started:
+            self._started = True
+            self._advance()
+
+    def _advance(self) -> None:
+        """Close complete rounds one by one; after each, plan as many as may be under way."""
+        self._fill()
+        while self._rounds and not self._rounds[0].flying:
+            self.close(self._rounds.popleft().work)
+            self._fill()
+
+    def _fill(self) -> None:
+        while not self._over and len(self._rounds) < self.open_rounds:
+            planned = self.plan()
+            if not planned:
+                self._over = not self._rounds  # what is under way may open new work
+                return
+            opened = _Round(planned)
+            self._rounds.append(opened)
+            for work in planned:
+                self._enlist(opened, work, work.start())
+
+    def _enlist(self, opened: _Round[WorkT], work: WorkT, probes: Iterable[Probe]) -> None:
+        for probe in probes:
+            opened.flying += 1
+            self._owner[probe.key] = opened, work, probe.subject
+            early = self._early.pop(probe.key, None)
+            if early is None:
+                self._waiting[probe.key] = probe
+            else:
+                self._hear(early)
+
+    def _hear(self, trial: Trial) -> None:
+        opened, work, subject = self._owner.pop(trial.key)
+        if trial.subject != subject:  # told on, it would count for something that it says nothing about
+            raise AtlasError(
+                f"trial {trial.key} was about {trial.subject!r}, but would now be about {subject!r}",
+                "use the version of failscape and the files that the hunt was run with, or another --atlas",
+            )
+        opened.flying -= 1
+        self._enlist(opened, work, work.tell(trial))
 
 
 class Outcome(NamedTuple):
@@ -30,25 +148,35 @@ class Outcome(NamedTuple):
     reason: str
     facts: tuple[Any, ...]
 
+    @property
+    def valid(self) -> bool:
+        return self.verdict in (Verdict.PASS, Verdict.FAIL)
 
-class _Round:
-    def __init__(self, planned: list[Planned]) -> None:
-        self.planned = planned
-        self.missing = {one.probe.key for one in planned}
-        self.next = 0
+    @property
+    def failed(self) -> bool:
+        return self.verdict is Verdict.FAIL
 
 
-class RoundHunt:
-    """The asking and telling of a hunt. Its strategy is `plan` and `absorb`."""
+class Planned:
+    """Work that is one probe. `use` is the hunt's own note of what its trial will be used for."""
 
-    def __init__(self) -> None:
-        self._open: list[_Round] = []
-        self._told: dict[str, Outcome] = {}
-        self._started = False
+    __slots__ = ("outcome", "probe", "use")
 
-    @abstractmethod
-    def plan(self) -> list[Planned]:
-        """The next round, from what was absorbed; empty when there is nothing to do, or not yet."""
+    def __init__(self, probe: Probe, use: Hashable) -> None:
+        self.probe = probe
+        self.use = use
+        self.outcome: Outcome | None = None
+
+    def start(self) -> tuple[Probe, ...]:
+        return (self.probe,)
+
+    def tell(self, trial: Trial) -> tuple[Probe, ...]:
+        self.outcome = Outcome(trial.verdict, trial.reason, tuple(trial.facts))
+        return ()
+
+
+class ProbeRounds(RoundHunt[Planned]):
+    """A hunt whose rounds are single probes: `absorb` sees them one by one, `settle` when all are seen."""
 
     @abstractmethod
     def absorb(self, use: Any, outcome: Outcome) -> None:
@@ -57,57 +185,8 @@ class RoundHunt:
     def settle(self) -> None:
         """Called after all trials of a round are absorbed."""
 
-    @abstractmethod
-    def know(self, trial: Trial) -> None:
-        """Refuse trials that cannot belong to this hunt."""
-
-    def ask(self, count: int) -> list[Probe]:
-        self._begin()
-        probes: list[Probe] = []
-        for opened in self._open:
-            while opened.next < len(opened.planned) and len(probes) < count:
-                probe = opened.planned[opened.next].probe
-                opened.next += 1
-                if probe.key in opened.missing and probe.key not in self._told:
-                    probes.append(probe)
-        return probes
-
-    def tell(self, trial: Trial) -> None:
-        self.know(trial)
-        self._begin()
-        if trial.key in self._told:
-            return
-        self._told[trial.key] = Outcome(trial.verdict, trial.reason, tuple(trial.facts))
-        for opened in self._open:
-            if trial.key in opened.missing:
-                opened.missing.discard(trial.key)
-                self._advance()
-                return
-
-    @property
-    def done(self) -> bool:
-        self._begin()
-        return not self._open
-
-    def _begin(self) -> None:
-        if not self._started:
-            self._started = True
-            self._fill()
-
-    def _advance(self) -> None:
-        while self._open and not self._open[0].missing:
-            finished = self._open.pop(0)
-            for one in finished.planned:
-                self.absorb(one.use, self._told.pop(one.probe.key))
-            self.settle()
-            self._fill()
-
-    def _fill(self) -> None:
-        """Plan until two rounds are open; told trials of a new round are there already on replay."""
-        while len(self._open) < OPEN_ROUNDS:
-            planned = self.plan()
-            if not planned:
-                return
-            opened = _Round(planned)
-            opened.missing -= self._told.keys()
-            self._open.append(opened)
+    def close(self, finished: Sequence[Planned]) -> None:
+        for one in finished:
+            assert one.outcome is not None
+            self.absorb(one.use, one.outcome)
+        self.settle()

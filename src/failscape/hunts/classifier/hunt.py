@@ -21,7 +21,7 @@ from failscape.hunts.classifier.real_photos import RealPhotos
 from failscape.hunts.classifier.settings import Rules, stream_seed
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
 from failscape.hunts.classifier.tallies import ClassState, Counts, Photo, Target, wrong_label
-from failscape.hunts.rounds import Outcome, Planned, RoundHunt
+from failscape.hunts.rounds import Outcome, Planned, ProbeRounds
 from failscape.spaces.corpus import Corpus
 from failscape.trials import (
     Classify,
@@ -49,7 +49,7 @@ FRESH = 0.5
 """Fresh images for findings take at most this share of a round while the race needs the rest."""
 
 
-class ClassifierHunt(RoundHunt):
+class ClassifierHunt(ProbeRounds):
     """Many classes, one budget. `judged`, `captions`, `vectors` and `asks` say which helpers there are.
 
     `photos` are real pictures to compare findings with, found by `match`: captions or embedding.

@@ -23,7 +23,7 @@ from failscape.hunts.classifier.findings import cause_words, gone_of, points, se
 from failscape.hunts.classifier.prompts import Clause, Template, describe
 from failscape.hunts.classifier.settings import Rules, stream_seed
 from failscape.hunts.classifier.tallies import Counts, Photo, Seen, Target
-from failscape.hunts.rounds import Outcome, Planned, RoundHunt
+from failscape.hunts.rounds import Outcome, Planned, ProbeRounds
 from failscape.spaces.corpus import Corpus
 from failscape.stats.excess import log_excess, log_excess_grid, paired_difference
 from failscape.stats.fdr import log_e_bh
@@ -144,7 +144,7 @@ FEWEST = 5
 MOSTLY = 0.6
 
 
-class PhotoHunt(RoundHunt):
+class PhotoHunt(ProbeRounds):
     """`captions`: the captioner describes photos that come without a caption. `edits`: there is an editor."""
 
     def __init__(

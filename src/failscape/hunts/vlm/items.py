@@ -44,6 +44,7 @@ class Item:
     wanted: Pattern
     work: Asked | Draft
     seed: int
+    grammar: Grammar
     count: int = 1
     turns: int = 1
     embeds: bool = False
@@ -60,11 +61,11 @@ class Item:
         steps: tuple[Step, ...] = (*self.work.sight.steps, Propose(self.work.guidance, self.count))
         return [Probe(key, self.wanted.text, steps, self._seed_of(key))]
 
-    def tell(self, trial: Trial, grammar: Grammar) -> list[Probe]:
+    def tell(self, trial: Trial) -> list[Probe]:
         """Learn from a trial; gives the probes that can be known now."""
         work = self.pending.pop(trial.key)
         if isinstance(work, Draft):
-            return self._written(trial, work, grammar)
+            return self._written(trial, work)
         if work is EMBEDDING:
             self.vectors = list(trial.facts[-1]) if trial.verdict is Verdict.NONE else []
             return []
@@ -74,7 +75,7 @@ class Item:
         self.outcomes[trial.key] = outcome = self._answered(trial, work)
         if self.turns < 2:
             return []
-        probes = self._follow_up(work, outcome, grammar) if outcome.valid else []
+        probes = self._follow_up(work, outcome) if outcome.valid else []
         if not probes and self.wanted.second_turn:
             missing = self._invalid("", "there was nothing to follow up")
             self.outcomes[f"{trial.key}>"] = missing
@@ -90,7 +91,7 @@ class Item:
         steps: tuple[Step, ...] = (*asked.sight.steps, Answer(asked.text), Verify(asked.truth))
         return Probe(key, self.wanted.text, steps, self._seed_of(key))
 
-    def _written(self, trial: Trial, draft: Draft, grammar: Grammar) -> list[Probe]:
+    def _written(self, trial: Trial, draft: Draft) -> list[Probe]:
         """Questions came back. Those that the grammar knows to be invalid are not worth asking."""
         texts = trial.facts[-1] if trial.verdict is Verdict.NONE else []
         if not isinstance(texts, list) or not texts:
@@ -101,7 +102,7 @@ class Item:
         probes = self._embedded(texts)
         for number, text in enumerate(texts[: self.count]):
             key = f"{self.key}.{number}"
-            asked = grammar.read(str(text), sight, self.wanted)
+            asked = self.grammar.read(str(text), sight, self.wanted)
             if asked is None:
                 self.outcomes[key] = self._invalid(str(text), "the question is not valid for the picture")
             else:
@@ -141,9 +142,9 @@ class Item:
             self.round,
         )
 
-    def _follow_up(self, asked: Asked, outcome: Outcome, grammar: Grammar) -> list[Probe]:
+    def _follow_up(self, asked: Asked, outcome: Outcome) -> list[Probe]:
         key = f"{outcome.key}>"
-        found = grammar.follow_up(asked, outcome.answer, random.Random(key))
+        found = self.grammar.follow_up(asked, outcome.answer, random.Random(key))
         if found is None:
             return []
         self.pending[key] = found

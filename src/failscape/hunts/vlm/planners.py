@@ -170,7 +170,7 @@ class Planner:
         self, number: int, place: int, purpose: str, wanted: Pattern, work: Asked | Draft, count: int
     ) -> Item:
         key = f"{number}.{place}"
-        return Item(key, number, purpose, wanted, work, self._seed, count, self._rounds.turns)
+        return Item(key, number, purpose, wanted, work, self._seed, self._grammar, count, self._rounds.turns)
 
 
 class ZeroShotPlanner(Planner):
