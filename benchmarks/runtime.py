@@ -28,8 +28,8 @@ import aiohttp
 
 from failscape.atlas import Atlas, Recorded
 from failscape.config.files import parse_config
-from failscape.hunts.kinds import build_hunt
 from failscape.hunts.protocol import replay
+from failscape.hunts.t2i.build import build_hunt
 from failscape.models.contracts.judge import BooleanContract
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session

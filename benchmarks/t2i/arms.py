@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from failscape.hunts.protocol import Hunt
+from failscape.hunts.t2i.build import build_hunt
 from failscape.hunts.t2i.config import T2IConfig
-from failscape.hunts.t2i.kind import build_hunt
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 RIDGE = {"predictor": {"kind": "ridge", "warm_up": 200, "retrain_every": 200}}

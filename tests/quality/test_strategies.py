@@ -14,8 +14,8 @@ import pytest
 from scipy import stats
 
 from failscape.hunts.protocol import Hunt
+from failscape.hunts.t2i.build import build_hunt, build_lattice
 from failscape.hunts.t2i.config import T2IConfig
-from failscape.hunts.t2i.kind import build_hunt, build_lattice
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted import PlantedWorld
 from failscape.testing.planted_corpus import write_planted_corpus

@@ -16,8 +16,8 @@ from failscape.attribution.counts import MentionCounts, count_captions, counts_o
 from failscape.attribution.page import write_attribution
 from failscape.attribution.scarcity import Odd, Relation, Scarcity, relate
 from failscape.errors import ConfigError
-from failscape.hunts.t2i.config import T2IConfig
 from failscape.jsonable import finite
+from failscape.plugins import HuntKind, find_kind, kind_names, kind_of
 from failscape.report.figures.basic import number, percent
 from failscape.report.load import config_of, load_hunt
 from failscape.report.page import failing_limit
@@ -74,9 +74,13 @@ def command(
 
 def _count(atlas: Atlas, row: HuntRow, captions: Path, field: str | None) -> MentionCounts:
     config = config_of(row)
-    if not isinstance(config, T2IConfig):
-        raise ConfigError(f"captions can be counted for t2i hunts only, but hunt {row.id} is {row.kind!r}")
-    corpus = load_corpus(config.space.corpus)
+    corpus = kind_of(config).corpus(config)
+    if corpus is None:
+        able = [name for name in kind_names() if type(find_kind(name)).corpus is not HuntKind.corpus]
+        kinds = " and ".join(able)
+        raise ConfigError(
+            f"captions can be counted for {kinds} hunts only, but hunt {row.id} is {row.kind!r}"
+        )
     return count_captions(captions, corpus, atlas.subjects(row.id), field)
 
 

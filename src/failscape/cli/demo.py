@@ -9,15 +9,15 @@ from typing import Any
 import click
 
 from failscape.atlas import Atlas
-from failscape.cli.demos import DEMOS, Demo
 from failscape.cli.run import run_and_report
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError
+from failscape.plugins import Demo, find_kind, kind_names
 from failscape.report import write_report
 
 
 @click.command("demo")
-@click.argument("kind", type=click.Choice(list(DEMOS)), default="t2i")
+@click.argument("kind", default="t2i")
 @click.option("--atlas", type=click.Path(path_type=Path), help="Folder [runs/demo, or runs/demo-KIND].")
 @click.option("--images", type=click.IntRange(min=1), help="How many to draw; each demo has its own number.")
 @click.option("--questioner", help="Who asks in the vlm demo: evolve, or grpo (needs the extra `rl`).")
@@ -26,7 +26,7 @@ def command(kind: str, atlas: Path | None, images: int | None, questioner: str |
 
     KIND is the kind of hunt; t2i unless told.
     """
-    demo = DEMOS[kind]
+    demo = _demo(kind)
     budget = {**demo.settings["budget"], **({} if images is None else {"images": images})}
     other = _questioner(demo, kind, questioner)
     settings = parse_config({**demo.settings, **other, "budget": budget}, "demo")
@@ -41,11 +41,19 @@ def command(kind: str, atlas: Path | None, images: int | None, questioner: str |
     click.echo(f"\nThe report, with pictures: {written.path}")
 
 
+def _demo(kind: str) -> Demo:
+    demo = find_kind(kind).demo
+    if demo is None:
+        able = ", ".join(name for name in kind_names() if find_kind(name).demo is not None)
+        raise ConfigError(f"hunts of kind {kind!r} have no demo", f"these have one: {able}")
+    return demo
+
+
 def _questioner(demo: Demo, kind: str, name: str | None) -> dict[str, Any]:
     """The settings that another way to ask changes."""
     if name is None:
         return {}
-    if name not in demo.questioners:
-        known = ", ".join(demo.questioners) or "none"
+    if name not in demo.variants:
+        known = ", ".join(demo.variants) or "none"
         raise ConfigError(f"the {kind} demo has no questioner {name!r}", f"it has: {known}")
-    return demo.questioners[name]
+    return dict(demo.variants[name])

@@ -6,8 +6,8 @@ import json
 
 import click
 
-from failscape.config import HUNTS
 from failscape.models.registry import list_providers
+from failscape.plugins import kind_names
 from failscape.spaces import corpus_names
 
 
@@ -19,9 +19,9 @@ def command(as_json: bool) -> None:
     corpora = corpus_names()
     if as_json:
         rows = [{"name": p.name, "roles": list(p.roles), "about": p.about} for p in providers]
-        click.echo(json.dumps({"hunts": list(HUNTS), "providers": rows, "corpora": corpora}, indent=2))
+        click.echo(json.dumps({"hunts": kind_names(), "providers": rows, "corpora": corpora}, indent=2))
         return
-    click.echo(f"hunts: {', '.join(HUNTS)}\n\nproviders:")
+    click.echo(f"hunts: {', '.join(kind_names())}\n\nproviders:")
     for provider in providers:
         click.echo(f"  {provider.name:<14} {provider.about}\n  {'':<14} roles: {', '.join(provider.roles)}")
     click.echo(f"\ncorpora: {', '.join(corpora)}, or a folder")

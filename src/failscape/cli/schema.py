@@ -8,11 +8,11 @@ from typing import Any, Union
 import click
 from pydantic import TypeAdapter
 
-from failscape.config import HUNTS
+from failscape.plugins import find_kind, kind_names
 
 
 def config_schema() -> dict[str, Any]:
-    union: Any = Union[tuple(HUNTS.values())]  # noqa: UP007
+    union: Any = Union[tuple(find_kind(name).settings for name in kind_names())]  # noqa: UP007
     schema = TypeAdapter(union).json_schema()
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Failscape config", **schema}
 

@@ -1,4 +1,7 @@
-"""The settings of a run: one YAML file, checked here, stored resolved in the atlas."""
+"""The settings of a run: one YAML file, checked here, stored resolved in the atlas.
+
+What a kind of hunt adds stands beside the hunt: `hunts/<kind>/config.py`.
+"""
 
 from failscape.config.base import (
     SECRETS,
@@ -8,24 +11,5 @@ from failscape.config.base import (
     RuntimeConfig,
     Settings,
 )
-from failscape.hunts.classifier.config import ClassifierConfig
-from failscape.hunts.t2i.config import SearchConfig, SpaceConfig, T2IConfig
-from failscape.hunts.vlm.config import VlmConfig
 
-__all__ = [
-    "HUNTS",
-    "SECRETS",
-    "BudgetConfig",
-    "ClassifierConfig",
-    "HuntConfig",
-    "ModelConfig",
-    "RuntimeConfig",
-    "SearchConfig",
-    "Settings",
-    "SpaceConfig",
-    "T2IConfig",
-    "VlmConfig",
-]
-
-HUNTS: dict[str, type[HuntConfig]] = {"t2i": T2IConfig, "classifier": ClassifierConfig, "vlm": VlmConfig}
-"""`hunt:` in a config file → its settings."""
+__all__ = ["SECRETS", "BudgetConfig", "HuntConfig", "ModelConfig", "RuntimeConfig", "Settings"]

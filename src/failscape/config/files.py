@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from failscape.config import HUNTS, HuntConfig, ModelConfig, Settings
+from failscape.config import HuntConfig, ModelConfig, Settings
 from failscape.errors import ConfigError
 from failscape.names import nearest_names
+from failscape.plugins import find_kind, kind_names
 
 S = TypeVar("S", bound=Settings)
 
@@ -41,13 +42,14 @@ def load_model(path: Path, role: str) -> ModelConfig:
 
 def parse_config(data: dict[str, Any], source: str) -> HuntConfig:
     hunt = data.get("hunt")
-    if not isinstance(hunt, str) or hunt not in HUNTS:
-        known = ", ".join(HUNTS)
+    kinds = kind_names()
+    if not isinstance(hunt, str) or hunt not in kinds:
+        known = ", ".join(kinds)
         raise ConfigError(
-            f"{source}: `hunt` must be one of {known}, but got {hunt!r}{_nearest(str(hunt), HUNTS)}",
+            f"{source}: `hunt` must be one of {known}, but got {hunt!r}{_nearest(str(hunt), kinds)}",
             "write `hunt: t2i` at the top of the file",
         )
-    return _validated(HUNTS[hunt], data, source)
+    return _validated(find_kind(hunt).settings, data, source)
 
 
 def _validated(settings: type[S], data: dict[str, Any], source: str) -> S:

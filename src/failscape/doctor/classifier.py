@@ -3,11 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
-from failscape.doctor.t2i import Observation
-from failscape.errors import ModelError
-from failscape.models.roles import Classifier, Ranking, Reply
+from failscape.doctor.observations import SAMPLES, Observation, team_of
+from failscape.doctor.t2i import SEEDS, Sample, examine
+from failscape.errors import ConfigError, ModelError
+from failscape.hunts.classifier.build import targets_of
+from failscape.hunts.classifier.config import ClassifierConfig
+from failscape.hunts.classifier.prompts import Template
+from failscape.models.roles import Classifier, ImageGenerator, Judge, Ranking, Reply
 from failscape.pictures import Picture
+
+
+async def examine_classifier_hunt(settings: ClassifierConfig) -> list[Observation]:
+    """Generator and presence check as in t2i; then the classifier looks at the same pictures."""
+    if not (settings.generator and settings.judge):
+        raise ConfigError(
+            "doctor cannot examine this `hunt: classifier`", "it examines those with generator and judge"
+        )
+    targets, template = targets_of(settings), Template(settings.template)
+    chosen = targets[:: max(1, len(targets) // SAMPLES)][:SAMPLES]
+    prompts = [template.prompt(target.name, target.superclass) for target in chosen]
+    samples = [Sample(prompt, (target.presence(),)) for prompt, target in zip(prompts, chosen, strict=True)]
+    known = [name for target in targets for name in target.accept]
+    async with team_of(settings) as team:
+        generator = cast(ImageGenerator, team.models["generator"])
+        observations = await examine(generator, cast(Judge, team.models["judge"]), samples)
+        drawn = [(await generator.generate([prompt], [SEEDS[0]]))[0].value for prompt in prompts]
+        shown = [
+            (picture, target.name, target.accept)
+            for picture, target in zip(drawn, chosen, strict=True)
+            if picture is not None
+        ]
+        if shown:
+            classifier = cast(Classifier, team.models["classifier"])
+            observations += await examine_classifier(classifier, shown, known)
+    return observations
 
 
 async def examine_classifier(

@@ -1,7 +1,6 @@
 """Experiments that tell whether the models of a t2i config can be trusted, before money is spent on a hunt.
 
-Knows no hunt and no command line: prompts and checks are arguments, observations are the result. Give models
-that are started, with little `patience`: a doctor should not wait five minutes for a server that is down.
+`examine` knows no hunt: prompts and checks are arguments, observations are the result.
 """
 
 from __future__ import annotations
@@ -10,17 +9,21 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 
+from failscape.doctor.observations import SAMPLES, Observation, Status, team_of
 from failscape.errors import BadReply, ModelError
+from failscape.hunts.t2i.build import build_lattice
+from failscape.hunts.t2i.config import T2IConfig
 from failscape.models.roles import ImageGenerator, Judge, Reply
 from failscape.pictures import Picture
+from failscape.spaces.lattice import Node
+from failscape.spaces.wording import Wording
 from failscape.trials import Check
 
 T = TypeVar("T")
-Status = Literal["ok", "warn", "fail"]
 Decisions = list[bool | None]
 
 SEEDS = (101, 202)
@@ -37,15 +40,25 @@ class Sample:
     checks: tuple[Check, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """One experiment: what was seen, what it means, and what to do about it when it is not `ok`."""
+async def examine_t2i(settings: T2IConfig) -> list[Observation]:
+    """Experiments with generator and judge of a config."""
+    async with team_of(settings) as team:
+        generator = cast(ImageGenerator, team.models["generator"])
+        return await examine(generator, cast(Judge, team.models["judge"]), samples_of(settings))
 
-    name: str
-    status: Status
-    seen: str
-    means: str
-    fix: str = ""
+
+def samples_of(settings: T2IConfig) -> list[Sample]:
+    """Plain entities that differ as much as the space allows: one per class, then per sub-class."""
+    lattice = build_lattice(settings)
+    corpus, wording = lattice.corpus, Wording(lattice.corpus)
+    chosen: dict[str, int] = {}
+    for index in lattice.entities:
+        entity = corpus.entities[index]
+        chosen.setdefault(entity.upper_class, index)
+    for index in lattice.entities:
+        chosen.setdefault(corpus.entities[index].sub_class, index)
+    nodes = [Node(index, ()) for index in dict.fromkeys(chosen.values())][:SAMPLES]
+    return [Sample(wording.caption(node), wording.checks(node)) for node in nodes]
 
 
 async def examine(

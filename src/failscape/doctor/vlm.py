@@ -1,17 +1,19 @@
 """Experiments that tell whether the models of a vlm config can be trusted: plain red and blue pictures.
 
-Knows no hunt: give models that are started. A verifier must call a right answer right, a wrong one wrong, and
+A verifier must call a right answer right, a wrong one wrong, and
 a question that no picture answers invalid; a target should not say the same about both pictures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
-from failscape.doctor.t2i import Observation
-from failscape.errors import ModelError
+from failscape.doctor.observations import Observation, team_of
+from failscape.errors import ConfigError, ModelError
+from failscape.hunts.vlm.config import VlmConfig
 from failscape.models.roles import Answerer, AnswerToVerify, Conversation, Questioner, Verification, Verifier
 from failscape.pictures import Picture
 
@@ -25,6 +27,19 @@ def plain(colour: tuple[int, int, int]) -> Picture:
 
 
 RED, BLUE = (200, 20, 20), (20, 20, 200)
+
+
+async def examine_vlm(settings: VlmConfig) -> list[Observation]:
+    """Experiments with target, verifier and writer of a config."""
+    if settings.questioner.strategy == "grpo":
+        raise ConfigError("doctor cannot examine this `hunt: vlm`", "it examines vlm without grpo")
+    async with team_of(settings) as team:
+        observations = await examine_answerer(cast(Answerer, team.models["answerer"]))
+        verifier = cast(Verifier, team.models["verifier"])
+        observations += await examine_verifier(verifier, settings.verifier == "exact")
+        if "questioner" in team.models:
+            observations += await examine_questioner(cast(Questioner, team.models["questioner"]))
+    return observations
 
 
 async def examine_answerer(answerer: Answerer) -> list[Observation]:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.faults import explained
 from failscape.atlas.images import link_or_copy, write_whole
 from failscape.errors import ConfigError, MissingExtra
 from failscape.export.rows import DatasetRow, classifier_rows, vlm_rows, write_chats
+from failscape.plugins import find_kind, kind_names
 from failscape.trials import Finding
 
 METADATA = "metadata.jsonl"
@@ -37,11 +38,15 @@ class WrittenDataset:
     missing: int
 
 
-ROWS: dict[str, Rows] = {"classifier": classifier_rows, "vlm": vlm_rows}
-"""Hunt kind → what makes its rows."""
+class RowsOfKind(NamedTuple):
+    """How findings of one kind become rows, and what else is written beside them."""
 
-EXTRAS: dict[str, Callable[[Sequence[DatasetRow], Path], None]] = {"vlm": write_chats}
-"""Hunt kind → what else is written beside the rows."""
+    rows: Rows
+    beside: Callable[[Sequence[DatasetRow], Path], None] = lambda rows, folder: None
+
+
+CLASSIFIER = RowsOfKind(classifier_rows)
+VLM = RowsOfKind(vlm_rows, write_chats)
 
 
 def write_dataset(
@@ -54,8 +59,10 @@ def write_dataset(
     parquet: bool = False,
 ) -> WrittenDataset:
     """Fill the folder `out`, which must not hold a dataset yet. `metadata.jsonl` is written last."""
-    if row.kind not in ROWS:
-        raise ConfigError(f"{row.kind} hunts have no dataset", f"it is for hunts of kind {', '.join(ROWS)}")
+    kind = find_kind(row.kind)
+    if kind.dataset is None:
+        able = [name for name in kind_names() if find_kind(name).dataset is not None]
+        raise ConfigError(f"{row.kind} hunts have no dataset", f"it is for hunts of kind {', '.join(able)}")
     if (out / METADATA).exists():
         raise ConfigError(f"{out} holds a dataset already", "give another folder with -o, or remove it")
     if parquet and find_spec("pyarrow") is None:
@@ -63,15 +70,14 @@ def write_dataset(
     rows: list[DatasetRow] = []
     missing = 0
     with explained(out):
-        for item in ROWS[row.kind](atlas, row, findings, passes):
+        for item in kind.dataset.rows(atlas, row, findings, passes):
             placed = _place(atlas, item, out)
             missing += placed is None
             rows += [] if placed is None else [{**placed, **_sources(row), "license": licence}]
         if not rows:
             raise ConfigError("there is nothing to write: no finding has failed images that were kept")
         write_whole(out / CARD, _card(row, rows, findings, licence).encode())
-        if row.kind in EXTRAS:
-            EXTRAS[row.kind](rows, out)
+        kind.dataset.beside(rows, out)
         if parquet:
             _write_parquet(rows, out)
         lines = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in rows)
@@ -105,8 +111,7 @@ def _safe(name: str) -> str:
 def _sources(row: HuntRow) -> DatasetRow:
     """Which models drew and failed."""
     roles = {role: f"{one.provider} {one.model}".strip() for role, one in row.identities.items()}
-    target = {"t2i": "generator", "classifier": "classifier", "vlm": "answerer"}[row.kind]
-    return {"generator": roles.get("generator", ""), "target": roles.get(target, "")}
+    return {"generator": roles.get("generator", ""), "target": roles.get(find_kind(row.kind).target, "")}
 
 
 def _card(row: HuntRow, rows: Sequence[DatasetRow], findings: Sequence[Finding], licence: str) -> str:

@@ -1,4 +1,4 @@
-"""The contract between a hunt and the runtime: ask, tell, done, findings, progress.
+"""The contract between a hunt and the rest: ask, tell, done, findings, progress; and what else it may say.
 
 A hunt is pure: it does no I/O, reads no clock and uses no global randomness. Told the same trials in the
 same order, two hunts of the same settings give the same findings and ask for the same probes. Resuming a
@@ -7,10 +7,11 @@ run is therefore nothing but telling a fresh hunt every recorded trial.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
-from failscape.trials import Finding, Probe, Progress, Trial
+from failscape.trials import AsData, Finding, Probe, Progress, Trial
 
 
 class Content(NamedTuple):
@@ -21,32 +22,66 @@ class Content(NamedTuple):
     digest: str
 
 
-@runtime_checkable
-class Hunt(Protocol):
-    """A strategy working against one target. The runtime calls it from one thread."""
+class Hunt(ABC):
+    """A strategy working against one target. The runtime calls it from one thread.
 
+    The first five are needed. The others have nothing to say unless a hunt overrides them.
+    """
+
+    @abstractmethod
     def ask(self, count: int) -> list[Probe]:
         """Up to `count` probes to try now; each is in flight until it is told.
 
         An empty list means: wait for what is in flight, or, with nothing in flight, the hunt is over.
         What was in flight when a run died was never told, so a resumed hunt asks for it again.
         """
-        ...
 
+    @abstractmethod
     def tell(self, trial: Trial) -> None:
         """Learn from one trial. The atlas has it already. Trials of unknown subjects are an error."""
-        ...
 
     @property
+    @abstractmethod
     def done(self) -> bool:
         """True when there is nothing left to ask, whatever the budget."""
-        ...
 
+    @abstractmethod
     def findings(self) -> list[Finding]:
         """What has been found so far, most certain first."""
-        ...
 
+    @abstractmethod
     def progress(self) -> Progress: ...
+
+    def suspects(self) -> list[Finding]:
+        """What looks failing but is not claimed, most promising first; each says what is missing."""
+        return []
+
+    def undecided(self) -> list[str]:
+        """Subjects that used up their trials without a verdict."""
+        return []
+
+    def survey(self) -> AsData | None:
+        """What it has to say about the whole space."""
+        return None
+
+    def notices(self) -> list[str]:
+        """What a user should be told while it runs, in order; the list only grows."""
+        return []
+
+    def expect(self, subject: str, trials: int, passed: bool) -> None:  # noqa: B027 - most expect nothing
+        """Take a verdict that another program reached; said before the trials are told."""
+
+    def lessons(self) -> list[Any]:
+        """What a questioner in training can learn from so far."""
+        return []
+
+    def begun(self) -> list[Any]:
+        """Lessons that were recorded in part when an earlier session ended."""
+        return []
+
+    def failed_questions(self) -> list[str]:
+        """Questions that the target got wrong, for a language model to name their skills."""
+        return []
 
 
 def replay(hunt: Hunt, trials: Iterable[Trial]) -> int:

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
+from failscape.hunts.protocol import Hunt
 from failscape.trials import Finding, Probe, Progress, Trial
 
 
-class AskedBefore:
+class AskedBefore(Hunt):
     """`probes` are asked in order. `total` counts those of earlier sessions, which are told first."""
 
     def __init__(self, probes: Iterable[Probe], total: int) -> None:

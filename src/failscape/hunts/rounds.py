@@ -7,13 +7,14 @@ any order, leads to the same plans: a resumed hunt asks for exactly what was in 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import islice
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from failscape.errors import AtlasError
+from failscape.hunts.protocol import Hunt
 from failscape.trials import Probe, Trial, Verdict
 
 OPEN_ROUNDS = 2
@@ -42,7 +43,7 @@ class _Round(Generic[WorkT]):
         self.flying = 0
 
 
-class RoundHunt(ABC, Generic[WorkT]):
+class RoundHunt(Hunt, Generic[WorkT]):
     """The asking and telling of a hunt. Its strategy is `plan` and `close`."""
 
     open_rounds = OPEN_ROUNDS

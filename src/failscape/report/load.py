@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from pydantic import ValidationError
 
 from failscape.atlas import Atlas, HuntRow, StoredTrial
 from failscape.atlas.contents import changed_corpus
 from failscape.atlas.reviews import hunt_accuracy
-from failscape.config import HUNTS, HuntConfig
-from failscape.errors import AtlasError, FailscapeError
+from failscape.config import HuntConfig
+from failscape.errors import AtlasError, ConfigError, FailscapeError
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.findings import corrected
+from failscape.plugins import find_kind, kind_of
 from failscape.report.marks import CheckTally, Mark, Quote, lines_of, marks_of, tally
 from failscape.stats.intervals import clopper_pearson
 from failscape.stats.judging.accuracy import JudgeAccuracy
@@ -110,18 +111,17 @@ def choose_hunt(atlas: Atlas, hunt_id: int | None = None) -> HuntRow:
 
 def rebuild_hunt(row: HuntRow, accuracy: JudgeAccuracy | None = None) -> Hunt:
     """A fresh hunt with the settings that the atlas keeps."""
-    from failscape.hunts.kinds import build_hunt
-
-    return build_hunt(config_of(row), row.shard, accuracy)
+    config = config_of(row)
+    return kind_of(config).build(config, row.shard, accuracy)
 
 
 def config_of(row: HuntRow) -> HuntConfig:
     """The stored settings, checked. Models that an imported hunt never had are filled in by name only."""
-    settings = HUNTS.get(row.kind)
-    if settings is None:
-        raise AtlasError(
-            f"hunt {row.id} is of the unknown kind {row.kind!r}", "pip install --upgrade failscape"
-        )
+    try:
+        settings = find_kind(row.kind).settings
+    except ConfigError as error:
+        fix = "pip install --upgrade failscape, or the package that brings this kind of hunt"
+        raise AtlasError(f"hunt {row.id} is of the unknown kind {row.kind!r}", fix) from error
     data = dict(row.config)
     try:
         return settings.model_validate(data)
@@ -152,16 +152,15 @@ def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build | None = No
     findings = [_as_sent(atlas, row.id, finding) for finding in hunt.findings()]
     findings = [corrected(finding, judge) for finding in findings] if judge else findings
     curve[-1] = (curve[-1][0], len(findings))  # progress may lag behind
-    undecided = len(hunt.undecided()) if isinstance(hunt, _Undecided) else 0
-    survey = hunt.survey() if isinstance(hunt, _Surveying) else None
+    undecided = len(hunt.undecided())
+    survey = hunt.survey()
     counts = atlas.counts(row.id)
     return LoadedHunt(row, findings, hunt.progress(), curve, counts, undecided, warning, survey, judge)
 
 
 def _tell_all(atlas: Atlas, hunt_id: int, hunt: Hunt) -> list[tuple[int, int]]:
-    if isinstance(hunt, _Expecting):
-        for subject, number, passed in atlas.verdicts(hunt_id):
-            hunt.expect(subject, number, passed)
+    for subject, number, passed in atlas.verdicts(hunt_id):
+        hunt.expect(subject, number, passed)
     every = max(1, sum(atlas.counts(hunt_id).values()) // CURVE_POINTS)
     trials = atlas.replay(hunt_id)
     told, curve = 0, [(0, 0)]
@@ -177,27 +176,6 @@ def _as_sent(atlas: Atlas, hunt_id: int, finding: Finding) -> Finding:
     """With the prompt that the model got, where all trials sent the same: today's wording may be another."""
     sent = atlas.prompts(hunt_id, finding.subject)
     return replace(finding, caption=sent.pop()) if len(sent) == 1 else finding
-
-
-@runtime_checkable
-class _Undecided(Protocol):
-    """A hunt that knows subjects which used up their trials without a verdict."""
-
-    def undecided(self) -> list[str]: ...
-
-
-@runtime_checkable
-class _Surveying(Protocol):
-    """A hunt that has something to say about the whole space."""
-
-    def survey(self) -> AsData: ...
-
-
-@runtime_checkable
-class _Expecting(Protocol):
-    """A hunt that takes verdicts which other programs reached."""
-
-    def expect(self, subject: str, trials: int, passed: bool) -> None: ...
 
 
 class EvidenceReader:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined, select_autoescape
 
 from failscape import __version__
 from failscape.atlas import Atlas, Event, HuntRow, RunRow, Spent
@@ -32,11 +32,9 @@ from failscape.report.sections import (
     Context,
     Section,
     Tile,
-    notes_of,
+    page_of,
     placer_of,
-    sections_of,
     stylesheets,
-    tiles_of,
 )
 from failscape.trials import Finding, Verdict
 
@@ -133,7 +131,7 @@ class ReportPage:
         return float(level) if isinstance(level, int | float) else None
 
     def notes(self, finding: Finding) -> list[str]:
-        return notes_of(self.row.kind, finding)
+        return list(page_of(self.row.kind).notes(finding))
 
     @property
     def unit(self) -> str:
@@ -189,8 +187,8 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> ReportP
         gallery=shown,
         pairs=pairs_of((entry.number, evidence) for entry, evidence in shown),
         map=failure_map(atlas.subject_counts(row.id), place),
-        tiles=tiles_of(row.kind, context),
-        sections=sections_of(row.kind, context),
+        tiles=list(page_of(row.kind).tiles(context)),
+        sections=list(page_of(row.kind).sections(context)),
         limit=limit,
         spent=atlas.spent(row.id),
         costs=atlas.costs(row.id),
@@ -204,16 +202,22 @@ def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> ReportP
 
 
 def render(view: ReportPage, pictures: PicturePlacer) -> str:
-    environment = templates()
+    environment = templates({package for section in view.sections if (package := section.package)})
     styles = stylesheets(environment.list_templates(), view.row.kind)
     page = environment.get_template("page.html")
     return page.render(view=view, picture=pictures.find, pictures=pictures, styles=styles)
 
 
-def templates() -> Environment:
-    """The page templates: everything put into them is escaped, and unknown names are errors."""
+def templates(packages: Iterable[str] = ()) -> Environment:
+    """The page templates: everything put into them is escaped, and unknown names are errors.
+
+    `packages` bring templates of their own, as `package:name.html`.
+    """
+    strangers = {package: PackageLoader(package, "templates") for package in sorted(packages)}
     environment = Environment(
-        loader=PackageLoader("failscape.report", "templates"),
+        loader=ChoiceLoader(
+            [PackageLoader("failscape.report", "templates"), PrefixLoader(strangers, delimiter=":")]
+        ),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,

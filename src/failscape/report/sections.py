@@ -1,12 +1,7 @@
 """What a kind of hunt adds to the report: sections, large numbers, notes on findings, places on the map.
 
-To add a kind of hunt, write `report/kinds/<kind>.py` and `templates/<kind>.html`; nothing else has to change.
-The module may define any of these functions, all of them optional:
-
-    def sections(context: Context) -> Iterable[Section]      # parts of the page
-    def notes(finding: Finding) -> Iterable[str]             # sentences on the card of a finding
-    def tiles(context: Context) -> Iterable[Tile]            # large numbers at the head of the page
-    def placer(config: dict[str, Any]) -> Placer             # column, rows and thing of a subject (`maps.py`)
+A kind of hunt gives a `Page` (`HuntKind.page`): a module with its four functions will do, and `PlainPage`
+is what to inherit from where some of them have nothing to add.
 
 A section says where it stands (`LEAD`: before the findings, `TRUST`: after them, `END`: after health and
 cost), which template shows it and which pictures it needs. Its template is included with `section`, `view`,
@@ -18,22 +13,21 @@ cost), which template shows it and which pictures it needs. Its template is incl
 `parts.panel` writes heading, introduction and "How to read this"; `parts.shot_row` and `parts.frame` show
 pictures, `parts.heat` a map, `parts.share` a share with its interval, `parts.trust_boxes` boxes side by
 side (`kinds.t2i_trust.TrustBox`). A template with several sections asks for `section.id`. Styles go to
-`templates/<kind>.css`, which is read when it exists. Leave a section out when there is nothing to say: an
-empty panel is clutter. Bound what is shown, whatever the hunt found. Findings of older or imported hunts may
-lack details: read them with a default. Text is escaped by itself.
+`templates/<kind>.css`, which is read when it exists. Another package names its templates
+`package:name.html`, and keeps them in its folder `templates`. Leave a section out when there is nothing to
+say: an empty panel is clutter. Bound what is shown, whatever the hunt found. Findings of older or imported
+hunts may lack details: read them with a default. Text is escaped by itself.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
-from failscape.config import HUNTS
 from failscape.errors import FailscapeError
+from failscape.plugins import find_kind
 from failscape.report.maps import Placer
 from failscape.trials import Finding
 
@@ -87,6 +81,12 @@ class Section:
     how: str = ""
     images: tuple[str, ...] = ()
 
+    @property
+    def package(self) -> str:
+        """Where its template comes from; empty for ours."""
+        package, colon, _ = self.template.rpartition(":")
+        return package if colon else ""
+
 
 class Tile(NamedTuple):
     """A large number at the head of the page, what it is called, and a few words below it."""
@@ -96,29 +96,50 @@ class Tile(NamedTuple):
     beneath: str = ""
 
 
-def sections_of(kind: str, context: Context) -> list[Section]:
-    build = _function(kind, "sections")
-    return list(build(context)) if build else []
+class Page(Protocol):
+    """What a kind of hunt adds to the report. A module with these four functions will do."""
+
+    def sections(self, context: Context) -> Iterable[Section]: ...
+
+    def tiles(self, context: Context) -> Iterable[Tile]: ...
+
+    def notes(self, finding: Finding) -> Iterable[str]:
+        """Sentences about one finding."""
+
+    def placer(self, config: dict[str, Any]) -> Placer:
+        """Says where on the map a subject belongs; an error of ours means that there is no map."""
 
 
-def tiles_of(kind: str, context: Context) -> list[Tile]:
-    build = _function(kind, "tiles")
-    return list(build(context)) if build else []
+class PlainPage:
+    """The page of a hunt that adds nothing to what every report has."""
+
+    def sections(self, context: Context) -> list[Section]:
+        return []
+
+    def tiles(self, context: Context) -> list[Tile]:
+        return []
+
+    def notes(self, finding: Finding) -> list[str]:
+        return []
+
+    def placer(self, config: dict[str, Any]) -> Placer:
+        return _nowhere
 
 
-def notes_of(kind: str, finding: Finding) -> list[str]:
-    write = _function(kind, "notes")
-    return list(write(finding)) if write else []
+def page_of(kind: str) -> Page:
+    """What a kind adds; nothing where the kind is not installed here."""
+    try:
+        return find_kind(kind).page or PlainPage()
+    except FailscapeError:
+        return PlainPage()
 
 
 def placer_of(kind: str, config: dict[str, Any]) -> Placer:
     """A placer for a hunt; one that knows no place when the kind has none or its corpus has moved."""
-    build = _function(kind, "placer")
     try:
-        found: Placer = build(config) if build else _nowhere
+        return page_of(kind).placer(config)
     except FailscapeError:
         return _nowhere
-    return found
 
 
 def stylesheets(templates: Iterable[str], kind: str) -> list[str]:
@@ -128,11 +149,3 @@ def stylesheets(templates: Iterable[str], kind: str) -> list[str]:
 
 def _nowhere(subject: str) -> None:
     return None
-
-
-def _function(kind: str, name: str) -> Callable[..., Any] | None:
-    module = f"failscape.report.kinds.{kind}"
-    if kind not in HUNTS or find_spec(module) is None:
-        return None
-    found: Callable[..., Any] | None = getattr(importlib.import_module(module), name, None)
-    return found

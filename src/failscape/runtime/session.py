@@ -15,13 +15,12 @@ from failscape.atlas import Atlas, Spent, open_hunt
 from failscape.atlas.contents import keep_album, keep_pictures
 from failscape.atlas.reviews import keep_accuracy
 from failscape.config import HuntConfig
-from failscape.hunts.kinds import albums, build_hunt, contents, forewarn, pictures
 from failscape.hunts.protocol import Hunt, replay
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity
 from failscape.models.transport.http import HttpModel
+from failscape.plugins import kind_of
 from failscape.runtime.accuracy import choose_accuracy
-from failscape.runtime.after.name_skills import name_skills
 from failscape.runtime.budget import Budget
 from failscape.runtime.engine import Engine, Stop
 from failscape.runtime.health import HealthWarning
@@ -51,19 +50,20 @@ async def run_session(
     config: HuntConfig, folder: Path, reporter: Reporter, shard: tuple[int, int] = (0, 1), fork: bool = False
 ) -> Summary:
     """Run `config` in the atlas at `folder`, going on where an earlier session stopped."""
+    kind = kind_of(config)
     team = Team({role: create_model(role, settings) for role, settings in config.models().items()})
     accuracy = choose_accuracy(config, team.models.get("judge"), folder)
-    for warning in forewarn(config, accuracy):
+    for warning in kind.forewarn(config, accuracy):
         reporter.note("warning", warning)
-    hunt = build_hunt(config, shard, accuracy)
+    hunt = kind.build(config, shard, accuracy)
     identities = {role: model.identity for role, model in team.models.items()}
-    for name, content in contents(config).items():
+    for name, content in kind.contents(config).items():
         identities[name] = Identity(name, content.kind, content.source, {"digest": content.digest})
     with Atlas.open(folder, create=True) as atlas:
         hunt_id = open_hunt(atlas, config.model_dump(mode="json"), identities, shard, fork)
         keep_accuracy(atlas, hunt_id, accuracy)
-        keep_pictures(atlas, pictures(config))
-        for album in albums(config):
+        keep_pictures(atlas, kind.pictures(config))
+        for album in kind.albums(config):
             keep_album(atlas, album)
         resumed = replay(hunt, atlas.replay(hunt_id))
         if resumed:
@@ -71,7 +71,7 @@ async def run_session(
         prepare(team, hunt, atlas, hunt_id)
         async with team:
             summary = await run_hunt(config, atlas, hunt_id, hunt, team, reporter, resumed)
-            await name_skills(atlas, hunt_id, hunt, team, reporter)
+            await kind.after(atlas, hunt_id, hunt, team, reporter)
             return summary
 
 

@@ -24,17 +24,6 @@ PATIENCE = 2
 
 
 @runtime_checkable
-class Teaches(Protocol):
-    """A hunt whose questioner can learn."""
-
-    def lessons(self) -> list[Any]: ...
-
-    def begun(self) -> list[Any]: ...
-
-    def notices(self) -> list[str]: ...
-
-
-@runtime_checkable
 class Learns(Protocol):
     """A questioner that is told what its questions were worth."""
 
@@ -62,7 +51,7 @@ def learner_of(team: Team) -> Learns | None:
 def prepare(team: Team, hunt: Hunt, atlas: Atlas, hunt_id: int) -> None:
     """Before the models start: where checkpoints are, what was recorded, where the trainer's figures go."""
     learner = learner_of(team)
-    if learner is None or not isinstance(hunt, Teaches):
+    if learner is None:
         return
     learner.log = lambda row: atlas.log("training", row, hunt_id)
     home = atlas.folder / FOLDER / str(hunt_id)
@@ -73,15 +62,13 @@ class Lessons:
     """Called after every group of trials."""
 
     def __init__(self, hunt: Hunt, team: Team, reporter: Reporter) -> None:
-        self._hunt = hunt if isinstance(hunt, Teaches) else None
+        self._hunt = hunt
         self._learner = learner_of(team)
         self._reporter = reporter
         self._noticed = 0
         self._stuck = 0
 
     def hand_out(self, engine: Engine) -> None:
-        if self._hunt is None:
-            return
         if self._learner is not None:
             self._learner.teach(self._hunt.lessons())
             # It waits for answers, or for pictures, that the budget no longer allows.

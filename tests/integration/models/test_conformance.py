@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from failscape.config import ModelConfig
-from failscape.models.registry import BUILT_IN, create_model
+from failscape.models.registry import OUR_PROVIDERS, create_model
 from failscape.models.roles import Model
 from failscape.testing.faulty import FaultyServer
 from failscape.testing.model_suite import SUITES, ModelSuite, plain_pictures
@@ -67,9 +67,9 @@ def define(name: str, way: type, role: str, **members: Any) -> None:
 
 
 for _role in SUITES:
-    if _role in BUILT_IN["openai"].roles:
+    if _role in OUR_PROVIDERS["openai"].roles:
         define(f"TestOpenAI{_role.title()}", OverHttp, _role, settings={"provider": "openai"})
-    if _role in BUILT_IN["onnx"].roles:
+    if _role in OUR_PROVIDERS["onnx"].roles:
         define(f"TestOnnx{_role.title()}", InOnnx, _role)
     define(f"TestPython{_role.title()}", InPython, _role)
 define("TestGenerate", OverHttp, "generator", settings={"provider": "generate"})

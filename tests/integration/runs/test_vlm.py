@@ -13,7 +13,7 @@ from failscape.atlas import Atlas
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError, FailscapeError
 from failscape.export.datasets import write_dataset
-from failscape.hunts.kinds import build_hunt
+from failscape.hunts.vlm.build import build_hunt
 from failscape.hunts.vlm.taxonomy import named_skills
 from failscape.pictures import Picture
 from failscape.report import write_report

@@ -11,30 +11,75 @@ from pathlib import Path
 import failscape
 
 ROOT = Path(failscape.__file__).parent
-VOCABULARY = {"trials", "pictures", "errors", "names", "config", "config_files"}
+VOCABULARY = {"trials", "pictures", "errors", "names", "config", "plugins"}
+BELOW = {"hunts", "atlas", "models", "spaces", "stats"}
 MAY_IMPORT = {
     "stats": set(),
     "spaces": {"stats"},
     "hunts": {"spaces", "stats"},
     "models": {"spaces", "stats"},
     "atlas": {"models", "spaces", "stats"},
-    "runtime": {"hunts", "atlas", "models", "spaces", "stats"},
-    "report": {"hunts", "atlas", "models", "spaces", "stats"},
+    "runtime": BELOW,
+    "report": BELOW,
+    "review": BELOW,
+    "attribution": BELOW | {"report"},
+    "export": BELOW,
+    "doctor": BELOW | {"runtime"},
+    "servers": {"models", "spaces", "stats"},
+    "toybox": {"models", "spaces", "stats"},
+    "testing": BELOW | {"servers", "toybox"},
 }
+PLUGINS = "plugins.py"
+"""Names what every layer offers, but only for the type checker."""
 HEAVY = ("torch", "transformers", "diffusers", "trl", "peft", "ray", "pyarrow", "pandas", "matplotlib")
 
 
-def imports_of(path: Path) -> set[str]:
-    """The failscape packages that a file imports, at the top or inside a function."""
+def imports_of(path: Path, typing: bool = True) -> set[str]:
+    """The failscape packages that a file imports, at the top or inside a function.
+
+    Without `typing`, what stands under `if TYPE_CHECKING:` is left out.
+    """
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    if not typing:
+        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and _for_types(node))]
+    for node in ast.walk(tree):
         names: list[str] = []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
+        if isinstance(node, ast.ImportFrom):
+            names = [absolute(path, node)]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         found.update(name.split(".")[1] for name in names if name.startswith("failscape."))
     return found
+
+
+def _for_types(node: ast.If) -> bool:
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def absolute(path: Path, node: ast.ImportFrom) -> str:
+    """The module that a `from` names, also where it is relative (`from ..models import roles`)."""
+    if not node.level:
+        return node.module or ""
+    package = ("failscape", *path.relative_to(ROOT).parent.parts)
+    base = package[: len(package) - node.level + 1]
+    return ".".join((*base, *([node.module] if node.module else [node.names[0].name])))
+
+
+def test_a_relative_import_counts_like_any_other(tmp_path: Path) -> None:
+    for text, module in (
+        ("from ..models import roles", "failscape.models"),
+        ("from .. import models", "failscape.models"),
+        ("from .intervals import wilson", "failscape.stats.intervals"),
+    ):
+        node = ast.parse(text).body[0]
+        assert isinstance(node, ast.ImportFrom)
+        assert absolute(ROOT / "stats" / "fdr.py", node) == module
+
+
+def test_every_package_has_its_layer() -> None:
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert packages == {*MAY_IMPORT, "config", "cli"}, "say in MAY_IMPORT what a new package may import"
 
 
 def test_imports_point_one_way() -> None:
@@ -47,7 +92,9 @@ def test_imports_point_one_way() -> None:
 def test_the_vocabulary_imports_nothing_above_it() -> None:
     for name in VOCABULARY:
         found = list((ROOT / name).rglob("*.py")) or [ROOT / f"{name}.py"]
-        assert all(imports_of(path) <= VOCABULARY for path in found)
+        for path in found:
+            wrong = imports_of(path, typing=path.name != PLUGINS) - VOCABULARY
+            assert not wrong, f"{path.relative_to(ROOT)} imports {sorted(wrong)}"
 
 
 def test_nothing_heavy_is_imported_at_the_top_of_a_module() -> None:

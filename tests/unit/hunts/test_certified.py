@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from failscape.errors import ConfigError
-from failscape.hunts.kinds import build_hunt, forewarn
+from failscape.hunts.t2i.build import build_hunt, forewarn, least_images
 from failscape.hunts.t2i.certified.claims import believe, certify
 from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
 from failscape.hunts.t2i.config import T2IConfig
-from failscape.hunts.t2i.kind import least_images
 from failscape.hunts.t2i.survey.random_panel import PANEL_IMAGES, draw_panel
 from failscape.spaces import Lattice, Wording, load_corpus
 from failscape.stats.fdr import log_e_bh

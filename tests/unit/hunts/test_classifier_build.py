@@ -11,10 +11,9 @@ from PIL import Image
 
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError
+from failscape.hunts.classifier.build import build_hunt, contents, forewarn, pictures, rules_of, targets_of
 from failscape.hunts.classifier.hunt import ClassifierHunt
-from failscape.hunts.classifier.kind import rules_of, targets_of
 from failscape.hunts.classifier.photos import PhotoHunt
-from failscape.hunts.kinds import build_hunt, contents, forewarn, pictures
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Classify, Generate
 

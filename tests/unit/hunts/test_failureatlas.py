@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 
 from failscape.errors import ConfigError
-from failscape.hunts.kinds import build_hunt
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.build import build_hunt
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.testing.hunt_suite import HuntSuite

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from failscape.errors import ConfigError, MissingExtra
-from failscape.hunts.kinds import build_hunt, forewarn
 from failscape.hunts.t2i.baselines import predictor_transformer
 from failscape.hunts.t2i.baselines.predictor_transformer import Training, TransformerPredictor
+from failscape.hunts.t2i.build import build_hunt, forewarn
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.spaces import Lattice, load_corpus
 from failscape.spaces.embeddings import embed_names
@@ -155,6 +155,6 @@ def test_a_hunt_with_the_transformer_resumes_to_the_same_nodes() -> None:
 
 
 def test_building_a_hunt_imports_no_torch() -> None:
-    code = "import sys, failscape.hunts.t2i.kind; print('torch' in sys.modules)"
+    code = "import sys, failscape.hunts.t2i.build; print('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "False"

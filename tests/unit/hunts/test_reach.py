@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from failscape.errors import ConfigError
-from failscape.hunts.t2i.kind import check_reach
+from failscape.hunts.t2i.build import check_reach
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 KINDS = ["Base: Colour", "Base: Size", "Image: Style"]

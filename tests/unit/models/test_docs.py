@@ -11,7 +11,7 @@ import yaml
 from failscape.config import ModelConfig
 from failscape.models.providers.onnx import KNOWN
 from failscape.models.providers.python_roles import SHAPES
-from failscape.models.registry import BUILT_IN
+from failscape.models.registry import OUR_PROVIDERS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "providers.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -22,7 +22,7 @@ def test_every_signature_is_on_the_page(role: str) -> None:
     assert f"| {role} | `{SHAPES[role]().single}` |" in PAGE
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", OUR_PROVIDERS)
 def test_every_provider_has_a_chapter_and_an_example(name: str) -> None:
     assert f"\n## {name}\n" in PAGE
     configs = [next(iter(yaml.safe_load(example).values())) for example in EXAMPLES]

@@ -10,7 +10,7 @@ import pytest
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
 from failscape.models import registry
-from failscape.models.registry import ALL_ROLES, BUILT_IN, create_model, list_providers
+from failscape.models.registry import ALL_ROLES, OUR_PROVIDERS, create_model, list_providers
 
 
 def plugin(role: str, config: ModelConfig) -> Any:
@@ -26,10 +26,10 @@ plugin.roles = ("judge",)  # type: ignore[attr-defined]
 @pytest.fixture
 def with_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     points = [
-        EntryPoint("mine", f"{__name__}:plugin", registry.GROUP),
-        EntryPoint("broken", "no_such_module_at_all:x", registry.GROUP),
+        EntryPoint("mine", f"{__name__}:plugin", "failscape.providers"),
+        EntryPoint("broken", "no_such_module_at_all:x", "failscape.providers"),
     ]
-    monkeypatch.setattr(registry, "_plugins", lambda: points)
+    monkeypatch.setattr(registry, "plugins_of", lambda group: points)
 
 
 def test_unknown_provider_gets_the_nearest_suggested() -> None:
@@ -51,7 +51,7 @@ def test_a_role_that_the_provider_cannot_play() -> None:
 
 
 def test_every_built_in_provider_makes_the_roles_it_lists() -> None:
-    for role in BUILT_IN["openai"].roles:
+    for role in OUR_PROVIDERS["openai"].roles:
         config = ModelConfig(provider="openai", model="m", endpoints=("http://h",))
         assert create_model(role, config).identity.role == role
 
@@ -68,7 +68,7 @@ def test_plugins_are_found_by_entry_point() -> None:
 @pytest.mark.usefixtures("with_plugins")
 def test_list_has_every_provider_and_survives_broken_plugins() -> None:
     found = {info.name: info for info in list_providers()}
-    assert set(found) == {*BUILT_IN, "mine", "broken"}
+    assert set(found) == {*OUR_PROVIDERS, "mine", "broken"}
     assert found["mine"].about == "A plugin of the tests."
     assert found["mine"].roles == ("judge",)
     assert "cannot be loaded" in found["broken"].about

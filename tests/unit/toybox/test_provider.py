@@ -10,7 +10,7 @@ import pytest
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra
-from failscape.models.registry import BUILT_IN, create_model
+from failscape.models.registry import OUR_PROVIDERS, create_model
 from failscape.models.roles import ROLES, AnswerToVerify, Conversation, Model
 from failscape.pictures import Picture
 from failscape.testing.model_suite import (
@@ -152,7 +152,7 @@ def nearness(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def test_it_plays_every_role() -> None:
-    assert BUILT_IN["toybox"].roles == tuple(ROLES)
+    assert OUR_PROVIDERS["toybox"].roles == tuple(ROLES)
 
 
 def test_the_questioner_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,9 @@ from failscape.spaces.corpus import load_corpus
 from failscape.spaces.subjects import Pair, parents_of, split_subject
 from failscape.trials import Decide, Facts, Generate, Step
 
+KIND = "t2i"
+"""The kind of hunt that these files are about."""
+
 FIELDS = (
     "idx",
     "entity",
@@ -197,9 +200,9 @@ def write_rows(atlas: Atlas, hunt: HuntRow, out: TextIO) -> int:
 
 def export_rows(atlas: Atlas, hunt: HuntRow) -> Iterator[dict[str, Any]]:
     """Nodes in the order in which they were first tried. Imported ones come back as they were."""
-    if hunt.kind != "t2i":
+    if hunt.kind != KIND:
         raise AtlasError(
-            f"hunt {hunt.id} is a {hunt.kind} hunt; FailureAtlas rows describe t2i hunts",
+            f"hunt {hunt.id} is a {hunt.kind} hunt; FailureAtlas rows describe {KIND} hunts",
             "export it with --format jsonl or --format csv",
         )
     classes = _classes(hunt)

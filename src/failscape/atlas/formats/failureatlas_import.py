@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas.faults import explained
-from failscape.atlas.formats.failureatlas import FAMILIES, NodeRow, fails, read_rows
+from failscape.atlas.formats.failureatlas import FAMILIES, KIND, NodeRow, fails, read_rows
 from failscape.atlas.images import write_whole
 from failscape.atlas.reader import CORPORA, CORPUS_HERE
 from failscape.atlas.records import Recorded
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
-from failscape.hunts.t2i.config import T2IConfig
+from failscape.plugins import find_kind
 from failscape.spaces.subjects import Pair, join_subject
 from failscape.trials import Check, Decide, Facts, Generate, Probe, Trial, Verdict, reach_verdict
 
@@ -127,7 +127,7 @@ def import_rows(path: str | Path, atlas: Atlas, threshold: float | None = None) 
     config = _config(file, digest, corpus, words, threshold)
     hunt = next((hunt.id for hunt in atlas.stored_hunts() if hunt.config == config), None)
     if hunt is None:
-        hunt = atlas.start_hunt("t2i", config, {})
+        hunt = atlas.start_hunt(KIND, config, {})
         atlas.log("import", {"file": file.name, "nodes": len(words.lines)}, hunt)
     _record(atlas, hunt, _Judged(read_rows(file), config, threshold is not None), words)
     return hunt
@@ -193,7 +193,7 @@ def _config(
 ) -> dict[str, Any]:
     chosen, at_threshold = words.rule(threshold)
     settings = {
-        "hunt": "t2i",
+        "hunt": KIND,
         "target": {"provider": "imported", "model": file.name, "params": {"blake2b": digest}},
         "judge": {"provider": "imported", "model": file.name},
         "space": {"corpus": CORPUS_HERE + corpus, "depth": words.depth},
@@ -205,7 +205,7 @@ def _config(
         },
     }
     try:
-        return T2IConfig.model_validate(settings).model_dump(mode="json")
+        return find_kind(KIND).settings.model_validate(settings).model_dump(mode="json")
     except ValueError as error:
         raise AtlasError(f"the threshold must lie between 0 and 1, but got {chosen}", str(error)) from error
 

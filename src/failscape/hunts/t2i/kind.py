@@ -1,136 +1,19 @@
-"""From the settings of a t2i hunt to a strategy. This is the only place that knows which ones exist.
-
-Can a judge with these errors tell at all? Said before the first image, and by name of the check. Pure.
-"""
+"""What the text-to-image hunt offers, and where each part of it is."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-
-from failscape.errors import ConfigError
-from failscape.hunts.protocol import Content, Hunt
-from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.baselines.predictors import build_ordering, forewarn_predictor
-from failscape.hunts.t2i.baselines.stopping import RULES
-from failscape.hunts.t2i.certified.agenda import FIRST_IMAGES
-from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
-from failscape.hunts.t2i.config import T2IConfig
-from failscape.hunts.t2i.probes import Prompting
-from failscape.spaces.corpus import load_corpus
-from failscape.spaces.lattice import Lattice
-from failscape.spaces.wording import Wording
-from failscape.stats.evalues import log_bet
-from failscape.stats.judging.accuracy import JudgeAccuracy
-
-CHOOSING = ("certified", "probable")
-"""Strategies that choose by model."""
+from failscape.plugins import HuntKind, lazy
 
 
-def build_hunt(
-    config: T2IConfig, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None
-) -> Hunt:
-    lattice = build_lattice(config)
-    search = config.search
-    if search.strategy in CHOOSING:
-        settings = CertifiedSettings(
-            threshold=search.threshold,
-            fdr=search.fdr,
-            tier=search.strategy,
-            minimal_doubt=search.minimal_doubt,
-            openings=search.openings,
-            panel=search.panel,
-            replication=search.replication,
-            images=config.budget.images,
-        )
-        prompting = build_prompting(config, lattice)
-        return CertifiedHunt(lattice, prompting, settings, accuracy=accuracy, seed=config.seed, shard=shard)
-    return FailureAtlasHunt(
-        lattice,
-        Wording(lattice.corpus),
-        images_per_node=search.images_per_node,
-        threshold=search.threshold,
-        at_threshold=search.at_threshold,
-        stopping=search.strategy if search.strategy in RULES else "fixed",
-        traversal="random" if search.strategy == "random" else search.traversal,
-        batch_nodes=search.batch_nodes,
-        seed=config.seed,
-        shard=shard,
-        prompting=build_prompting(config, lattice),
-        order=build_ordering(search.predictor, lattice, config.seed),
-    )
-
-
-def contents(config: T2IConfig) -> dict[str, Content]:
-    corpus = config.space.corpus
-    return {"space": Content("corpus", corpus, load_corpus(corpus).digest)}
-
-
-def forewarn(config: T2IConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
-    warnings = forewarn_predictor(config)
-    if config.search.strategy in CHOOSING:
-        return warnings + _forewarn_certified(config, accuracy or JudgeAccuracy.perfect())
-    images, needed = config.budget.images, config.search.images_per_node
-    if images is not None and images < needed:
-        warnings.append(f"a budget of {images} images cannot finish even one node, which takes {needed}")
-    return warnings
-
-
-def _forewarn_certified(config: T2IConfig, accuracy: JudgeAccuracy) -> list[str]:
-    """Refuses a judge that cannot tell; warns of a budget that cannot certify anything."""
-    lattice, search, images = build_lattice(config), config.search, config.budget.images
-    kinds = [value.kind for value in lattice.corpus.values if value.family in config.space.families]
-    warnings = check_reach(kinds, config.space.depth, accuracy, search.threshold)
-    least = least_images(len(lattice.entities), search.threshold, search.fdr, search.openings)
-    if images is not None and images < least:
-        warnings.append(
-            f"a budget of {images:,} images is too small to certify anything at fdr {search.fdr:g}: "
-            f"{len(lattice.entities):,} entities alone need about {least:,}. "
-            "Take fewer entities, a larger budget or a larger fdr"
-        )
-    return warnings
-
-
-def least_images(entities: int, threshold: float, fdr: float, openings: float) -> int:
-    """Images after which a model that never succeeds could first be claimed: all entities get their first
-    images, then one node fails again and again until e-BH, which counts every test, must believe it."""
-    fails = 1
-    while True:
-        spent = FIRST_IMAGES * entities + fails
-        if float(log_bet(0, fails, threshold)) >= math.log((entities + openings * spent) / fdr):
-            return spent
-        fails += 1
-
-
-def build_lattice(config: T2IConfig) -> Lattice:
-    space = config.space
-    return Lattice(load_corpus(space.corpus), space.entities, space.families, space.depth)
-
-
-def build_prompting(config: T2IConfig, lattice: Lattice) -> Prompting:
-    return Prompting(Wording(lattice.corpus), config.space.wording == "vary", config.polish is not None)
-
-
-ENTITY = "entity"
-
-
-FIX = (
-    "label more of these checks (`failscape review`), use a better judge or another threshold, leave their "
-    "family out, or set `judge_accuracy: none` to take the judge at its word"
-)
-
-
-def check_reach(kinds: Sequence[str], depth: int, accuracy: JudgeAccuracy, threshold: float) -> list[str]:
-    """Warnings about nodes that can be neither certified nor passed; `kinds` are those of attribute values.
-
-    Raises when failures of an entity alone, or with a single value, could never be certified.
-    """
-    values = list(dict.fromkeys(kinds)) if depth else []
-    for checks in [(ENTITY,), *((ENTITY, kind) for kind in values)]:
-        if text := accuracy.unreachable(checks, threshold, passes=False):
-            raise ConfigError(text, FIX)
-    worst = sorted(values, key=lambda kind: accuracy.room((ENTITY, kind), threshold))
-    for layer in range(min(depth, len(worst)) + 1):
-        if text := accuracy.unreachable((ENTITY, *worst[:layer]), threshold):
-            return [f"some nodes with {layer} values are out of reach: {text}"]
-    return []
+class T2IKind(HuntKind):
+    name = "t2i"
+    about = "the smallest combinations of things and attributes that a text-to-image model cannot draw"
+    settings = lazy("failscape.hunts.t2i.config:T2IConfig")
+    build = lazy("failscape.hunts.t2i.build:build_hunt")
+    contents = lazy("failscape.hunts.t2i.build:contents")
+    forewarn = lazy("failscape.hunts.t2i.build:forewarn")
+    corpus = lazy("failscape.hunts.t2i.build:corpus_of")
+    judged_again = True
+    page = lazy("failscape.report.kinds.t2i")
+    examine = lazy("failscape.doctor.t2i:examine_t2i")
+    demo = lazy("failscape.toybox.demos:T2I")

@@ -7,7 +7,7 @@ but its names; the hunt and its findings never depend on them.
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from failscape.atlas import Atlas
 from failscape.errors import ModelError
@@ -24,14 +24,9 @@ MOST = 300
 AT_ONCE = 16
 
 
-@runtime_checkable
-class HasFailures(Protocol):
-    def failed_questions(self) -> list[str]: ...
-
-
 async def name_skills(atlas: Atlas, hunt_id: int, hunt: Hunt, team: Team, reporter: Reporter) -> int:
     """Returns how many questions got names."""
-    if "llm" not in team.stages or not isinstance(hunt, HasFailures):
+    if "llm" not in team.stages:
         return 0
     known = named_skills([one.detail for one in atlas.events(hunt_id) if one.kind == EVENT])
     waiting = [text for text in hunt.failed_questions() if text not in known][:MOST]

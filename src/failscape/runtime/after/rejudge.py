@@ -23,6 +23,7 @@ from failscape.hunts.rejudging import AskedBefore
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity, Reply
 from failscape.pictures import Picture
+from failscape.plugins import find_kind
 from failscape.runtime.accuracy import choose_accuracy
 from failscape.runtime.progress import Reporter
 from failscape.runtime.session import Summary, run_hunt
@@ -95,9 +96,9 @@ def _choose(atlas: Atlas, judge: Identity, hunt_id: int | None) -> HuntRow:
     row = atlas.hunt(hunt_id)
     if hunt_id is None and row.parent and row.identities.get("judge") == judge:
         row = atlas.hunt(row.parent)
-    if row.kind != "t2i" or "generator" not in row.identities:
+    if not find_kind(row.kind).judged_again or "generator" not in row.identities:
         raise AtlasError(
-            f"hunt {row.id} ({row.kind}) cannot be judged again: only t2i hunts that were run here can",
+            f"hunt {row.id} ({row.kind}) cannot be judged again: only hunts of drawn pictures, run here, can",
             "give another --hunt",
         )
     if row.identities["judge"].digest == judge.digest:

@@ -13,6 +13,7 @@ from itertools import chain
 
 from failscape.errors import ConfigError
 from failscape.hunts.counts import Tally
+from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.baselines.lanes import Frontier, Lane, RandomLane
 from failscape.hunts.t2i.baselines.ordering import Ordering
 from failscape.hunts.t2i.baselines.stopping import RULES, StoppingRule
@@ -25,7 +26,7 @@ from failscape.spaces.wording import Wording
 from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_seed
 
 
-class FailureAtlasHunt:
+class FailureAtlasHunt(Hunt):
     """Opens nodes layer by layer (`layer`: over all entities at once; `entity`: entity after entity), or
     nodes drawn at random and the ancestors of those that fail (`random`).
 

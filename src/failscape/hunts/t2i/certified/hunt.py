@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from failscape.errors import ConfigError
 from failscape.hunts.belief.belief import Belief, Snapshot, Taxonomy
+from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.baselines.failureatlas import entities_of_shard
 from failscape.hunts.t2i.certified.agenda import Agenda, Policy
 from failscape.hunts.t2i.certified.candidates import Pool
@@ -59,7 +60,7 @@ class CertifiedSettings:
     images: int | None = None
 
 
-class CertifiedHunt:
+class CertifiedHunt(Hunt):
     """Images are *scouts* (keys `#s…`: a first look, or a parent being settled; never evidence), *bets*
     (keys `#…`: evidence), panel (`#p…`) or replication (`#r…`)."""
 

@@ -1,0 +1,221 @@
+"""From the settings of a classifier hunt to the hunt: which classes, in which words, with which helpers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from failscape.errors import ConfigError
+from failscape.hunts.classifier.config import ClassifierConfig
+from failscape.hunts.classifier.hunt import ClassifierHunt
+from failscape.hunts.classifier.photos import PhotoHunt
+from failscape.hunts.classifier.prompts import Template
+from failscape.hunts.classifier.settings import Rules
+from failscape.hunts.classifier.tallies import Photo, Target
+from failscape.hunts.protocol import Content, Hunt
+from failscape.names import suggest
+from failscape.pictures import Picture
+from failscape.spaces.albums import Album, load_album
+from failscape.spaces.corpus import Corpus, load_corpus
+from failscape.spaces.labels import Label, LabelSet, load_labels
+from failscape.stats.judging.accuracy import JudgeAccuracy
+
+TOYBOX = "toybox"
+DISTRACTORS = 5
+SKIPPED = 5
+
+
+def build_hunt(
+    config: ClassifierConfig, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None
+) -> Hunt:
+    if shard != (0, 1):
+        # One race decides over all classes, so parts of it cannot be told to one hunt afterwards.
+        raise ConfigError(
+            f"a classifier hunt cannot be sharded, but --shard is {shard[0] + 1}/{shard[1]}",
+            "give each machine a part of the classes in `classes`, and an atlas of its own",
+        )
+    targets, corpus = targets_of(config), corpus_of(config)
+    if config.generator is None:
+        photos = photos_of(config, targets)
+        return PhotoHunt(
+            targets,
+            photos,
+            corpus,
+            rules_of(config, accuracy),
+            judged=config.judge is not None,
+            captions=config.captioner is not None,
+            edits=config.editor is not None,
+        )
+    return ClassifierHunt(
+        targets,
+        Template(config.template),
+        corpus,
+        rules_of(config, accuracy),
+        judged=config.judge is not None,
+        captions=config.captioner is not None and config.runtime.keep_images == "all",
+        vectors=config.captioner is not None and config.embedder is not None,
+        asks=config.llm is not None,
+        photos=photos_of(config, targets) if config.photos else (),
+        match=config.match,
+    )
+
+
+def rules_of(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) -> Rules:
+    """The presence check's measured errors are upper bounds: how often it sees what is there, or is not."""
+    search = config.search.model_dump()
+    sensitivity, slip = 1.0, 0.0
+    if accuracy is not None and config.judge is not None:
+        most = accuracy.highest(["entity"], (1 - accuracy.level) / 2)
+        sensitivity, slip = most.hit[0], most.slip[0]
+    families = config.space.families
+    return Rules(
+        **search, top_k=config.top_k, families=families, sensitivity=sensitivity, slip=slip, seed=config.seed
+    )
+
+
+def corpus_of(config: ClassifierConfig) -> Corpus | None:
+    return load_corpus(config.space.corpus) if config.space.corpus else None
+
+
+def contents(config: ClassifierConfig) -> dict[str, Content]:
+    found: dict[str, Content] = {}
+    corpus = corpus_of(config)
+    if corpus is not None:
+        found["space"] = Content("corpus", config.space.corpus, corpus.digest)
+    if config.photos:
+        found["photos"] = Content("images", config.photos, album_of(config.photos).digest)
+    known = known_labels(config)
+    if known is not None:
+        found["labels"] = Content("labels", known.source, known.digest)
+    return found
+
+
+def forewarn(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
+    warnings = _about_photos(config.photos) if config.photos else []
+    number, search = len(targets_of(config)), config.search
+    images, least = config.budget.images, number * search.baseline
+    if config.generator is not None and images is not None and images < least:
+        warnings.append(f"{images} images are too few for {number} baselines: they take {least}")
+    if config.generator is not None and config.judge is None:
+        warnings.append(
+            "without a `judge` nobody checks that the class is visible: an empty picture would count as a bug"
+        )
+    if config.generator is not None and config.captioner is not None and config.runtime.keep_images != "all":
+        warnings.append("`captioner` is not used: it needs `runtime.keep_images: all`")
+    return warnings
+
+
+def _about_photos(folder: str) -> list[str]:
+    """Files that were left out: the first few with their reasons, then how many more."""
+    skipped = album_of(folder).skipped
+    more = [f"{folder}: {len(skipped) - SKIPPED} more files were left out"] if len(skipped) > SKIPPED else []
+    return [*(f"{folder}: left out {line}" for line in skipped[:SKIPPED]), *more]
+
+
+def targets_of(config: ClassifierConfig) -> list[Target]:
+    """The classes to hunt, with the labels that count as right. A class aimed at itself is left out."""
+    known = known_labels(config)
+    if config.classes == "all":
+        if known is None:
+            raise ConfigError(
+                "`classes: all` needs to know the classes", "name them in `classes`, or give a `labels` file"
+            )
+        labels = list(known.labels)
+    else:
+        labels = [_find(name, known) for name in config.classes]
+    _refuse_strangers(labels, config)
+    aims = _aims(labels, known, config)
+    return [
+        _target(label, labels, aim)
+        for label, aim in zip(labels, aims, strict=True)
+        if not set(aim).intersection(label.accept)
+    ]
+
+
+def known_labels(config: ClassifierConfig) -> LabelSet | None:
+    """From `labels`, else from the classifier's own list, else the toybox's; `None` when nobody says."""
+    if config.labels:
+        return load_labels(config.labels)
+    if config.generator is None and config.classes == "all":
+        names = sorted({photo.label for photo in album_of(config.photos).photos if photo.label})
+        return LabelSet(config.photos, tuple(Label(name) for name in names))
+    if config.target.labels:
+        return load_labels(config.target.labels)
+    return _toybox_labels() if config.target.provider == TOYBOX else None
+
+
+@lru_cache
+def _toybox_labels() -> LabelSet:
+    entities = load_corpus(TOYBOX).entities
+    return LabelSet(TOYBOX, tuple(Label(entity.name, _singular(entity.sub_class)) for entity in entities))
+
+
+def _singular(text: str) -> str:
+    return text[:-1] if text.endswith("s") and not text.endswith("ss") else text
+
+
+def _find(name: str, known: LabelSet | None) -> Label:
+    return Label(name) if known is None else known.find(name)
+
+
+def _refuse_strangers(labels: Sequence[Label], config: ClassifierConfig) -> None:
+    """A class under whose names the model's own list has nothing can never be called right."""
+    file = config.target.labels
+    if not (config.labels and file and Path(file).expanduser().is_file()):
+        return
+    carried = {name for label in load_labels(file).labels for name in label.accept}
+    for label in labels:
+        if not carried.intersection(label.accept):
+            raise ConfigError(
+                f"the classifier has no class {label.name!r}: {file} lists none of its names",
+                suggest(label.name, carried),
+            )
+
+
+def _aims(labels: Sequence[Label], known: LabelSet | None, config: ClassifierConfig) -> list[tuple[str, ...]]:
+    """For each class the spellings of the wrong label that counts; none where every wrong label does.
+
+    Photos name only the classes they show, so a label that their folder lacks may still be one of the model.
+    """
+    listed = None if known is None or known.source == config.photos else known
+    if isinstance(config.aim, str):
+        return [_spellings(config.aim, listed)] * len(labels)
+    hunted = LabelSet("`classes`", tuple(labels))
+    wanted = {hunted.find(name).name: _spellings(aim, listed) for name, aim in config.aim.items()}
+    return [wanted.get(label.name, ()) for label in labels]
+
+
+def _spellings(aim: str, known: LabelSet | None) -> tuple[str, ...]:
+    return () if not aim else _find(aim, known).accept
+
+
+def _target(label: Label, labels: Sequence[Label], aim: tuple[str, ...]) -> Target:
+    near = [other.name for other in labels if other.superclass == label.superclass and other is not label]
+    far = [other.name for other in labels if other.superclass != label.superclass]
+    place = labels.index(label)
+    others = (*near[:DISTRACTORS], *far[place % max(1, len(far)) :])[:DISTRACTORS]
+    return Target(label.name, label.accept, label.superclass, aim, tuple(others))
+
+
+@lru_cache(maxsize=4)
+def album_of(folder: str) -> Album:
+    """Reading decodes every photo, so an album is read once a session."""
+    return load_album(folder)
+
+
+def pictures(config: ClassifierConfig) -> Iterator[Picture]:
+    """What has to be in the atlas before the run: the photos of hunted classes."""
+    if config.photos:
+        wanted = {photo.digest for photo in photos_of(config, targets_of(config))}
+        yield from (photo.picture() for photo in album_of(config.photos).photos if photo.digest in wanted)
+
+
+def photos_of(config: ClassifierConfig, targets: Sequence[Target]) -> list[Photo]:
+    """Photos whose label is one of a class's names, whatever its case."""
+    owner = {name.lower(): at for at, target in enumerate(targets) for name in target.accept}
+    return [
+        Photo(photo.digest, owner[photo.label.lower()], photo.captions)
+        for photo in album_of(config.photos).photos
+        if photo.label.lower() in owner
+    ]

@@ -1,0 +1,148 @@
+"""From the settings of a vlm hunt to a hunt. This is the only place that knows all parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from failscape.errors import ConfigError
+from failscape.hunts.protocol import Content
+from failscape.hunts.vlm.config import VlmConfig
+from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.hunt import VlmHunt
+from failscape.hunts.vlm.outcomes import Ledger
+from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
+from failscape.hunts.vlm.training.lessons import KEPT_FOR_CONFIRMATION, LessonPlanner, Schedule
+from failscape.hunts.vlm.training.rewards import Weights
+from failscape.pictures import Picture
+from failscape.spaces.albums import Album, load_album
+from failscape.spaces.questions import Grammar, Sights, load_grammar
+from failscape.spaces.skills import AlbumSights, DrawnSights, SkillGrammar
+from failscape.stats.judging.accuracy import JudgeAccuracy
+
+LEAST_QUESTIONS = 200
+
+
+def build_hunt(
+    config: VlmConfig, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None
+) -> VlmHunt:
+    """A round is planned from all rounds before it: there is nothing that shards could do on their own."""
+    if shard != (0, 1):
+        raise ConfigError(
+            "a vlm hunt learns from all of its trials and cannot be split into shards",
+            "raise `runtime.in_flight`, or run several hunts with other seeds",
+        )
+    seed = config.seed
+    asking, confirm = config.questioner, config.confirm
+    grammar, sights = make_grammar(config)
+    ledger = Ledger(depth=2 if grammar.exact else 0)
+    known = accuracy or _accuracy(config)
+    confirmation = Confirmation(confirm.margin, confirm.fdr, confirm.modes, confirm.most, known)
+    rounds = Rounds(asking.round, confirm.share, asking.per_image, config.turns)
+    planner: Planner
+    if asking.strategy == "zero-shot":
+        free = None if asking.writer == "grammar" else sights
+        planner = ZeroShotPlanner(grammar, ledger, confirmation, rounds, seed, free)
+    elif asking.strategy == "grpo":
+        schedule, weights = _schedule(config), Weights(**asking.reward.model_dump())
+        planner = LessonPlanner(grammar, ledger, confirmation, rounds, seed, sights, schedule, weights)
+    else:
+        planner = Planner(grammar, ledger, confirmation, rounds, seed)
+    return VlmHunt(grammar, ledger, confirmation, planner, config.questions)
+
+
+def _schedule(config: VlmConfig) -> Schedule:
+    training = config.questioner.training
+    return Schedule(
+        training.steps,
+        training.pictures,
+        training.group,
+        training.warmup,
+        config.questions,
+        config.embedder is not None,
+        training.named,
+        training.adapt,
+    )
+
+
+def make_grammar(config: VlmConfig) -> tuple[Grammar, Sights]:
+    """What makes questions, and where pictures for free questions come from."""
+    images, asking = config.images_per_question, config.questioner
+    if config.images.source == "toybox":
+        grammar = load_grammar("toybox", None, images=images)
+        return grammar, grammar  # type: ignore[return-value]  # the toy grammar makes its own pictures
+    sights = make_sights(config)
+    if asking.grammar != "toybox":
+        return load_grammar(asking.grammar, sights, images=images), sights
+    return SkillGrammar(sights, asking.skills, images), sights
+
+
+def make_sights(config: VlmConfig) -> Sights:
+    source = config.images
+    if source.folder:
+        return AlbumSights(album_of(source.folder), source.fresh_share, config.images_per_question)
+    return DrawnSights(source.prompts, source.fresh_share, config.images_per_question)
+
+
+@lru_cache(maxsize=4)
+def album_of(folder: str) -> Album:
+    return load_album(folder)
+
+
+def contents(config: VlmConfig) -> dict[str, Content]:
+    grammar, _ = make_grammar(config)
+    found = {"grammar": Content("questions", config.questioner.grammar, grammar.digest)}
+    if config.images.folder:
+        found["images"] = Content("album", config.images.folder, album_of(config.images.folder).digest)
+    if config.accuracy:
+        known = _accuracy(config)
+        found["accuracy"] = Content("accuracy", config.accuracy, known.digest if known else "")
+    return found
+
+
+def pictures(config: VlmConfig) -> Iterator[Picture]:
+    if config.images.folder:
+        yield from album_of(config.images.folder).pictures()
+
+
+def albums(config: VlmConfig) -> list[Album]:
+    return [album_of(config.images.folder)] if config.images.folder else []
+
+
+def forewarn(config: VlmConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
+    found = []
+    if config.questions < LEAST_QUESTIONS:
+        found.append(
+            f"{config.questions} questions are hardly enough to certify a mode: use {LEAST_QUESTIONS} or more"
+        )
+    if config.questioner.strategy == "grpo":
+        found += _too_few_lessons(config)
+    if config.images.folder:
+        album = album_of(config.images.folder)
+        found += [f"skipped {line}" for line in album.skipped[:5]]
+        if len(album.skipped) > 5:
+            found.append(f"and {len(album.skipped) - 5} more photos were skipped")
+    return found
+
+
+def _too_few_lessons(config: VlmConfig) -> list[str]:
+    training = config.questioner.training
+    needed = training.steps * training.pictures * training.group + training.warmup
+    room = int(config.questions * (1 - KEPT_FOR_CONFIRMATION))
+    if needed <= room:
+        return []
+    return [
+        f"{config.questions} questions leave {room} for training, but {training.steps} steps take {needed}"
+    ]
+
+
+def _accuracy(config: VlmConfig) -> JudgeAccuracy | None:
+    if not config.accuracy:
+        return None
+    path = Path(config.accuracy).expanduser()
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error}", "name the verifier's accuracy file") from error
+    return JudgeAccuracy.from_json(text, str(path))

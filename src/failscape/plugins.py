@@ -1,0 +1,213 @@
+"""The whole plugin API: a `Provider` is a way to reach models, a `HuntKind` is a kind of hunt.
+
+Ours come through the same door as a stranger's. A package joins by two entry-point groups:
+
+    [project.entry-points."failscape.providers"]
+    mine = "my_package:PROVIDER"        # a Provider, or a bare callable (role, config) -> Model
+    [project.entry-points."failscape.hunts"]
+    mine = "my_package:MyKind"          # a subclass of HuntKind, or an object of it
+
+Nothing is imported before it is asked for: `lazy("module:attribute")` stands for what it names.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, Protocol
+
+from failscape.errors import ConfigError
+from failscape.names import suggest
+
+if TYPE_CHECKING:
+    from failscape.atlas import Atlas, HuntRow
+    from failscape.config import HuntConfig, ModelConfig
+    from failscape.doctor.observations import Observation
+    from failscape.hunts.protocol import Content, Hunt
+    from failscape.models.roles import Model
+    from failscape.pictures import Picture
+    from failscape.report.sections import Page
+    from failscape.runtime.progress import Reporter
+    from failscape.runtime.stages import Team
+    from failscape.spaces.albums import Album
+    from failscape.spaces.corpus import Corpus
+    from failscape.stats.judging.accuracy import JudgeAccuracy
+    from failscape.trials import Finding
+
+Row = dict[str, Any]
+"""One row of a dataset: `images` are digests, everything else goes to the metadata as it is."""
+
+
+class _Lazy:
+    """An attribute that is imported when it is first looked at."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+    def __get__(self, owner: object, kind: type | None = None) -> Any:
+        return import_object(self._target)
+
+
+def lazy(target: str) -> Any:
+    """Stands for `module` or `module:attribute`, as an attribute of a class, and imports it on first use."""
+    return _Lazy(target)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A way to reach models. `create` is `(role, config) -> Model`, or where to find that.
+
+    `roles` are those that it can play (empty: it does not say); `about` is its line in `failscape list`.
+    """
+
+    name: str
+    create: Callable[[str, ModelConfig], Model] | str
+    roles: tuple[str, ...] = ()
+    about: str = ""
+
+    def model(self, role: str, config: ModelConfig) -> Model:
+        create = import_object(self.create) if isinstance(self.create, str) else self.create
+        made: Model = create(role, config)
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A whole config of models that come with a package. `opening` is the line on the screen before it.
+
+    `variants` are other settings for it, by name: `failscape demo KIND --questioner NAME`.
+    """
+
+    opening: str
+    settings: Mapping[str, Any]
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+class DatasetRows(Protocol):
+    """How findings of a kind become the rows of a dataset."""
+
+    def rows(
+        self, atlas: Atlas, hunt: HuntRow, findings: Sequence[Finding], passes: bool
+    ) -> Iterator[Row]: ...
+
+    def beside(self, rows: Sequence[Row], folder: Any) -> None:
+        """Write what else belongs into the folder."""
+
+
+class HuntKind:
+    """A kind of hunt. `name`, `settings` and `build` are needed; the rest says what else works with it."""
+
+    name: str
+    about: str = ""
+
+    settings: type[HuntConfig]
+    """What a config file of this kind holds."""
+
+    target: str = "generator"
+    """The role that is under test."""
+
+    judged_again: bool = False
+    """Its verdicts are a judge's checks on drawn pictures, so that another judge can look at them."""
+
+    page: Page | None = None
+    """What it adds to the report."""
+
+    dataset: DatasetRows | None = None
+    """How its findings become a dataset."""
+
+    demo: Demo | None = None
+    """A hunt that runs without anything else, for `failscape demo`."""
+
+    examine: Callable[[Any], Awaitable[list[Observation]]] | None = None
+    """`failscape doctor`: experiments with the models of a config."""
+
+    def build(
+        self, config: Any, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None
+    ) -> Hunt:
+        """A fresh hunt, before any trial is told. `accuracy` says how its judge errs, where that is known."""
+        raise NotImplementedError(f"{type(self).__name__}.build")
+
+    def contents(self, config: Any) -> dict[str, Content]:
+        """What the hunt reads besides its settings, by content: a corpus, images, labels."""
+        return {}
+
+    def forewarn(self, config: Any, accuracy: JudgeAccuracy | None = None) -> list[str]:
+        """What can be known before the first image to make the run pointless."""
+        return []
+
+    def pictures(self, config: Any) -> Iterator[Picture]:
+        """Stored images that the hunt will show. They are put into the atlas before the run."""
+        return iter(())
+
+    def albums(self, config: Any) -> Sequence[Album]:
+        """What is known of those images, for the atlas to keep."""
+        return ()
+
+    def corpus(self, config: Any) -> Corpus | None:
+        """The corpus whose nodes are its subjects, so that captions can be counted for them."""
+        return None
+
+    async def after(self, atlas: Atlas, hunt_id: int, hunt: Hunt, team: Team, reporter: Reporter) -> None:
+        """What is done with its helpers at the end of a session, before the models are closed."""
+
+
+PROVIDERS = "failscape.providers"
+HUNTS = "failscape.hunts"
+
+OUR_KINDS = {
+    "t2i": "failscape.hunts.t2i.kind:T2IKind",
+    "classifier": "failscape.hunts.classifier.kind:ClassifierKind",
+    "vlm": "failscape.hunts.vlm.kind:VlmKind",
+}
+
+
+def import_object(target: str) -> Any:
+    """What `module` or `module:attribute` names."""
+    module, _, attribute = target.partition(":")
+    found = importlib.import_module(module)
+    return getattr(found, attribute) if attribute else found
+
+
+def plugins_of(group: str) -> Iterable[EntryPoint]:
+    return entry_points(group=group)
+
+
+def load_plugin(point: EntryPoint, what: str) -> Any:
+    try:
+        return point.load()
+    except Exception as error:
+        raise ConfigError(
+            f"the plugin behind {what} {point.name!r} ({point.value}) cannot be loaded: {error!r}",
+            "mend or uninstall the plugin",
+        ) from error
+
+
+def kind_names() -> list[str]:
+    """The kinds of hunt that can be named in a config, ours first."""
+    return list(dict.fromkeys([*OUR_KINDS, *sorted(point.name for point in plugins_of(HUNTS))]))
+
+
+def find_kind(name: str) -> HuntKind:
+    """The kind of hunt of that name."""
+    if name in OUR_KINDS:
+        return _kind(import_object(OUR_KINDS[name]), name)
+    for point in plugins_of(HUNTS):
+        if point.name == name:
+            return _kind(load_plugin(point, "hunt"), name)
+    raise ConfigError(f"there is no kind of hunt {name!r}", suggest(name, kind_names()))
+
+
+def kind_of(config: HuntConfig) -> HuntKind:
+    return find_kind(config.hunt)
+
+
+def _kind(found: Any, name: str) -> HuntKind:
+    kind = found() if isinstance(found, type) and issubclass(found, HuntKind) else found
+    if not isinstance(kind, HuntKind) or getattr(kind, "name", name) != name:
+        raise ConfigError(
+            f"the plugin behind hunt {name!r} is {found!r}, not a failscape.HuntKind of that name",
+            "let its entry point name a subclass of failscape.HuntKind with the `name` of the entry point",
+        )
+    return kind
