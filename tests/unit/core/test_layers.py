@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "atlas": {"models", "spaces", "stats"},
     "runtime": BELOW,
     "report": BELOW,
-    "review": BELOW,
+    "review": BELOW | {"report"},
     "attribution": BELOW | {"report"},
     "export": BELOW,
     "doctor": BELOW | {"runtime"},
