@@ -11,7 +11,7 @@ from pathlib import Path
 import failscape
 
 ROOT = Path(failscape.__file__).parent
-VOCABULARY = {"trials", "pictures", "errors", "names", "config", "plugins"}
+VOCABULARY = {"trials", "pictures", "errors", "names", "jsonable", "config", "plugins"}
 BELOW = {"hunts", "atlas", "models", "spaces", "stats"}
 MAY_IMPORT = {
     "stats": set(),
@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "servers": {"models", "spaces", "stats"},
     "toybox": {"models", "spaces", "stats"},
     "testing": BELOW | {"servers", "toybox"},
+    "web": BELOW | {"report", "review"},
 }
 PLUGINS = "plugins.py"
 """Names what every layer offers, but only for the type checker."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from failscape.report import sections
 from failscape.report.figures.basic import number as number_text
 from failscape.report.figures.basic import percent, spread
 from failscape.report.load import EvidenceReader, LoadedHunt, Row, Shot
-from failscape.report.sections import notes_of
 from failscape.stats.intervals import clopper_pearson
 from failscape.trials import Finding, Verdict
 from failscape.web.library import OpenHunt
@@ -175,7 +175,7 @@ def finding(hunt: OpenHunt, subject: str) -> Data | None:
         "own": _row_data(evidence.own),
         "parents": [_row_data(row) for row in evidence.parents],
         "tallies": [asdict(one) for one in evidence.tallies],
-        "notes": notes_of(hunt.row.kind, found),
+        "notes": list(sections.page_of(hunt.row.kind).notes(found)),
         "details": found.details_data,
         "course": _course(evidence.own.shots),
         "near": [
