@@ -74,8 +74,14 @@ OUR_PROVIDERS: dict[str, Provider] = {
         Provider(
             "transformers",
             "failscape.models.providers.transformers:create",
-            ("classifier", "answerer"),
-            "image classifiers and vision-language models of the Transformers library, in process",
+            (*(role for role in ROLES if role not in ("generator", "editor")), LLM),
+            "classifiers, chat models with and without pictures, CLIP-style embedders, in process",
+        ),
+        Provider(
+            "diffusers",
+            "failscape.models.providers.diffusers:create",
+            ("generator", "editor"),
+            "text-to-image, image-to-image and inpainting pipelines of the Diffusers library, in process",
         ),
         Provider(
             "toybox",

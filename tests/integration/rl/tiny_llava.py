@@ -13,7 +13,7 @@ TEMPLATE = (
 )
 
 
-def build(folder: Path, template: str = TEMPLATE) -> None:
+def build(folder: Path, template: str = TEMPLATE, more: tuple[str, ...] = ()) -> None:
     import torch
     from transformers import (
         CLIPImageProcessorPil,
@@ -24,7 +24,7 @@ def build(folder: Path, template: str = TEMPLATE) -> None:
         LlavaProcessor,
     )
 
-    words = tokenizer()
+    words = tokenizer(more)
     words.chat_template = None
     size = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
     token = words.convert_tokens_to_ids("<|image_pad|>")

@@ -18,11 +18,12 @@ TEMPLATE = (
 )
 
 
-def tokenizer() -> Any:
+def tokenizer(more: tuple[str, ...] = ()) -> Any:
+    """`more` are further words, such as whole replies, that the model may say."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
-    words = list(dict.fromkeys([*SPECIAL, *WORDS.split()]))
+    words = list(dict.fromkeys([*SPECIAL, *WORDS.split(), *more]))
     inner = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     found = PreTrainedTokenizerFast(

@@ -24,8 +24,8 @@ def test_without_the_extra_the_error_names_it() -> None:
 
 
 def test_it_plays_no_other_role() -> None:
-    with pytest.raises(ConfigError, match="cannot play the role judge"):
-        create_model("judge", ModelConfig(provider="transformers", model="x"))
+    with pytest.raises(ConfigError, match="cannot play the role generator"):
+        create_model("generator", ModelConfig(provider="transformers", model="x"))
 
 
 def test_bad_settings_are_refused_before_torch_is_loaded(tmp_path: Path) -> None:

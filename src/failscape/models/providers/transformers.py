@@ -7,80 +7,46 @@ encoder is no role: `failscape corpus embed` uses it once per corpus.
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from failscape.config import ModelConfig
-from failscape.errors import ConfigError, MissingExtra, ModelError, Permanent
-from failscape.models.providers.onnx import file_digest
+from failscape.errors import ConfigError, MissingExtra, Permanent
+from failscape.models.providers.torch_models import (
+    TorchModel,
+    device_of,
+    dtype_of,
+    one_line,
+    require_packages,
+)
 from failscape.models.roles import ROLES as ROLE_METHODS
-from failscape.models.roles import Identity, Model, Ranking, Reply
+from failscape.models.roles import Model, Ranking, Reply
 from failscape.models.transport.prices import charge
 from failscape.pictures import Picture
 
 BATCH = 16
 TOP = 10
 PARAMS = ("device", "dtype", "revision", "top_k")
-WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "config.json", "preprocessor_config.json")
+HERE = "failscape.models.providers"
+KINDS = {
+    "classifier": f"{HERE}.transformers:TransformersClassifier",
+    "embedder": f"{HERE}.transformers_embedder:TransformersEmbedder",
+    "answerer": f"{HERE}.transformers_chat:TransformersAnswerer",
+    "judge": f"{HERE}.transformers_roles:TransformersJudge",
+    "captioner": f"{HERE}.transformers_roles:TransformersCaptioner",
+    "verifier": f"{HERE}.transformers_roles:TransformersVerifier",
+    "questioner": f"{HERE}.transformers_roles:TransformersQuestioner",
+    "llm": f"{HERE}.transformers_roles:TransformersLlm",
+}
+"""Role → where its class is."""
 
 
-class TransformersModel:
-    """A model in a worker thread of its own: what both roles share. Sub-classes load it."""
-
-    role = ""
-    files: tuple[str, ...] = WEIGHTS
-    """Which files of a folder make the model what it is."""
-
-    def __init__(self, config: ModelConfig, batch: int) -> None:
-        self.source = str(Path(config.path).expanduser()) if config.path else config.model
-        if not self.source:
-            raise ConfigError("`transformers` needs a `model` or a `path`", "name a hub model or a folder")
-        if config.path and not (Path(self.source) / "config.json").is_file():
-            raise ConfigError(
-                f"{config.path} holds no config.json", "give a folder that Transformers has saved"
-            )
-        self.config = config
-        files = digests(Path(self.source), self.files) if config.path else {}
-        settings = {"params": config.params, "files": files}
-        name = config.model or Path(self.source).name
-        self.identity = Identity(self.role, "transformers", name, settings)
-        self.batch = config.batch or batch
-        self.parallel = 1
-        self._worker: ThreadPoolExecutor | None = None
-
-    async def start(self) -> None:
-        if self._worker is None:
-            self._worker = ThreadPoolExecutor(1, "failscape-transformers")
-            await self._run(self._load)
-
-    async def close(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.shutdown(wait=False, cancel_futures=True)
-
-    def _load(self) -> None:
-        raise NotImplementedError
-
-    async def _run(self, function: Any, *arguments: Any) -> Any:
-        if self._worker is None:
-            raise ModelError(f"{self.source} is not started", "call `await model.start()` first")
-        return await asyncio.get_running_loop().run_in_executor(self._worker, function, *arguments)
-
-    def _unusable(self, error: Exception) -> ConfigError:
-        fix = "check `model`, `path`, `params`"
-        return ConfigError(f"{self.source} cannot be loaded: {one_line(error)}", fix)
-
-
-class TransformersClassifier(TransformersModel):
+class TransformersClassifier(TorchModel):
     """An image-classification pipeline.
 
     Params: `device` (`cuda:0`, `cpu`; the first GPU unless told), `dtype` (`float16` …), `revision`, and
@@ -134,29 +100,6 @@ class TransformersClassifier(TransformersModel):
         return [_ranking(row) for row in rows]
 
 
-def device_of(params: dict[str, Any]) -> str:
-    import torch
-
-    return str(params.get("device") or ("cuda:0" if torch.cuda.is_available() else "cpu"))
-
-
-def dtype_of(params: dict[str, Any], default: str) -> dict[str, Any]:
-    """The type of the weights, as the argument is called: it was renamed in 4.56."""
-    import torch
-    from transformers import __version__
-
-    name = str(params.get("dtype", default))
-    dtype = name if name == "auto" else getattr(torch, name, None)
-    if dtype is None:
-        raise ConfigError(f"`params.dtype` {name!r} is no torch type", "use for example float16")
-    old = tuple(map(int, __version__.split(".")[:2])) < (4, 56)
-    return {"torch_dtype" if old else "dtype": dtype}
-
-
-def one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
-
-
 def _ranking(row: Sequence[dict[str, Any]]) -> Reply[Ranking]:
     ranking = [(str(entry["label"]), float(entry["score"])) for entry in row]
     if not all(math.isfinite(score) for _, score in ranking):
@@ -164,24 +107,17 @@ def _ranking(row: Sequence[dict[str, Any]]) -> Reply[Ranking]:
     return Reply(sorted(ranking, key=lambda pair: -pair[1]))
 
 
-def digests(folder: Path, patterns: Sequence[str]) -> dict[str, str]:
-    """What the model is, by content: the same folder elsewhere is the same model."""
-    files = sorted({path for pattern in patterns for path in folder.glob(pattern)})
-    return {path.name: file_digest(path) for path in files}
-
-
 def create(role: str, config: ModelConfig) -> Model:
     """The factory that the registry calls."""
-    if role not in ("classifier", "answerer"):
+    if role not in KINDS:
         raise ConfigError(
-            f"provider transformers cannot play the role {role}", "it can play: classifier, answerer"
+            f"provider transformers cannot play the role {role}", f"it can play: {', '.join(KINDS)}"
         )
-    if any(find_spec(name) is None for name in ("torch", "transformers")):
-        raise MissingExtra("provider transformers", "transformers")
-    kind: Any = TransformersClassifier
-    if role == "answerer":
-        kind = importlib.import_module("failscape.models.providers.transformers_chat").TransformersAnswerer
-    model: Model = charge(kind(config), ROLE_METHODS[role][1], config.price)
+    require_packages("transformers", "torch", "transformers")
+    module, _, name = KINDS[role].partition(":")
+    kind = getattr(importlib.import_module(module), name)
+    method = "chat" if role == "llm" else ROLE_METHODS[role][1]
+    model: Model = charge(kind(config), method, config.price)
     return model
 
 

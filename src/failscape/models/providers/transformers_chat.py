@@ -1,7 +1,7 @@
-"""Vision-language models of the Transformers library as targets of vlm hunts, run in this process.
+"""Chat models of the Transformers library, run in this process: what all their roles share, and the answerer.
 
-The question is put as it is, as one chat with its pictures and the turns before it. Decoding is greedy unless
-params say otherwise. Needs the extra `transformers`; torch is imported when the model starts, not before.
+A question is put as one chat with its pictures and the turns before it. Decoding is greedy unless params say
+otherwise. Needs the extra `transformers`; torch is imported when the model starts, not before.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import hashlib
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, Permanent
 from failscape.models.contracts.asking import plain_answer
-from failscape.models.providers.transformers import WEIGHTS, TransformersModel, device_of, dtype_of, one_line
+from failscape.models.providers.torch_models import WEIGHTS, TorchModel, device_of, dtype_of, one_line
 from failscape.models.roles import Conversation, Identity, Reply, Usage
 from failscape.pictures import Picture
 
@@ -31,20 +32,32 @@ ONE_ANSWER = ("num_return_sequences", "return_dict_in_generate", "streamer")
 Message = dict[str, Any]
 
 
-class TransformersAnswerer(TransformersModel):
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """Messages in full, those of the system too; texts only."""
+
+    messages: tuple[Message, ...]
+    images: tuple[Picture, ...] = ()
+
+
+Talk = Conversation | Dialogue
+
+
+class TransformersChat(TorchModel):
     """An image-text-to-text model. A batch is padded on the left, so that it answers as one by one.
 
     `processor` stands in for the one that the model's folder holds.
     """
 
-    role = "answerer"
+    contract = ""
+    """Name and version of the instruction that a role puts, as part of its identity."""
     files = (*WEIGHTS, "*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt")
 
     def __init__(self, config: ModelConfig, processor: Any = None) -> None:
         refused = sorted(set(config.params) & set(ONE_ANSWER))
         if refused:
             raise ConfigError(
-                f"transformers answerers take no param {', '.join(refused)}", "one question, one answer"
+                f"transformers {self.role}s take no param {', '.join(refused)}", "one question, one answer"
             )
         super().__init__(config, BATCH)
         self._template = _read_template(config.params.get("chat_template"))
@@ -53,6 +66,8 @@ class TransformersAnswerer(TransformersModel):
             digest = hashlib.blake2b(self._template.encode(), digest_size=16).hexdigest()
             settings = {**self.identity.settings, "params": kept, "chat_template": digest}
             self.identity = Identity(self.role, "transformers", self.identity.model, settings)
+        if self.contract:
+            self.identity.settings["contract"] = self.contract
         if config.image_max_side:
             self.identity.settings["image_max_side"] = config.image_max_side
         self.processor = processor
@@ -61,8 +76,12 @@ class TransformersAnswerer(TransformersModel):
         self._errors: list[Exception] = []
         """Those in a row, since it last worked."""
 
-    async def answer(self, conversations: Sequence[Conversation]) -> list[Reply[str]]:
-        return await self._run(self._answer, list(conversations)) if conversations else []
+    async def talk(self, talks: Sequence[Talk]) -> list[Reply[str]]:
+        """What the model says to each, `batch` at a time."""
+        replies: list[Reply[str]] = []
+        for start in range(0, len(talks), self.batch):
+            replies += await self._run(self._answer, list(talks[start : start + self.batch]))
+        return replies
 
     # Loading
 
@@ -80,7 +99,7 @@ class TransformersAnswerer(TransformersModel):
                     self.source, **about, **dict(params.get("processor") or {})
                 )
             self._check_processor()
-            model = transformers.AutoModelForImageTextToText.from_pretrained(self.source, **chosen, **dtype)
+            model = self._kind(transformers).from_pretrained(self.source, **chosen, **dtype)
             self.model = (model if "device_map" in params else model.to(device_of(params))).eval()
         except ConfigError:
             raise
@@ -90,13 +109,24 @@ class TransformersAnswerer(TransformersModel):
             for name in ("temperature", "top_p", "top_k"):  # else it warns that greedy decoding ignores them
                 setattr(self.model.generation_config, name, None)
 
+    def _kind(self, transformers: Any) -> Any:
+        return transformers.AutoModelForImageTextToText
+
+    @property
+    def tokenizer(self) -> Any:
+        """The processor itself, where a model reads text only."""
+        return getattr(self.processor, "tokenizer", self.processor)
+
     def _check_processor(self) -> None:
         if getattr(self.processor, "image_processor", None) is None:
             raise ConfigError(
                 f"{self.source} has no image processor: it does not take pictures",
                 "name a vision-language model, or save its processor beside it",
             )
-        tokenizer = self.processor.tokenizer
+        self._check_template()
+
+    def _check_template(self) -> None:
+        tokenizer = self.tokenizer
         self._template = (
             self._template
             or getattr(self.processor, "chat_template", None)
@@ -115,17 +145,17 @@ class TransformersAnswerer(TransformersModel):
 
     # Answering
 
-    def _answer(self, conversations: list[Conversation]) -> list[Reply[str]]:
+    def _answer(self, talks: list[Talk]) -> list[Reply[str]]:
         """With pictures and without are never in one batch: processors take all or none."""
         found: dict[int, Reply[str]] = {}
         for seen in (True, False):
-            chosen = [number for number, talk in enumerate(conversations) if bool(talk.images) == seen]
+            chosen = [number for number, talk in enumerate(talks) if bool(talk.images) == seen]
             if chosen:
-                replies = self._try([conversations[number] for number in chosen])
+                replies = self._try([talks[number] for number in chosen])
                 found.update(zip(chosen, replies, strict=True))
-        return [found[number] for number in range(len(conversations))]
+        return [found[number] for number in range(len(talks))]
 
-    def _try(self, talks: list[Conversation]) -> list[Reply[str]]:
+    def _try(self, talks: list[Talk]) -> list[Reply[str]]:
         """A batch that fails is tried one by one, so that one bad item spoils only itself.
 
         An error is the settings' fault, unless the model has worked before: then it is that item's.
@@ -141,7 +171,7 @@ class TransformersAnswerer(TransformersModel):
             raise Permanent(_told(self.source, self._errors[-1]), fix) from self._errors[-1]
         return replies
 
-    def _alone(self, talk: Conversation) -> Reply[str]:
+    def _alone(self, talk: Talk) -> Reply[str]:
         try:
             [reply] = self._generate([talk])
         except Exception as error:
@@ -150,19 +180,22 @@ class TransformersAnswerer(TransformersModel):
         self._worked, self._errors = True, []
         return reply
 
-    def _generate(self, talks: list[Conversation]) -> list[Reply[str]]:
+    def _generate(self, talks: list[Talk]) -> list[Reply[str]]:
         import torch
 
         began = time.monotonic()
         inputs = self.inputs(talks)
         params = {name: value for name, value in self.config.params.items() if name not in OURS}
-        tokenizer = self.processor.tokenizer
-        fixed = {"do_sample": False, "max_new_tokens": LONGEST, "pad_token_id": tokenizer.pad_token_id}
+        tokenizer = self.tokenizer
+        fixed = {"do_sample": False, "max_new_tokens": LONGEST}
+        asked = inputs.get("input_ids")  # none where a captioner is shown pictures without a word
+        if asked is not None:
+            fixed["pad_token_id"] = tokenizer.pad_token_id
         with torch.no_grad():
             out = self.model.generate(**inputs, **{**fixed, **params})
-        written = out[:, inputs["input_ids"].shape[1] :]
+        written = out if asked is None else out[:, asked.shape[1] :]
         texts = tokenizer.batch_decode(written, skip_special_tokens=True)
-        read = inputs["attention_mask"].sum(dim=1).tolist()
+        read = [0] * len(talks) if asked is None else inputs["attention_mask"].sum(dim=1).tolist()
         said = (written != tokenizer.pad_token_id).sum(dim=1).tolist()
         seconds = (time.monotonic() - began) / len(talks)
         return [
@@ -170,7 +203,7 @@ class TransformersAnswerer(TransformersModel):
             for text, before, after in zip(texts, read, said, strict=True)
         ]
 
-    def inputs(self, talks: Sequence[Conversation]) -> Any:
+    def inputs(self, talks: Sequence[Talk]) -> Any:
         """Tensors of a batch, on the model's device and in its type."""
         options = dict(self.config.params.get("chat_template_kwargs") or {})
         texts = [
@@ -184,11 +217,10 @@ class TransformersAnswerer(TransformersModel):
             for talk in talks
         ]
         pictures = [[self._shown(picture) for picture in talk.images] for talk in talks]
-        begin = self.processor.tokenizer.bos_token
+        begin = self.tokenizer.bos_token
         twice = {"add_special_tokens": False} if begin and texts[0].startswith(begin) else {}
-        found = self.processor(
-            text=texts, images=pictures if any(pictures) else None, return_tensors="pt", padding=True, **twice
-        )
+        shown = {"images": pictures} if any(pictures) else {}
+        found = self.processor(text=texts, **shown, return_tensors="pt", padding=True, **twice)
         found.pop("token_type_ids", None)
         return {name: self._placed(value) for name, value in found.items()}
 
@@ -206,8 +238,19 @@ class TransformersAnswerer(TransformersModel):
         return image
 
 
-def messages_of(talk: Conversation) -> list[Message]:
+class TransformersAnswerer(TransformersChat):
+    """The question as it is, without instructions of ours: the target is to be seen as users see it."""
+
+    role = "answerer"
+
+    async def answer(self, conversations: Sequence[Conversation]) -> list[Reply[str]]:
+        return await self.talk(conversations)
+
+
+def messages_of(talk: Talk) -> list[Message]:
     """The chat so far. Pictures come first, in the first turn, as most models were trained."""
+    if isinstance(talk, Dialogue):
+        return list(talk.messages)
     questions = [question for question, _ in talk.history] + [talk.question]
     messages = [_said("user", questions[0], len(talk.images))]
     for (_, answer), following in zip(talk.history, questions[1:], strict=True):
