@@ -13,7 +13,7 @@ import numpy as np
 
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
-from failscape.hunts.t2i.survey.judge_view import Counts, Glasses
+from failscape.hunts.t2i.survey.judge_view import Counts, JudgeView
 from failscape.hunts.t2i.survey.mass import GROUPS, failure_masses, groups_of
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.testing.planted import PlantedWorld, simulate
@@ -75,7 +75,7 @@ def measure_audit(regime: str, seed: int) -> None:
     rates, rng, found = true_rates(world), np.random.default_rng(seed), []
     for _ in range(AUDITS):
         panel = draw_panel(rates, (30, 300, 500), rng)
-        audit = audit_pruning(LATTICE, panel, search, failing, Glasses(LATTICE), 0.8)
+        audit = audit_pruning(LATTICE, panel, search, failing, JudgeView(LATTICE), 0.8)
         assert audit is not None
         low, high = audit.interval
         found.append((audit.missed, low <= lost <= high, audit.minimal))

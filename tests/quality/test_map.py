@@ -12,7 +12,7 @@ from scipy import special
 
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
-from failscape.hunts.t2i.survey.judge_view import Counts, Glasses
+from failscape.hunts.t2i.survey.judge_view import Counts, JudgeView
 from failscape.hunts.t2i.survey.mass import failure_masses, groups_of
 from failscape.hunts.t2i.survey.rules import find_rules, judge_rules, speaks_of
 from failscape.spaces import Lattice, Node, Wording, load_corpus
@@ -25,7 +25,7 @@ from failscape.testing.planted import PlantedWorld, simulate
 Z = 4.5
 LATTICE = Lattice(load_corpus("starter"), entities="sample", depth=2)
 NODES = [node for layer in range(3) for node in LATTICE.nodes(layer)]
-GLASSES = Glasses(LATTICE)
+GLASSES = JudgeView(LATTICE)
 
 
 def rates_of(world: PlantedWorld, nodes: list[Node]) -> np.ndarray:
@@ -93,12 +93,12 @@ def test_mass_sees_through_a_noisy_judge() -> None:
     world = PlantedWorld(LATTICE, "strong", seed=4, accuracy={"*": pair})
     rates = _Judged(world)
     truth, rng = true_masses(world)["all", ""], np.random.default_rng(3)
-    glasses = Glasses(LATTICE, JudgeAccuracy.from_rates({"*": pair}))
+    judge_view = JudgeView(LATTICE, JudgeAccuracy.from_rates({"*": pair}))
     naive, corrected = [], []
     for _ in range(15):
         panel = draw_panel(rates, rng)
         (plain,) = [one for one in failure_masses(LATTICE, panel) if one.group == "all"]
-        (seen,) = [one for one in failure_masses(LATTICE, panel, glasses=glasses) if one.group == "all"]
+        (seen,) = [one for one in failure_masses(LATTICE, panel, judge_view=judge_view) if one.group == "all"]
         naive.append(plain.interval[0] <= truth <= plain.interval[1])
         corrected.append(seen.interval[0] <= truth <= seen.interval[1])
     assert np.mean(corrected) > 0.9

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from failscape.errors import ConfigError
+from failscape.hunts.certify import certify
 from failscape.hunts.t2i.build import build_hunt, forewarn, least_images
-from failscape.hunts.t2i.certified.claims import believe, certify
+from failscape.hunts.t2i.certified.claims import believe
 from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.hunts.t2i.survey.random_panel import PANEL_IMAGES, draw_panel

@@ -10,7 +10,7 @@ import pytest
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.survey.assemble import SurveyInput, survey_of
 from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
-from failscape.hunts.t2i.survey.judge_view import Counts, Glasses
+from failscape.hunts.t2i.survey.judge_view import Counts, JudgeView
 from failscape.hunts.t2i.survey.mass import failure_masses, group_sizes, groups_of
 from failscape.hunts.t2i.survey.replication import choose_sample, replication_of
 from failscape.hunts.t2i.survey.rules import find_rules, judge_rules
@@ -21,7 +21,7 @@ from failscape.testing.planted import PlantedWorld, simulate
 
 CORPUS = load_corpus("starter")
 LATTICE = Lattice(CORPUS, depth=2)
-GLASSES = Glasses(LATTICE)
+GLASSES = JudgeView(LATTICE)
 RED = CORPUS.value_index["Base: Colour=red"]
 SINGLES = list(LATTICE.nodes(1))
 REDS = [node for node in SINGLES if node.values == (RED,)]
@@ -151,12 +151,16 @@ def test_the_judges_errors_are_taken_out_of_the_mass() -> None:
     panel = dict.fromkeys(entities, Counts(50, 50))
     accuracy = JudgeAccuracy.from_rates({"*": (0.9, 0.9)})
     (mass,) = [
-        m for m in failure_masses(LATTICE, panel, glasses=Glasses(LATTICE, accuracy)) if m.group == "layer"
+        m
+        for m in failure_masses(LATTICE, panel, judge_view=JudgeView(LATTICE, accuracy))
+        if m.group == "layer"
     ]
     assert mass.rate == pytest.approx(0.5)
     panel = dict.fromkeys(entities, Counts(90, 10))
     (mass,) = [
-        m for m in failure_masses(LATTICE, panel, glasses=Glasses(LATTICE, accuracy)) if m.group == "layer"
+        m
+        for m in failure_masses(LATTICE, panel, judge_view=JudgeView(LATTICE, accuracy))
+        if m.group == "layer"
     ]
     assert mass.rate == pytest.approx(0.0, abs=1e-9)
 

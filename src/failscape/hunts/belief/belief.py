@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from failscape.hunts.t2i.certified.ledger import NO_VALUE, Ints, Nodes
+from failscape.hunts.belief.nodes import NO_VALUE, Ints, Nodes
 from failscape.spaces.lattice import Lattice
 from failscape.stats.effects import Effects, Levels, fit_effects
 from failscape.stats.rate_priors import GRID, bell_priors, log_likelihoods, mean_above, mix_priors, row_of
@@ -32,7 +32,7 @@ _LEAST_NODES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class CountsAtRefit:
     """Opened nodes and their images, as they were at one moment."""
 
     nodes: Nodes
@@ -78,7 +78,7 @@ class _Layer:
 class Belief:
     """Fitted once from counts; asking changes nothing. `priors[layer]` is a table by rows of predictions."""
 
-    def __init__(self, taxonomy: Taxonomy, depth: int, counts: Snapshot, threshold: float) -> None:
+    def __init__(self, taxonomy: Taxonomy, depth: int, counts: CountsAtRefit, threshold: float) -> None:
         self._taxonomy = taxonomy
         self._layers: list[_Layer] = []
         self.slot_rows = np.full(len(counts.layers), NO_ROW, dtype=np.int64)
@@ -109,7 +109,7 @@ class Belief:
 
     # Learning
 
-    def _learn(self, layer: int, counts: Snapshot) -> None:
+    def _learn(self, layer: int, counts: CountsAtRefit) -> None:
         nodes, passes, fails, slots = counts.of_layer(layer)
         if len(nodes) < _LEAST_NODES:
             self._layers.append(_Layer(bell_priors(_FIRST_SPREAD)))

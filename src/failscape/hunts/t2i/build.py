@@ -13,7 +13,7 @@ from failscape.hunts.protocol import Content, Hunt
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.baselines.predictors import build_ordering, forewarn_predictor
 from failscape.hunts.t2i.baselines.stopping import RULES
-from failscape.hunts.t2i.certified.agenda import FIRST_IMAGES
+from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.hunts.t2i.probes import Prompting
@@ -96,7 +96,7 @@ def least_images(entities: int, threshold: float, fdr: float, openings: float) -
     images, then one node fails again and again until e-BH, which counts every test, must believe it."""
     fails = 1
     while True:
-        spent = FIRST_IMAGES * entities + fails
+        spent = tuning.FIRST_IMAGES * entities + fails
         if float(log_bet(0, fails, threshold)) >= math.log((entities + openings * spent) / fdr):
             return spent
         fails += 1

@@ -14,34 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.hunts.belief.belief import Belief
-from failscape.hunts.t2i.certified.candidates import Pool
-from failscape.hunts.t2i.certified.doubt import SHARED
-from failscape.hunts.t2i.certified.forecast import (
-    DOUBT,
-    LEAST_IMAGES,
-    MOST_IMAGES,
-    MOST_SETTLING,
-    Bars,
-    Outlook,
-    View,
-)
-from failscape.hunts.t2i.certified.ledger import NO_VALUE, Ledger, Nodes
-from failscape.hunts.t2i.certified.posterior import Lens
+from failscape.hunts.belief.nodes import NO_VALUE, Nodes
+from failscape.hunts.t2i.certified import tuning
+from failscape.hunts.t2i.certified.candidates import Candidates
+from failscape.hunts.t2i.certified.forecast import Bars, Forecast, ForecastRow
+from failscape.hunts.t2i.certified.ledger import Ledger
+from failscape.hunts.t2i.certified.posterior import Posterior
 from failscape.hunts.t2i.certified.standing import Key, Standing, ancestors_of
-
-FIRST_IMAGES = 4
-"""Every entity gets so many images before anything else: all nodes below build on it."""
-
-_LEAST_EXPECTED = 0.1
-_MOST_FLYING = 4
-
-_OPTIMISM = 0.5
-"""Candidates are ranked as if they were this many standard errors worse than predicted: what nobody has tried
-may hold failures, and one image tells."""
-
-_KEPT = 8_000
-"""Candidates kept on the heap; far more than are opened before the next look."""
-
 
 Entry = tuple[float, Key]
 """A node with its index, negated: the smallest comes first."""
@@ -51,19 +30,19 @@ Entry = tuple[float, Key]
 class Policy:
     """`doubt[layer]`: an ancestor counts as passing when its chance to fail is at most this."""
 
-    doubt: tuple[float, ...] = DOUBT
-    shared_doubt: float = 0.8 * SHARED
+    doubt: tuple[float, ...] = tuning.DOUBT
+    shared_doubt: float = 0.8 * tuning.SHARED
     probable: float | None = None
     """For the tier without certificates: the posterior chance at which a node counts as failing."""
 
-    def reached(self, view: View, need: float) -> bool:
+    def reached(self, view: ForecastRow, need: float) -> bool:
         if self.probable is not None:
             return view.fails >= self.probable
         return view.log_e >= need
 
     def settled(self, layer: int, doubt: float, images: int, waiting: int) -> bool:
         allowed = min(self.doubt[min(layer, len(self.doubt) - 1)], self.shared_doubt / max(waiting, 1))
-        return images >= LEAST_IMAGES and doubt <= allowed
+        return images >= tuning.LEAST_IMAGES and doubt <= allowed
 
 
 class Agenda:
@@ -73,21 +52,21 @@ class Agenda:
         self,
         ledger: Ledger,
         belief: Belief,
-        outlook: Outlook,
+        forecast: Forecast,
         bars: Bars,
-        pool: Pool,
+        candidates: Candidates,
         policy: Policy,
         reserved: NDArray[np.uint64],
-        look: int,
+        refit: int,
         explore: int,
     ) -> None:
-        self.outlook = outlook
+        self.forecast = forecast
         self._ledger = ledger
         self._belief = belief
         self._bars = bars
-        self._pool = pool
+        self._candidates = candidates
         self._policy = policy
-        self._lens = Lens(ledger, belief, outlook, bars)
+        self._posterior = Posterior(ledger, belief, forecast, bars)
         self._reached: set[int] = set()
         self._heap: list[Entry] = []
         self._parked: list[Entry] = []
@@ -103,7 +82,7 @@ class Agenda:
         for slot in slots:
             self._place(slot)  # again, now that it is known who waits
             self._score(slot)
-        self._add_candidates(reserved, look, explore)
+        self._add_candidates(reserved, refit, explore)
         heapq.heapify(self._heap)
 
     # Building
@@ -123,21 +102,21 @@ class Agenda:
         return Standing((passes, pass_with), (prices, price_with))
 
     def _fresh(self, layer: int, nodes: Nodes) -> tuple[NDArray[np.float64], ...]:
-        return self.outlook.fresh(layer, self._belief.rows(layer, nodes), self._bars.of(nodes))
+        return self.forecast.fresh(layer, self._belief.rows(layer, nodes), self._bars.of(nodes))
 
-    def _add_candidates(self, reserved: NDArray[np.uint64], look: int, explore: int) -> None:
+    def _add_candidates(self, reserved: NDArray[np.uint64], refit: int, explore: int) -> None:
         taken = np.union1d(self._ledger.nodes.codes, reserved)
         scores: list[NDArray[np.float64]] = []
         found: list[Nodes] = []
         for layer in range(self._ledger.lattice.depth + 1):
-            nodes = self._pool.candidates(layer, look)
+            nodes = self._candidates.of_layer(layer, refit)
             nodes = nodes[~np.isin(nodes.codes, taken)]
             if len(nodes):
                 scores.append(self._score_fresh(layer, nodes))
                 found.append(nodes)
         if not found:
             return
-        rng = np.random.default_rng([look, 77])
+        rng = np.random.default_rng([refit, 77])
         for score in scores:
             eligible = np.flatnonzero(score > 0)
             if explore and len(eligible) and score.max() < 1:
@@ -147,8 +126,8 @@ class Agenda:
 
     def _push_best(self, scores: NDArray[np.float64], found: Sequence[Nodes]) -> None:
         best = np.flatnonzero(scores > 0)
-        if len(best) > _KEPT:
-            best = best[np.argpartition(-scores[best], _KEPT)[:_KEPT]]
+        if len(best) > tuning.KEPT:
+            best = best[np.argpartition(-scores[best], tuning.KEPT)[: tuning.KEPT]]
         entity = np.concatenate([nodes.entity for nodes in found])[best]
         values = np.concatenate([nodes.values for nodes in found])[best]
         for score, place, row in zip(scores[best].tolist(), entity.tolist(), values.tolist(), strict=True):
@@ -161,11 +140,11 @@ class Agenda:
     def _score_fresh(self, layer: int, nodes: Nodes) -> NDArray[np.float64]:
         if layer == 0:
             return np.full(len(nodes), 10.0)
-        rows = self._belief.rows(layer, nodes, optimism=_OPTIMISM, if_pass=layer == 1)
-        worth, fails, _, _ = self.outlook.fresh(layer, rows, self._bars.of(nodes))
+        rows = self._belief.rows(layer, nodes, optimism=tuning.OPTIMISM, if_pass=layer == 1)
+        worth, fails, _, _ = self.forecast.fresh(layer, rows, self._bars.of(nodes))
         chance, cost, dead = self.standing.weigh_all(layer, nodes)
         if layer > 1:
-            chance = chance / (chance + (1 - chance) / np.maximum(fails, _LEAST_EXPECTED) + 1e-12)
+            chance = chance / (chance + (1 - chance) / np.maximum(fails, tuning.LEAST_EXPECTED) + 1e-12)
         score = chance / (1 / np.maximum(worth, 1e-9) + cost)
         return np.where(dead, 0.0, score)
 
@@ -197,13 +176,13 @@ class Agenda:
 
     def _place(self, slot: int) -> None:
         """Enter a slot's standing as an ancestor."""
-        view = self._lens.view(slot)
+        view = self._posterior.of(slot)
         images = int(self._ledger.passes[slot] + self._ledger.fails[slot])
-        reached = self._policy.reached(view, self.outlook.need)
+        reached = self._policy.reached(view, self.forecast.need)
         (self._reached.add if reached else self._reached.discard)(slot)
         key = self._ledger.keys[slot]
         waiting = self.standing.get(key).waiting
-        settled = self._policy.settled(len(key) - 1, self._lens.doubt(slot), images, waiting)
+        settled = self._policy.settled(len(key) - 1, self._posterior.doubt(slot), images, waiting)
         chance = view.passes if settled else view.settles
         self.standing.put(key, chance, view.settling, settled, reached)
 
@@ -218,11 +197,13 @@ class Agenda:
     def _score(self, slot: int, push: bool = False) -> None:
         key = self._ledger.keys[slot]
         layer, tries = len(key) - 1, self._tries(slot)
-        if layer == 0 and tries < FIRST_IMAGES:
+        if layer == 0 and tries < tuning.FIRST_IMAGES:
             self._enter(10.0, key, push, bet=True)
             return
         best, bet = self._worth_settling(key), False
-        if slot not in self._reached and tries < (MOST_SETTLING[0] if layer == 0 else MOST_IMAGES):
+        if slot not in self._reached and tries < (
+            tuning.MOST_SETTLING[0] if layer == 0 else tuning.MOST_IMAGES
+        ):
             chance, cost, dead = self.standing.weigh(key)
             if not dead:
                 own = self._own_index(slot, chance, cost)
@@ -235,7 +216,7 @@ class Agenda:
         if state.waiting <= 0 or state.settled or state.dead:
             return 0.0
         slot = self._ledger.slot_by_key.get(key)
-        if slot is not None and self._tries(slot) >= MOST_SETTLING[min(len(key) - 1, 1)]:
+        if slot is not None and self._tries(slot) >= tuning.MOST_SETTLING[min(len(key) - 1, 1)]:
             return 0.0
         chance, _, dead = self.standing.weigh(key)
         return 0.0 if dead else chance * state.waiting * state.passes / max(state.price, 1.0)
@@ -246,10 +227,10 @@ class Agenda:
         A failing ancestor explains a failing node: should it fail, that speaks against the ancestors, the
         more so the less it was expected.
         """
-        worth = self._lens.view(slot).worth
+        worth = self._posterior.of(slot).worth
         if worth <= 0:
             return 0.0
-        expected = max(self._lens.before(slot).fails, _LEAST_EXPECTED)
+        expected = max(self._posterior.before(slot).fails, tuning.LEAST_EXPECTED)
         chance = chance / (chance + (1 - chance) / expected + 1e-12)
         return chance / (1 / worth + cost)
 
@@ -309,7 +290,7 @@ class Agenda:
     def _most_flying(self, key: Key) -> int:
         """Images under way at once: one, for each may change our mind; more where many failures wait."""
         state = self.standing.get(key)
-        return 1 if state.settled or state.waiting < 3 else min(state.waiting, _MOST_FLYING)
+        return 1 if state.settled or state.waiting < 3 else min(state.waiting, tuning.MOST_FLYING)
 
     def _wanted(self, key: Key) -> bool:
         slot = self._ledger.slot_by_key.get(key)

@@ -8,15 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.hunts.t2i.certified.ledger import NO_VALUE, Nodes, stack
+from failscape.hunts.belief.nodes import NO_VALUE, Nodes, stack
+from failscape.hunts.t2i.certified import tuning
 from failscape.spaces.lattice import Lattice
 
-MOST_ENUMERATED = 400_000
-SAMPLED = 120_000
-"""Nodes drawn from a layer that is too large to list, at every look."""
 
-
-class Pool:
+class Candidates:
     """Candidates of the layers above 0, for some places among the lattice's entities."""
 
     def __init__(self, lattice: Lattice, places: NDArray[np.int64], seed: int) -> None:
@@ -36,8 +33,8 @@ class Pool:
         self._whole: dict[int, Nodes] = {}
         self._kept: dict[int, Nodes] = {}
 
-    def candidates(self, layer: int, look: int) -> Nodes:
-        """Nodes of one layer. Large layers give other nodes at every look, half of them kept from look 0."""
+    def of_layer(self, layer: int, refit: int) -> Nodes:
+        """Nodes of one layer. Of a large one half are the same at every refit, half are new."""
         if layer == 0:
             return self._pad(self._places, np.zeros((len(self._places), 0), dtype=np.int64))
         if layer not in self._whole and self._small(layer):
@@ -45,20 +42,20 @@ class Pool:
         if layer in self._whole:
             return self._whole[layer]
         if layer not in self._kept:
-            self._kept[layer] = self._sample(layer, SAMPLED // 2, 0)
-        return stack([self._kept[layer], self._sample(layer, SAMPLED // 2, look + 1)])
+            self._kept[layer] = self._sample(layer, tuning.SAMPLED // 2, 0)
+        return stack([self._kept[layer], self._sample(layer, tuning.SAMPLED // 2, refit + 1)])
 
     @property
     def size(self) -> int:
-        """About how many candidates there are at a look."""
+        """About how many candidates there are at a refit."""
         large = sum(not self._small(layer) for layer in range(1, self._lattice.depth + 1))
-        return int(self.allowed.sum()) + SAMPLED * large
+        return int(self.allowed.sum()) + tuning.SAMPLED * large
 
     def _small(self, layer: int) -> bool:
         if layer == 1:
             return True
         most = np.array([_choose(int(number), layer) for number in self._numbers], dtype=np.float64)
-        return bool(most.sum() <= MOST_ENUMERATED)
+        return bool(most.sum() <= tuning.MOST_ENUMERATED)
 
     def _enumerate(self, layer: int) -> Nodes:
         rows, columns = np.nonzero(self.allowed)
@@ -78,9 +75,9 @@ class Pool:
             entities, values = np.concatenate(grown_entities), np.concatenate(grown_values)
         return self._pad(self._places[entities], values)
 
-    def _sample(self, layer: int, count: int, look: int) -> Nodes:
+    def _sample(self, layer: int, count: int, refit: int) -> Nodes:
         """Uniform over the layer: entities by their number of tuples, then tuples, invalid ones dropped."""
-        rng = np.random.default_rng([self._seed, 101, layer, look])
+        rng = np.random.default_rng([self._seed, 101, layer, refit])
         weights = self._numbers.astype(np.float64) ** layer
         if weights.sum() == 0:
             return self._pad(self._places[:0], np.zeros((0, layer), dtype=np.int64))

@@ -7,26 +7,15 @@ doubts stays below a level, the surest first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.hunts.t2i.certified.doubt import SHARED
+from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.ledger import Ledger
-from failscape.hunts.t2i.certified.posterior import Lens
+from failscape.hunts.t2i.certified.posterior import Posterior
 from failscape.hunts.t2i.certified.standing import ancestors_of
-from failscape.stats.fdr import log_e_bh
-
-LEAST_IMAGES = 3
-"""An ancestor with fewer images of its own is not known to pass."""
-
-_SHARE_AT_RISK = 0.006
-"""So large a share of all claims may be expected to fall with a single ancestor, and a little more."""
-
-_LEAST_EXPECTED = 0.1
-_MOST_DOUBT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,37 +26,30 @@ class Claim:
     doubt: float
 
 
-def certify(evidence: NDArray[np.float64], tests: Iterable[int], level: float, total: int) -> set[int]:
-    """The slots that e-BH claims among `tests`, counting `total` of them."""
-    slots = np.array(sorted(tests), dtype=np.int64)
-    if not len(slots):
-        return set()
-    claimed = log_e_bh(evidence[slots], level, max(total, len(slots)))
-    return set(slots[claimed].tolist())
-
-
 def believe(doubts: NDArray[np.float64], level: float) -> set[int]:
     """As many slots as keep the mean posterior chance of being wrong below the level: no certificate."""
     order = np.argsort(doubts, kind="stable")
     means = np.cumsum(doubts[order]) / np.arange(1, len(order) + 1)
-    enough = (means <= level) & (doubts[order] <= _MOST_DOUBT)
+    enough = (means <= level) & (doubts[order] <= tuning.MOST_DOUBT)
     return set(order[: int(enough.sum())].tolist())
 
 
-def minimal_claims(ledger: Ledger, lens: Lens, failing: set[int], level: float) -> list[Claim]:
+def minimal_claims(ledger: Ledger, posterior: Posterior, failing: set[int], level: float) -> list[Claim]:
     """Failing nodes whose ancestors pass, as many as keep the mean doubt about that below the level.
 
     Where many claims would rest on one doubtful ancestor, all of them wait until more is known of it.
     """
     bases = {slot: bases_of(ledger, failing, slot) for slot in failing}
     resting = Counter(base for found in bases.values() if found is not None for base in found)
-    doubts = {base: lens.doubt(base) for base in resting}
-    most = SHARED / 2 + _SHARE_AT_RISK * len(failing)
+    doubts = {base: posterior.doubt(base) for base in resting}
+    most = tuning.SHARED / 2 + tuning.SHARE_AT_RISK * len(failing)
     found = []
     for slot, ancestors in bases.items():
         if ancestors is not None and all(doubts[base] * resting[base] <= most for base in ancestors):
-            found.append(Claim(slot, _doubt_of(lens, slot, [doubts[base] for base in ancestors])))
-    found = sorted((one for one in found if one.doubt < _MOST_DOUBT), key=lambda one: (one.doubt, one.slot))
+            found.append(Claim(slot, _doubt_of(posterior, slot, [doubts[base] for base in ancestors])))
+    found = sorted(
+        (one for one in found if one.doubt < tuning.MOST_DOUBT), key=lambda one: (one.doubt, one.slot)
+    )
     if not found:
         return []
     means = np.cumsum([claim.doubt for claim in found]) / np.arange(1, len(found) + 1)
@@ -79,19 +61,19 @@ def bases_of(ledger: Ledger, failing: set[int], slot: int) -> list[int] | None:
     found = []
     for ancestor in ancestors_of(ledger.keys[slot]):
         at = ledger.slot_by_key.get(ancestor)
-        if at is None or at in failing or ledger.passes[at] + ledger.fails[at] < LEAST_IMAGES:
+        if at is None or at in failing or ledger.passes[at] + ledger.fails[at] < tuning.LEAST_IMAGES:
             return None
         found.append(at)
     return found
 
 
-def _doubt_of(lens: Lens, slot: int, doubts: list[float]) -> float:
+def _doubt_of(posterior: Posterior, slot: int, doubts: list[float]) -> float:
     """The chance that one of the ancestors fails too, now that the node itself is known to fail.
 
     A failing parent explains a failing child: that speaks against the parent, the more so the less the child
     was expected to fail by itself.
     """
-    expected = max(lens.before(slot).fails, _LEAST_EXPECTED)
+    expected = max(posterior.before(slot).fails, tuning.LEAST_EXPECTED)
     sure = 1.0
     for doubt in doubts:
         sure *= 1 / (1 + doubt / max(1 - doubt, 1e-9) / expected)

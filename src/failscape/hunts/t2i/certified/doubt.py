@@ -1,6 +1,7 @@
-"""How sure is it that a node passes? The model's word counts for `TRUST`, its own images for the rest.
+"""How likely is it that a node which should pass fails after all?
 
-Many claims may rest on one ancestor and fall with it. So its images must say more than the model does.
+Many claims may rest on one ancestor and fall with it. So the model's word is not taken whole: on the scale of
+log chances it weighs `tuning.TRUST`, and a flat prior with the node's own images weighs the rest.
 """
 
 from __future__ import annotations
@@ -10,17 +11,13 @@ from functools import lru_cache
 
 from scipy import special
 
-TRUST = 0.6
-"""How much the model's word weighs against a flat prior, on the scale of log chances."""
-
-SHARED = 0.4
-"""At most so many of the claims that rest on one ancestor may be expected to fall with it."""
+from failscape.hunts.t2i.certified import tuning
 
 
 def temper(believed: float, passes: int, fails: int, bar: float) -> float:
     """`believed` is the chance to fail in the model's eyes."""
     alone = _alone(passes, fails, bar)
-    return math.exp(TRUST * math.log(max(believed, 1e-9)) + (1 - TRUST) * math.log(alone))
+    return math.exp(tuning.TRUST * math.log(max(believed, 1e-9)) + (1 - tuning.TRUST) * math.log(alone))
 
 
 @lru_cache(maxsize=1 << 16)

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.hunts.belief.nodes import NO_VALUE, Nodes
 from failscape.hunts.counts import Tally
-from failscape.hunts.t2i.certified.claims import LEAST_IMAGES, Claim
+from failscape.hunts.t2i.certified import tuning
+from failscape.hunts.t2i.certified.claims import Claim
 from failscape.hunts.t2i.certified.forecast import log_evidence
-from failscape.hunts.t2i.certified.ledger import NO_VALUE, Nodes
 from failscape.hunts.t2i.findings import ClaimDetails, NodeEvidence, describe_failure
 from failscape.hunts.t2i.survey.assemble import SurveyInput, survey_of
 from failscape.hunts.t2i.survey.judge_view import Counts
@@ -27,9 +28,6 @@ from failscape.trials import Finding
 
 if TYPE_CHECKING:
     from failscape.hunts.t2i.certified.hunt import CertifiedHunt
-
-SURE = 0.95
-"""A node passes, for rules and counts, when its posterior chance to pass is at least this."""
 
 _LARGEST_LOG = 709.0
 
@@ -49,7 +47,7 @@ def describe_claim(hunt: CertifiedHunt, claim: Claim) -> Finding:
     details = ClaimDetails(
         minimal=True,
         doubt_minimal=claim.doubt,
-        posterior=hunt.lens.view(slot).fails,
+        posterior=hunt.posterior.of(slot).fails,
         images=int(ledger.passes[slot] + ledger.fails[slot]),
         tested_against=limit.fail,
     )
@@ -75,7 +73,7 @@ def _interval(hits: int, trials: int) -> tuple[float, float]:
 
 def _standing(hunt: CertifiedHunt, subject: str) -> dict[str, float]:
     slot = hunt.ledger.slot_of.get(subject)
-    return {} if slot is None else {"passes": hunt.lens.view(slot).passes}
+    return {} if slot is None else {"passes": hunt.posterior.of(slot).passes}
 
 
 def _tally(hunt: CertifiedHunt, slot: int) -> Tally:
@@ -145,14 +143,14 @@ def _bound_of_findings(hunt: CertifiedHunt, failing: int) -> list[str]:
 
 def _passes(hunt: CertifiedHunt, slot: int) -> bool:
     images = hunt.ledger.passes[slot] + hunt.ledger.fails[slot]
-    return bool(images >= LEAST_IMAGES) and hunt.lens.view(slot).passes >= SURE
+    return bool(images >= tuning.LEAST_IMAGES) and hunt.posterior.of(slot).passes >= tuning.SURE
 
 
 def predict_rates(hunt: CertifiedHunt, nodes: Sequence[Node]) -> NDArray[np.float64]:
     """Judged success rates that the model expects. It never learns from the panel."""
     rates = np.zeros(len(nodes))
     layers = np.array([len(node.values) for node in nodes])
-    belief = hunt.lens.belief
+    belief = hunt.posterior.belief
     for layer in np.unique(layers).tolist():
         chosen = np.flatnonzero(layers == layer)
         values = np.full((len(chosen), max(hunt.lattice.depth, 1)), NO_VALUE, dtype=np.int64)

@@ -13,35 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.hunts.belief.nodes import NO_VALUE, Ints, Nodes
+from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.doubt import temper
-from failscape.hunts.t2i.certified.ledger import NO_VALUE, Ints, Nodes
 from failscape.spaces.corpus import Corpus
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy, Limits
 from failscape.stats.rate_priors import RATES, log_likelihoods, relative_entropy
 
 Floats = NDArray[np.float64]
-
-MOST_IMAGES = 40
-"""A node that is neither certified nor passed after so many images is left open; parents get more."""
-
-DOUBT = (0.01, 0.03)
-"""By layer: an ancestor counts as passing when its chance to fail is at most this."""
-
-MOST_SETTLING = (150, 60)
-"""By layer: images spent on showing that an ancestor passes, before it is left open."""
-
-_SETTLING_ENTITY = 13.0
-"""Images that count for settling an entity: it may take more, but so many failures wait that it pays."""
-
-LEAST_IMAGES = 3
-"""An ancestor is not taken to pass on fewer images of its own."""
-
-_WASTED = 4.0
-"""Images that a node which turns out to pass has cost on average when it is given up."""
-
-_OVERSHOOT = 0.6
-"""Evidence comes in steps: on average a node ends this far (in nats) above what it needed."""
 
 
 class Bars:
@@ -91,7 +71,7 @@ def _digits(code: int, base: int) -> tuple[int, ...]:
     return tuple(sorted(kind for kind in kinds if kind >= 0))
 
 
-class View(NamedTuple):
+class ForecastRow(NamedTuple):
     """`worth` is certificates per image; `fails` and `passes` are probabilities; `log_e` is the evidence.
 
     `settles` is the chance that it can be shown to pass, `settling` the images that this takes.
@@ -116,33 +96,37 @@ def _entropy(bar: float) -> Floats:
     return relative_entropy(RATES, bar)
 
 
-class Outlook:
-    """Views under one belief. `need` is the evidence, in nats, at which a node is certified."""
+class Forecast:
+    """Forecast rows under one belief. `need` is the evidence, in nats, at which a node is certified."""
 
     def __init__(self, priors: Sequence[Floats], limits: Sequence[Limits], need: float) -> None:
         self.need = need
         self._priors = priors
         self._limits = limits
-        self._known: dict[tuple[int, ...], View] = {}
+        self._known: dict[tuple[int, ...], ForecastRow] = {}
 
-    def view(self, layer: int, row: int, bar: int, counts: tuple[int, int], bets: tuple[int, int]) -> View:
+    def of(
+        self, layer: int, row: int, bar: int, counts: tuple[int, int], bets: tuple[int, int]
+    ) -> ForecastRow:
         """`counts` are all images of a node (passes, fails), `bets` those that are evidence."""
         key = (layer, row, bar, *counts, *bets)
         view = self._known.get(key)
         if view is None:
-            view = self._known[key] = self._look(layer, row, bar, counts, bets)
+            view = self._known[key] = self._work_out(layer, row, bar, counts, bets)
         return view
 
     def fresh(self, layer: int, rows: Ints, bars: Ints) -> tuple[Floats, ...]:
         """`worth`, `fails`, `settles` and `settling` of nodes without images."""
         width = len(self._limits)
         codes, inverse = np.unique(rows * width + bars, return_inverse=True)
-        views = [self.view(layer, code // width, code % width, (0, 0), (0, 0)) for code in codes.tolist()]
+        views = [self.of(layer, code // width, code % width, (0, 0), (0, 0)) for code in codes.tolist()]
         parts = [(view.worth, view.fails, view.settles, view.settling) for view in views]
         found = np.array(parts, dtype=np.float64).reshape(-1, 4)[inverse.ravel()]
         return tuple(found.T)
 
-    def _look(self, layer: int, row: int, bar: int, counts: tuple[int, int], bets: tuple[int, int]) -> View:
+    def _work_out(
+        self, layer: int, row: int, bar: int, counts: tuple[int, int], bets: tuple[int, int]
+    ) -> ForecastRow:
         limit, (passes, fails) = self._limits[bar], counts
         logs = log_likelihoods(np.array([float(passes)]), np.array([float(fails)]))[0]
         weights = self._priors[layer][row] * np.exp(logs - logs.max())
@@ -151,14 +135,14 @@ class Outlook:
         evidence = log_evidence(*bets, limit.fail)
         fail = float(weights[failing].sum())
         ok = float(weights[limit.passes <= RATES].sum())
-        left = max(MOST_IMAGES - passes - fails, 1)
-        images = np.maximum(1.0, (self.need - evidence + _OVERSHOOT) / _entropy(limit.fail))
+        left = max(tuning.MOST_IMAGES - passes - fails, 1)
+        images = np.maximum(1.0, (self.need - evidence + tuning.OVERSHOOT) / _entropy(limit.fail))
         likely = float(weights[failing & (images <= left)].sum())
-        cost = float((weights[failing] * np.minimum(images[failing], MOST_IMAGES / 2)).sum()) + _WASTED * (
-            1 - fail
-        )
+        cost = float(
+            (weights[failing] * np.minimum(images[failing], tuning.MOST_IMAGES / 2)).sum()
+        ) + tuning.WASTED * (1 - fail)
         settles, settling = self._settling(weights, limit, layer, counts)
-        return View(likely / max(cost, 1e-9), fail, ok, evidence, settles, settling)
+        return ForecastRow(likely / max(cost, 1e-9), fail, ok, evidence, settles, settling)
 
     def _settling(
         self, weights: Floats, limit: Limits, layer: int, counts: tuple[int, int]
@@ -167,15 +151,15 @@ class Outlook:
         images, passing = sum(counts), limit.passes <= RATES
         ok = float(weights[passing].sum())
         if layer == 0:
-            return ok, _SETTLING_ENTITY
+            return ok, tuning.SETTLING_ENTITY
         doubt = temper(1 - ok, *counts, limit.passes)
-        missing = math.log(doubt / DOUBT[min(layer, len(DOUBT) - 1)])
+        missing = math.log(doubt / tuning.DOUBT[min(layer, len(tuning.DOUBT) - 1)])
         if missing <= 0:
-            return ok, float(max(LEAST_IMAGES - images, 0))
-        left = max(MOST_SETTLING[min(layer, 1)] - images, 1)
+            return ok, float(max(tuning.LEAST_IMAGES - images, 0))
+        left = max(tuning.MOST_SETTLING[min(layer, 1)] - images, 1)
         # What must be told from passing is the usual failing rate, not the threshold itself.
         rival = float((weights * RATES)[~passing].sum() / max(1 - ok, 1e-9))
         needed = np.maximum(1.0, missing / np.maximum(_entropy(round(rival, 2)), 1e-3))
         within = passing & (needed <= left)
-        spent = (weights[passing] * np.minimum(needed[passing], left)).sum() + _WASTED * (1 - ok)
-        return float(weights[within].sum()), float(max(spent, LEAST_IMAGES - images))
+        spent = (weights[passing] * np.minimum(needed[passing], left)).sum() + tuning.WASTED * (1 - ok)
+        return float(weights[within].sum()), float(max(spent, tuning.LEAST_IMAGES - images))

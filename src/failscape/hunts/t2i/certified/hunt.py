@@ -13,16 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.errors import ConfigError
-from failscape.hunts.belief.belief import Belief, Snapshot, Taxonomy
+from failscape.hunts.belief.belief import Belief, CountsAtRefit, Taxonomy
+from failscape.hunts.belief.nodes import Nodes
+from failscape.hunts.certify import certify, evidence_needed
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.baselines.failureatlas import entities_of_shard
+from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.agenda import Agenda, Policy
-from failscape.hunts.t2i.certified.candidates import Pool
-from failscape.hunts.t2i.certified.claims import Claim, believe, certify, minimal_claims
+from failscape.hunts.t2i.certified.candidates import Candidates
+from failscape.hunts.t2i.certified.claims import Claim, believe, minimal_claims
 from failscape.hunts.t2i.certified.findings import describe_claim, survey_hunt
-from failscape.hunts.t2i.certified.forecast import Bars, Outlook, log_evidence
-from failscape.hunts.t2i.certified.ledger import Ledger, Nodes
-from failscape.hunts.t2i.certified.posterior import Lens
+from failscape.hunts.t2i.certified.forecast import Bars, Forecast, log_evidence
+from failscape.hunts.t2i.certified.ledger import Ledger
+from failscape.hunts.t2i.certified.posterior import Posterior
 from failscape.hunts.t2i.certified.standing import Key
 from failscape.hunts.t2i.probes import Prompting
 from failscape.hunts.t2i.survey.random_panel import MOST_REPLICATED, REPLICATED_IMAGES, Draws, draw_panel
@@ -35,9 +38,6 @@ from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_se
 
 SEEDS_OF = {"s": 0, "": 0, "p": 1_000_000, "r": 2_000_000}
 """Where the image numbers of a stream start, so that its images are nobody else's."""
-
-_PROGRESS_EVERY = 32
-"""Trials between two counts of findings, at least; a twentieth of all once there are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class CertifiedHunt(Hunt):
         entities = entities_of_shard(lattice, shard)
         self._places = [self.ledger.place_of[entity] for entity in entities]
         self._mine = frozenset(entities)
-        self._pool = Pool(lattice, np.array(self._places, dtype=np.int64), seed)
+        self._candidates = Candidates(lattice, np.array(self._places, dtype=np.int64), seed)
         self.bars = Bars(lattice.corpus, accuracy or JudgeAccuracy.perfect(), settings.threshold)
         self._taxonomy = Taxonomy(lattice)
         self._policy = Policy(probable=1 - settings.fdr if settings.tier == "probable" else None)
@@ -92,10 +92,10 @@ class CertifiedHunt(Hunt):
         self._reserved = self._codes_to_reserve()
         self._told = 0
         self._in_flight = 0
-        self._look = 0
-        self._next_look = 100
-        self._snapshot, self._need = self._count(), self._evidence_needed()
-        self._lens: Lens | None = None
+        self._refits = 0
+        self._next_refit = 100
+        self._counts_at_refit, self._need = self._count(), self._evidence_needed()
+        self._posterior: Posterior | None = None
         self._agenda: Agenda | None = None
         self._touched: set[int] = set()
         self._claims: tuple[tuple[int, int], list[Claim]] = (-1, -1), []
@@ -132,8 +132,8 @@ class CertifiedHunt(Hunt):
         if self._count_trial(slot, trial, number, bet=stream == ""):
             self._told += 1
             self._touched.add(slot)
-            if self._told >= self._next_look:
-                self._take_snapshot()
+            if self._told >= self._next_refit:
+                self._refit()
 
     def _count_trial(self, slot: int, trial: Trial, number: int, bet: bool) -> bool:
         ledger, bit = self.ledger, 1 << number
@@ -169,25 +169,25 @@ class CertifiedHunt(Hunt):
             )
         return node
 
-    def _take_snapshot(self) -> None:
-        self._snapshot, self._need = self._count(), self._evidence_needed()
-        self._look += 1
-        self._next_look = self._told + self._interval()
-        self._lens = self._agenda = None
+    def _refit(self) -> None:
+        self._counts_at_refit, self._need = self._count(), self._evidence_needed()
+        self._refits += 1
+        self._next_refit = self._told + self._interval()
+        self._posterior = self._agenda = None
 
     def _interval(self) -> int:
-        """Trials until the next snapshot: few at first, then a tenth of what is known, never above 4,000.
+        """Trials until the next refit: few at first, then a tenth of what is known, never above 4,000.
 
-        In a large space a look takes longer, and so there are fewer of them.
+        In a large space a refit takes longer, and so there are fewer of them.
         """
-        fewest = 100 + min(self._pool.size // 400, 900)
+        fewest = 100 + min(self._candidates.size // 400, 900)
         return min(max(fewest, self._told // 10), 4000)
 
-    def _count(self) -> Snapshot:
+    def _count(self) -> CountsAtRefit:
         ledger = self.ledger
         nodes = Nodes(ledger.nodes.entity.copy(), ledger.nodes.values.copy())
         seen = (ledger.seen[0].copy(), ledger.seen[1].copy())
-        return Snapshot(nodes, ledger.layers, ledger.passes.copy(), ledger.fails.copy(), seen)
+        return CountsAtRefit(nodes, ledger.layers, ledger.passes.copy(), ledger.fails.copy(), seen)
 
     # Believing
 
@@ -198,9 +198,7 @@ class CertifiedHunt(Hunt):
 
     def _evidence_needed(self) -> float:
         """The evidence at which a node is left alone: e-BH will claim it, with a margin."""
-        level = self.settings.fdr
-        found = max(int((self.evidence() >= math.log(1 / level)).sum()), 1)
-        return math.log(max(1.5, 1.25 * self.tests / found) / level)
+        return evidence_needed(self.evidence(), self.settings.fdr, self.tests)
 
     def evidence(self) -> NDArray[np.float64]:
         """log e of every opened node."""
@@ -210,26 +208,28 @@ class CertifiedHunt(Hunt):
         return np.array([log_evidence(s, f, limits[bar]) for s, f, bar in rows], dtype=np.float64)
 
     @property
-    def lens(self) -> Lens:
-        """What is believed as of the last snapshot."""
-        if self._lens is None:
-            belief = Belief(self._taxonomy, self.lattice.depth, self._snapshot, self.settings.threshold)
-            outlook = Outlook(belief.priors, self.bars.limits, self._need)
-            self._lens = Lens(self.ledger, belief, outlook, self.bars)
-        return self._lens
+    def posterior(self) -> Posterior:
+        """What is believed as of the last refit."""
+        if self._posterior is None:
+            belief = Belief(
+                self._taxonomy, self.lattice.depth, self._counts_at_refit, self.settings.threshold
+            )
+            forecast = Forecast(belief.priors, self.bars.limits, self._need)
+            self._posterior = Posterior(self.ledger, belief, forecast, self.bars)
+        return self._posterior
 
     def _current_agenda(self) -> Agenda:
         if self._agenda is None:
             explore = math.ceil(self.settings.explore * self._interval() / 3)
             self._agenda = Agenda(
                 self.ledger,
-                self.lens.belief,
-                self.lens.outlook,
+                self.posterior.belief,
+                self.posterior.forecast,
                 self.bars,
-                self._pool,
+                self._candidates,
                 self._policy,
                 self._reserved,
-                self._look,
+                self._refits,
                 explore,
             )
         elif self._touched:
@@ -329,14 +329,14 @@ class CertifiedHunt(Hunt):
         """Slots that are claimed to fail, minimal or not."""
         if self._policy.probable is None:
             return certify(self.evidence(), self.ledger.adopted, self.settings.fdr, self.tests)
-        doubts = np.array([1 - self.lens.view(slot).fails for slot in range(len(self.ledger))])
+        doubts = np.array([1 - self.posterior.of(slot).fails for slot in range(len(self.ledger))])
         return believe(doubts, self.settings.fdr / 2)
 
     def claims(self) -> list[Claim]:
         """Minimal failures, as of the trials told so far."""
         at = self._told, self.tests
         if self._claims[0] != at:
-            found = minimal_claims(self.ledger, self.lens, self.failing, self.settings.minimal_doubt)
+            found = minimal_claims(self.ledger, self.posterior, self.failing, self.settings.minimal_doubt)
             self._claims = at, found
         return self._claims[1]
 
@@ -350,7 +350,7 @@ class CertifiedHunt(Hunt):
     def progress(self) -> Progress:
         """The number of findings may lag behind by some trials: counting them takes a moment."""
         counted = self._claims[0][0]
-        if self.done or counted < 0 or self._told >= counted + max(_PROGRESS_EVERY, self._told // 20):
+        if self.done or counted < 0 or self._told >= counted + max(tuning.PROGRESS_EVERY, self._told // 20):
             self.claims()
         phase = "done" if self.done else "trying findings again" if len(self.replicates) else "searching"
         return Progress(phase, len(self.ledger), None, len(self._claims[1]))

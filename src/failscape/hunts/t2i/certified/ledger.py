@@ -1,6 +1,6 @@
 """The counts of every node that was opened, in columns, so that a whole search can be weighed at once.
 
-A node has a slot (its place in the columns) and a code (one number, equal wherever the node is met).
+A node's slot is its place in the columns.
 """
 
 from __future__ import annotations
@@ -10,53 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.hunts.belief.nodes import NO_VALUE, Ints, Nodes
 from failscape.spaces.lattice import Lattice, Node
-
-Ints = NDArray[np.int64]
-Codes = NDArray[np.uint64]
-
-NO_VALUE = -1
-
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-
-
-class Nodes:
-    """Many nodes as arrays: `entity` is the place among the lattice's entities, `values` is padded by −1."""
-
-    __slots__ = ("entity", "values")
-
-    def __init__(self, entity: Ints, values: Ints) -> None:
-        self.entity = entity
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.entity)
-
-    def __getitem__(self, chosen: NDArray[np.bool_] | Ints) -> Nodes:
-        return Nodes(self.entity[chosen], self.values[chosen])
-
-    @property
-    def codes(self) -> Codes:
-        """Numbers that are equal for equal nodes. Two of a million differ but for a chance of 10⁻⁷."""
-        code = self.entity.astype(np.uint64)
-        with np.errstate(over="ignore"):
-            for column in range(self.values.shape[1]):
-                code = (code ^ (code >> np.uint64(29))) * _MIX + (self.values[:, column] + 2).astype(
-                    np.uint64
-                )
-        return np.asarray(code ^ (code >> np.uint64(32)))
-
-    def without(self, column: int) -> Nodes:
-        """The parents that lack the value in `column`."""
-        rest = np.delete(self.values, column, axis=1)
-        pad = np.full((len(self), 1), NO_VALUE, dtype=np.int64)
-        return Nodes(self.entity, np.concatenate([rest, pad], axis=1))
-
-
-def stack(parts: Sequence[Nodes]) -> Nodes:
-    return Nodes(
-        np.concatenate([part.entity for part in parts]), np.concatenate([part.values for part in parts])
-    )
 
 
 class Ledger:

@@ -1,6 +1,6 @@
-"""Looks at opened nodes through one belief: how likely does each pass or fail, given its images?
+"""The posterior of opened nodes: how likely does each pass or fail, given one belief and its own images?
 
-It only reads. Asking has its own state (`agenda.py`), which looking must not disturb.
+It only reads. Choosing has its own state (`agenda.py`), which reading must not disturb.
 """
 
 from __future__ import annotations
@@ -9,45 +9,45 @@ import numpy as np
 
 from failscape.hunts.belief.belief import NO_ROW, Belief
 from failscape.hunts.t2i.certified.doubt import temper
-from failscape.hunts.t2i.certified.forecast import Bars, Outlook, View
+from failscape.hunts.t2i.certified.forecast import Bars, Forecast, ForecastRow
 from failscape.hunts.t2i.certified.ledger import Ledger
 
 
-def sober_doubt(view: View, passes: int, fails: int, bar: float) -> float:
+def sober_doubt(view: ForecastRow, passes: int, fails: int, bar: float) -> float:
     """The chance that a node fails: between what the model says and what its images say by themselves."""
     return temper(1 - view.passes, passes, fails, bar)
 
 
-class Lens:
-    """Views of slots under a belief. Slots opened after the belief was formed are predicted."""
+class Posterior:
+    """Forecast rows of slots under a belief. Slots opened after the belief was formed are predicted."""
 
-    def __init__(self, ledger: Ledger, belief: Belief, outlook: Outlook, bars: Bars) -> None:
+    def __init__(self, ledger: Ledger, belief: Belief, forecast: Forecast, bars: Bars) -> None:
         self.belief = belief
-        self.outlook = outlook
+        self.forecast = forecast
         self._ledger = ledger
         self._bars = bars
         self._rows: list[int] = []
         self._bar: list[int] = []
         self._layer: list[int] = []
 
-    def view(self, slot: int) -> View:
+    def of(self, slot: int) -> ForecastRow:
         """What is to be expected of a node now."""
         self._extend()
         ledger = self._ledger
         counts = int(ledger.passes[slot]), int(ledger.fails[slot])
         bets = int(ledger.bets[slot, 0]), int(ledger.bets[slot, 1])
-        return self.outlook.view(self._layer[slot], self._rows[slot], self._bar[slot], counts, bets)
+        return self.forecast.of(self._layer[slot], self._rows[slot], self._bar[slot], counts, bets)
 
     def doubt(self, slot: int) -> float:
         """The chance that it fails, the model's word being taken for half."""
-        view = self.view(slot)
+        view = self.of(slot)
         passes, fails = int(self._ledger.passes[slot]), int(self._ledger.fails[slot])
         return sober_doubt(view, passes, fails, self._bars.limits[self._bar[slot]].passes)
 
-    def before(self, slot: int) -> View:
+    def before(self, slot: int) -> ForecastRow:
         """What was to be expected of it without its own images."""
         self._extend()
-        return self.outlook.view(self._layer[slot], self._rows[slot], self._bar[slot], (0, 0), (0, 0))
+        return self.forecast.of(self._layer[slot], self._rows[slot], self._bar[slot], (0, 0), (0, 0))
 
     def _extend(self) -> None:
         start = len(self._rows)

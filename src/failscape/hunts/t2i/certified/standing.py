@@ -1,6 +1,6 @@
 """How every node stands as an ancestor: does it pass, is that settled, is it certified to fail, who waits?
 
-Entities and entities with one value are kept densely, for all of them are asked about at every look; larger
+Entities and entities with one value are kept densely, for all of them are asked about at every refit; larger
 nodes are kept by key, and unknown ones count as likely to pass.
 """
 
@@ -13,20 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.hunts.t2i.certified.ledger import NO_VALUE, Nodes
+from failscape.hunts.belief.nodes import NO_VALUE, Nodes
+from failscape.hunts.t2i.certified import tuning
 
 Floats = NDArray[np.float64]
 Key = tuple[int, ...]
 """A node as plain numbers: the place of its entity, then its values."""
-
-_UNKNOWN = (0.8, 15.0)
-"""`passes` and `price` of a node with several values that nobody has looked at."""
-
-_SUSPICION = 1.8
-"""The odds that an ancestor fails grow by this factor with every failure below it."""
-
-_SHARERS = 1.5
-"""The price of settling an ancestor is shared with the failures that wait for it, and some that will."""
 
 
 class State(NamedTuple):
@@ -53,7 +45,7 @@ def suspect(passes: Floats | float, waiting: NDArray[np.int64] | int) -> Floats:
 
     Without this, failures pile up below one ancestor that had luck with its first images.
     """
-    odds = (1 - np.asarray(passes)) / np.maximum(passes, 1e-9) * _SUSPICION ** np.minimum(waiting, 20)
+    odds = (1 - np.asarray(passes)) / np.maximum(passes, 1e-9) * tuning.SUSPICION ** np.minimum(waiting, 20)
     return np.asarray(1 / (1 + odds))
 
 
@@ -70,7 +62,7 @@ class Standing:
     def get(self, key: Key) -> State:
         layer = len(key) - 1
         if layer > 1:
-            return self._larger.get(key) or State(*_UNKNOWN, False, False, 0)
+            return self._larger.get(key) or State(*tuning.UNKNOWN, False, False, 0)
         return State(
             float(self._passes[layer][key]),
             float(self._price[layer][key]),
@@ -107,7 +99,7 @@ class Standing:
                 return 0.0, 0.0, True
             chance *= state.passes if state.settled else float(suspect(state.passes, state.waiting))
             if not state.settled:
-                cost += state.price / (_SHARERS + state.waiting)
+                cost += state.price / (tuning.SHARERS + state.waiting)
         return chance, cost, False
 
     def weigh_all(self, layer: int, nodes: Nodes) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -123,7 +115,7 @@ class Standing:
             settled, passes = self._settled[level][at], self._passes[level][at]
             chance *= np.where(settled, passes, suspect(passes, self._waiting[level][at]))
             dead |= self._dead[level][at]
-            price = self._price[level][at] / (_SHARERS + self._waiting[level][at])
+            price = self._price[level][at] / (tuning.SHARERS + self._waiting[level][at])
             cost += np.where(self._settled[level][at], 0.0, price)
         if layer > 2:
             self._weigh_larger(layer, nodes, chance, cost, dead)
@@ -141,4 +133,4 @@ class Standing:
                     state = self.get((place, *chosen))
                     dead[at] |= state.dead
                     chance[at] *= state.passes
-                    cost[at] += 0.0 if state.settled else state.price / (_SHARERS + state.waiting)
+                    cost[at] += 0.0 if state.settled else state.price / (tuning.SHARERS + state.waiting)

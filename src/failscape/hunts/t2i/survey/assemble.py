@@ -13,7 +13,7 @@ import numpy as np
 
 from failscape.hunts.counts import Tally
 from failscape.hunts.t2i.survey.audit import audit_pruning
-from failscape.hunts.t2i.survey.judge_view import Counts, Floats, Glasses, NodeTally, columns, tried
+from failscape.hunts.t2i.survey.judge_view import Counts, Floats, JudgeView, NodeTally, columns, tried
 from failscape.hunts.t2i.survey.mass import Predict, failure_masses
 from failscape.hunts.t2i.survey.replication import replication_of
 from failscape.hunts.t2i.survey.rules import Chance, RuleBook, find_rules, judge_rules
@@ -55,14 +55,16 @@ class SurveyInput:
 
 
 def survey_of(given: SurveyInput) -> T2ISurvey:
-    lattice, glasses = given.lattice, Glasses(given.lattice, given.accuracy)
-    book = rules_of(given, glasses)
+    lattice, judge_view = given.lattice, JudgeView(given.lattice, given.accuracy)
+    book = rules_of(given, judge_view)
     return T2ISurvey(
         rules=book.rules,
         rule_precision=book.precision,
-        masses=failure_masses(lattice, given.panel, glasses=glasses, predict=given.predict, seed=given.seed),
-        audit=audit_pruning(lattice, given.panel, given.search, given.failing, glasses, given.threshold),
-        replication=replication_of(lattice, given.search, given.fresh, glasses, given.threshold),
+        masses=failure_masses(
+            lattice, given.panel, judge_view=judge_view, predict=given.predict, seed=given.seed
+        ),
+        audit=audit_pruning(lattice, given.panel, given.search, given.failing, judge_view, given.threshold),
+        replication=replication_of(lattice, given.search, given.fresh, judge_view, given.threshold),
         calibration=calibration_of(given),
         wording=wording_effect(lattice, given.variants, given.threshold),
         notes=(*given.notes, *_notes(given, book)),
@@ -82,17 +84,17 @@ def survey_of_tallies(lattice: Lattice, threshold: float, tallies: Collection[Ta
     return survey_of(SurveyInput(lattice, threshold, failing, passing, search, states=states))
 
 
-def rules_of(given: SurveyInput, glasses: Glasses) -> RuleBook:
+def rules_of(given: SurveyInput, judge_view: JudgeView) -> RuleBook:
     """One half of the panel screens rules while they are chosen, the other half judges them."""
     screen, rest = _halves(given.lattice, tried(given.panel))
     chances: dict[Node, float] = {}
     for layer in range(given.lattice.depth + 1):
         chances |= _chances(
-            [node for node in screen if len(node.values) == layer], screen, glasses, given.threshold
+            [node for node in screen if len(node.values) == layer], screen, judge_view, given.threshold
         )
-    passing = {*given.passing, *_likely_passing(given, glasses)}
+    passing = {*given.passing, *_likely_passing(given, judge_view)}
     book = find_rules(given.lattice, given.failing, passing, chances, _chance_of(given))
-    return judge_rules(given.lattice, book, rest, glasses, given.threshold)
+    return judge_rules(given.lattice, book, rest, judge_view, given.threshold)
 
 
 def _chance_of(given: SurveyInput) -> Chance | None:
@@ -111,23 +113,25 @@ def _halves(lattice: Lattice, panel: dict[Node, Counts]) -> tuple[dict[Node, Cou
     return halves
 
 
-def _likely_passing(given: SurveyInput, glasses: Glasses) -> list[Node]:
+def _likely_passing(given: SurveyInput, judge_view: JudgeView) -> list[Node]:
     """Opened nodes without a verdict that are more likely to pass than not: they speak against rules too."""
     decided = {*given.failing, *given.passing}
     opened = tried(given.search)
     found: list[Node] = []
     for layer in range(given.lattice.depth + 1):
         nodes = [node for node in opened if len(node.values) == layer]
-        chances = _chances(nodes, opened, glasses, given.threshold)
+        chances = _chances(nodes, opened, judge_view, given.threshold)
         found += [node for node in nodes if node not in decided and chances[node] < 0.5]
     return found
 
 
-def _chances(nodes: list[Node], tally: NodeTally, glasses: Glasses, threshold: float) -> dict[Node, float]:
+def _chances(
+    nodes: list[Node], tally: NodeTally, judge_view: JudgeView, threshold: float
+) -> dict[Node, float]:
     """How likely each is to fail, given how rates are spread over all of them."""
     if not nodes:
         return {}
-    counts, rows = columns(tally, nodes), glasses.rows(nodes)
+    counts, rows = columns(tally, nodes), judge_view.rows(nodes)
     found = fit_mixing(*counts, rows).chance_below(*counts, threshold, rows)
     return dict(zip(nodes, found.tolist(), strict=True))
 

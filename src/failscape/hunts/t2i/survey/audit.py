@@ -11,7 +11,15 @@ from itertools import combinations
 
 import numpy as np
 
-from failscape.hunts.t2i.survey.judge_view import Counts, Floats, Glasses, NodeTally, Through, columns, tried
+from failscape.hunts.t2i.survey.judge_view import (
+    Counts,
+    Floats,
+    JudgeView,
+    NodeTally,
+    PassChances,
+    columns,
+    tried,
+)
 from failscape.hunts.t2i.survey.survey import Audit, Interval
 from failscape.spaces.lattice import Lattice, Node
 from failscape.stats.deconvolve import Mixing, fit_mixing
@@ -27,7 +35,7 @@ def audit_pruning(
     panel: NodeTally,
     search: NodeTally,
     failing: Collection[Node],
-    glasses: Glasses,
+    judge_view: JudgeView,
     threshold: float,
 ) -> Audit | None:
     """`search` has the counts of all nodes that the search opened, `failing` those that it closed off below.
@@ -38,7 +46,7 @@ def audit_pruning(
     sample = tried(panel)
     if not sample:
         return None
-    chances = _Chances(lattice, sample, tried(search), glasses, threshold)
+    chances = _Chances(lattice, sample, tried(search), judge_view, threshold)
     closed_by, nodes = frozenset(failing), list(sample)
     closed = np.array([any(a in closed_by for a in ancestors(node)) for node in nodes])
     opened = np.array([node in search for node in nodes])
@@ -110,19 +118,19 @@ class _Chances:
         lattice: Lattice,
         panel: Mapping[Node, Counts],
         search: Mapping[Node, Counts],
-        glasses: Glasses,
+        judge_view: JudgeView,
         threshold: float,
     ) -> None:
-        self._panel, self._search, self._glasses, self._threshold = panel, search, glasses, threshold
+        self._panel, self._search, self._judge_view, self._threshold = panel, search, judge_view, threshold
         layers = range(lattice.depth + 1)
         self._of_panel = [self._fit(panel, layer) for layer in layers]
         self._of_search = [self._fit(search, layer) for layer in layers]
         self._known: dict[Node, float] = {}
-        self._looked_up: dict[tuple[int, Counts, Through], float] = {}
+        self._looked_up: dict[tuple[int, Counts, PassChances], float] = {}
 
     def _fit(self, tally: Mapping[Node, Counts], layer: int) -> Mixing | None:
         nodes = [node for node in tally if len(node.values) == layer]
-        return fit_mixing(*columns(tally, nodes), self._glasses.rows(nodes)) if nodes else None
+        return fit_mixing(*columns(tally, nodes), self._judge_view.rows(nodes)) if nodes else None
 
     def minimal(self, nodes: Sequence[Node]) -> Floats:
         """How likely each panel node is to fail while all its ancestors pass.
@@ -138,7 +146,7 @@ class _Chances:
             if sound[places].sum() <= 0:
                 continue
             here = [nodes[place] for place in places]
-            counts, rows = columns(self._panel, here), self._glasses.rows(here)
+            counts, rows = columns(self._panel, here), self._judge_view.rows(here)
             spread = fit_mixing(*counts, rows, sound[places])
             found[places] = sound[places] * spread.chance_below(*counts, self._threshold, rows)
         return found
@@ -184,7 +192,7 @@ class _Chances:
 
     def _chance(self, spread: Mixing, node: Node, counts: Counts) -> float:
         """Looked up: nodes share few distinct counts."""
-        through = self._glasses.views(node).measured
+        through = self._judge_view.bounds(node).measured
         key = id(spread), counts, through
         if key not in self._looked_up:
             found = spread.chance_below([counts.passes], [counts.fails], self._threshold, [through])

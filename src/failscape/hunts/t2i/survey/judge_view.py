@@ -32,7 +32,7 @@ class Counts(NamedTuple):
 NodeTally = Mapping[Node, Counts]
 
 
-class Through(NamedTuple):
+class PassChances(NamedTuple):
     """How often a good and a bad image pass the judge. Judged rate = bad + (good − bad)·true rate."""
 
     good: float = 1.0
@@ -43,26 +43,26 @@ class Through(NamedTuple):
         return (self.good - counts.passes / counts.images) / max(self.good - self.bad, 1e-6)
 
 
-class Views(NamedTuple):
+class JudgeBounds(NamedTuple):
     """As measured, and the two ends of what the measurements leave open.
 
-    `kind` explains away as many failures as possible, `harsh` as few.
+    `fewest` explains away as many failures as possible, `most` as few.
     """
 
-    measured: Through
-    kind: Through
-    harsh: Through
+    measured: PassChances
+    fewest: PassChances
+    most: PassChances
 
 
 @dataclass(frozen=True)
-class Glasses:
-    """The judge through which nodes are seen. Without `accuracy` it is taken to be perfect."""
+class JudgeView:
+    """What the judge makes of nodes. Without `accuracy` it is taken to be perfect."""
 
     lattice: Lattice
     accuracy: JudgeAccuracy | None = None
-    _known: dict[tuple[str, ...], Views] = field(default_factory=dict, repr=False)
+    _known: dict[tuple[str, ...], JudgeBounds] = field(default_factory=dict, repr=False)
 
-    def views(self, node: Node) -> Views:
+    def bounds(self, node: Node) -> JudgeBounds:
         if self.accuracy is None:
             return _PERFECT
         kinds = kinds_of(self.lattice, node)
@@ -72,11 +72,11 @@ class Glasses:
 
     def rows(self, nodes: Iterable[Node]) -> Floats:
         """What `stats.deconvolve` takes as `seen`."""
-        rows = [self.views(node).measured for node in nodes]
+        rows = [self.bounds(node).measured for node in nodes]
         return np.array(rows, np.float64).reshape(-1, 2)
 
     @staticmethod
-    def _work_out(accuracy: JudgeAccuracy, kinds: tuple[str, ...]) -> Views:
+    def _work_out(accuracy: JudgeAccuracy, kinds: tuple[str, ...]) -> JudgeBounds:
         """A failed image may miss one check or all of them; halfway is the best single guess."""
         doubt = (1 - accuracy.level) / (4 * max(1, len(accuracy.kinds)))
         now, low, high = (
@@ -84,14 +84,14 @@ class Glasses:
             accuracy.lowest(kinds, doubt),
             accuracy.highest(kinds, doubt),
         )
-        return Views(
-            Through(now.right, (now.wrong(min) + now.wrong(max)) / 2),
-            Through(low.right, low.wrong(min)),
-            Through(high.right, high.wrong(max)),
+        return JudgeBounds(
+            PassChances(now.right, (now.wrong(min) + now.wrong(max)) / 2),
+            PassChances(low.right, low.wrong(min)),
+            PassChances(high.right, high.wrong(max)),
         )
 
 
-_PERFECT = Views(Through(), Through(), Through())
+_PERFECT = JudgeBounds(PassChances(), PassChances(), PassChances())
 
 
 def kinds_of(lattice: Lattice, node: Node) -> tuple[str, ...]:

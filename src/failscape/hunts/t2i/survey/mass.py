@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from failscape.hunts.t2i.survey.judge_view import Counts, Floats, Glasses, NodeTally, Through, tried
+from failscape.hunts.t2i.survey.judge_view import Counts, Floats, JudgeView, NodeTally, PassChances, tried
 from failscape.hunts.t2i.survey.survey import Interval, Mass
 from failscape.spaces.corpus import FAMILIES, Entity
 from failscape.spaces.lattice import Lattice, Node, NodeCounts
@@ -32,7 +32,7 @@ def failure_masses(
     lattice: Lattice,
     panel: NodeTally,
     *,
-    glasses: Glasses | None = None,
+    judge_view: JudgeView | None = None,
     predict: Predict | None = None,
     least_nodes: int = LEAST_NODES,
     seed: int = 0,
@@ -41,7 +41,9 @@ def failure_masses(
     counts = tried(panel)
     if not counts:
         return ()
-    view = _Sampled(lattice, counts, glasses or Glasses(lattice), _assist(lattice, counts, predict, seed))
+    view = _Sampled(
+        lattice, counts, judge_view or JudgeView(lattice), _assist(lattice, counts, predict, seed)
+    )
     sizes = group_sizes(lattice, view.members)
     found = []
     for group in sorted(sizes, key=lambda one: (GROUPS.index(one[0]), one[1])):
@@ -149,17 +151,17 @@ class _Sampled:
     """The panel as arrays, and estimates for groups of its nodes."""
 
     def __init__(
-        self, lattice: Lattice, counts: Mapping[Node, Counts], glasses: Glasses, assist: Assist | None
+        self, lattice: Lattice, counts: Mapping[Node, Counts], judge_view: JudgeView, assist: Assist | None
     ) -> None:
         nodes = list(counts)
         self.members = members_of(lattice, nodes)
         self._assist = assist
         self._images = np.array([one.images for one in counts.values()])
-        views = [glasses.views(node) for node in nodes]
-        self._measured = _failures(counts, [view.measured for view in views])
+        bounds = [judge_view.bounds(node) for node in nodes]
+        self._measured = _failures(counts, [one.measured for one in bounds])
         # The two ends of what the judge's measured accuracy leaves open; all three are one when it is exact.
         self._ends = tuple(
-            _failures(counts, [getattr(view, end) for view in views]) for end in ("kind", "harsh")
+            _failures(counts, [getattr(one, end) for one in bounds]) for end in ("fewest", "most")
         )
         self._exact = all(np.array_equal(self._measured, end) for end in self._ends)
 
@@ -188,5 +190,5 @@ class _Sampled:
         return strata
 
 
-def _failures(counts: Mapping[Node, Counts], through: Sequence[Through]) -> Floats:
+def _failures(counts: Mapping[Node, Counts], through: Sequence[PassChances]) -> Floats:
     return np.array([view.failure(one) for view, one in zip(through, counts.values(), strict=True)])

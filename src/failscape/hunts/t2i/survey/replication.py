@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from failscape.hunts.t2i.survey.judge_view import Counts, Glasses, NodeTally, Through, columns, tried
+from failscape.hunts.t2i.survey.judge_view import Counts, JudgeView, NodeTally, PassChances, columns, tried
 from failscape.hunts.t2i.survey.survey import Replicated, Replication, Share
 from failscape.spaces.lattice import Lattice
 from failscape.stats.deconvolve import share_below
@@ -31,7 +31,7 @@ def choose_sample(subjects: Collection[str], count: int, seed: int) -> list[str]
 
 
 def replication_of(
-    lattice: Lattice, found: NodeTally, fresh: NodeTally, glasses: Glasses, threshold: float
+    lattice: Lattice, found: NodeTally, fresh: NodeTally, judge_view: JudgeView, threshold: float
 ) -> Replication | None:
     """`found` has the counts that made the findings, `fresh` those with new seeds. None without any.
 
@@ -42,7 +42,7 @@ def replication_of(
     nodes = list(counts)
     if not nodes:
         return None
-    share, interval = share_below(*columns(counts, nodes), threshold, glasses.rows(nodes))
+    share, interval = share_below(*columns(counts, nodes), threshold, judge_view.rows(nodes))
     failures = np.array([counts[node].fails / counts[node].images for node in nodes])
     fresh_rate, fresh_interval = stratified_mean([Stratum(1.0, failures)])
     before = tried({node: found[node] for node in nodes if node in found})
@@ -53,7 +53,7 @@ def replication_of(
             rates.get(node, float("nan")),
             counts[node].fails,
             counts[node].images,
-            _verdict(counts[node], glasses.views(node).measured, threshold),
+            _verdict(counts[node], judge_view.bounds(node).measured, threshold),
         )
         for node in nodes
     )
@@ -62,7 +62,7 @@ def replication_of(
     return Replication(rows, confirmed, found_rate, fresh_rate, fresh_interval)
 
 
-def _verdict(counts: Counts, through: Through, threshold: float) -> str:
+def _verdict(counts: Counts, through: PassChances, threshold: float) -> str:
     """Clear only when the exact interval of the judged pass rate lies on one side of the judged threshold."""
     limit = through.bad + (through.good - through.bad) * threshold
     low, high = clopper_pearson(counts.passes, counts.images)

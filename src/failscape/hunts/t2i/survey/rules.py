@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from failscape.hunts.t2i.survey.judge_view import Floats, Glasses, NodeTally, columns, tried
+from failscape.hunts.t2i.survey.judge_view import Floats, JudgeView, NodeTally, columns, tried
 from failscape.hunts.t2i.survey.rule_table import SCOPES, Codes, RuleCode, Screen, Table, build_table, fill_up
 from failscape.hunts.t2i.survey.survey import Rule, Share
 from failscape.spaces.lattice import Lattice, Node, NodeCounts
@@ -179,7 +179,7 @@ class _Cover:
 
 
 def judge_rules(
-    lattice: Lattice, book: RuleBook, panel: NodeTally, glasses: Glasses, threshold: float
+    lattice: Lattice, book: RuleBook, panel: NodeTally, judge_view: JudgeView, threshold: float
 ) -> RuleBook:
     """The same rules with their precision on the panel: what share of the nodes they speak about fails.
 
@@ -192,7 +192,7 @@ def judge_rules(
     if not together:
         return book
     passes, fails = columns(counts, together)
-    rows = glasses.rows(together)
+    rows = judge_view.rows(together)
     share, interval = share_below(passes, fails, threshold, rows)
     chances = fit_mixing(passes, fails, rows).chance_below(passes, fails, threshold, rows)
     chance = dict(zip(together, chances.tolist(), strict=True))
