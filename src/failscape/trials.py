@@ -236,12 +236,22 @@ class AsData(Protocol):
     def as_data(self) -> dict[str, Any]: ...
 
 
+STATUSES = {
+    "certified": "its own images prove it: at most the run's level of such claims is expected to be false",
+    "listed": "likely by what all images say: at most the run's level of such claims is expected to be false",
+    "suspect": "looks failing, but is not claimed: its details say what is missing",
+    "conditional": "certified if an unaudited verifier is right",
+    "threshold": "a bare comparison with the threshold, without error control",
+}
+"""How far a finding can be trusted, and what each word says."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A failure with its evidence. `rate` is the share of valid trials that failed.
 
-    `status` says how far to trust it: `certified` (survives e-BH at the run's level), `probable`
-    (posterior), `threshold` (a bare comparison, no error control). `details` is the hunt's own: a frozen
+    `status` is one of `STATUSES` and says how far to trust it. Those of status `suspect` are no findings:
+    a hunt tells them apart, by `suspects()`. `details` is the hunt's own: a frozen
     dataclass with `as_data()` (`AsData`), or a plain dictionary.
     """
 
