@@ -77,6 +77,19 @@ async def test_a_filtered_reply_is_a_refusal() -> None:
     assert "refused" in reply.invalid
 
 
+async def test_a_reply_that_was_cut_off_is_no_judgement() -> None:
+    cut = chat_reply("[true, true]")
+    cut["choices"][0]["finish_reason"] = "length"
+    with FaultyServer(answer=lambda path, payload: cut) as server:
+        async with opened(openai, "judge", server) as model:
+            (reply,) = await model.judge([PICTURE], [[CAT, CAT]])
+        async with opened(openai, "answerer", server) as model:
+            (answer,) = await model.answer([Conversation((PICTURE,), "What?")])
+    assert reply.value is None
+    assert "max_tokens" in reply.invalid
+    assert answer.value == "[true, true]", "free text is taken as far as it goes"
+
+
 async def test_history_becomes_turns_with_the_images_first() -> None:
     with FaultyServer(answer=says("<think>hm</think> blue")) as server:
         async with opened(openai, "answerer", server) as model:

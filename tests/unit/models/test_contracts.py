@@ -37,7 +37,7 @@ noise = st.text(alphabet=st.sampled_from("[]{}\"',:truefalsTFNon 01q\\`<think>/\
         "maybe [false, false]</think>[true, false]",
         "{'answers': [True, False]}",
         '{"reason": "seen", "answers": [true, false]}',
-        "[true, false] and again [true, false]",
+        "[true, false]\nSo, again:\n[true, false]",
     ],
 )
 def test_boolean_reads_what_models_write(text: str) -> None:
@@ -49,7 +49,7 @@ def test_boolean_reads_what_models_write(text: str) -> None:
     [
         "", "true", "yes, no", "[true]", "[true, false, true]", "[1, 0]", '["true", "false"]', "[true, false",
         "[true, maybe]", "[[true, false]]", '{"answers": "true"}', "[true, false] or rather [false, false]",
-        "<think>[true, false]",
+        "<think>[true, false]", "[true, false] and again [true, false]", "[true, false] as you see",
     ],
 )  # fmt: skip
 def test_boolean_does_not_guess(text: str) -> None:
@@ -153,7 +153,7 @@ def test_schemas_are_strict_objects(contract: BooleanContract | ChoiceContract) 
 
 
 def test_contracts_have_versions_and_unknown_ones_are_named() -> None:
-    assert judge_contract("boolean").label == "boolean/1"
+    assert judge_contract("boolean").label == "boolean/2"
     with pytest.raises(ConfigError, match="bolean"):
         judge_contract("bolean")
 

@@ -12,7 +12,7 @@ from failscape.models.contracts.parsing import lines_of
 class CaptionContract:
     """An image in, a few short sentences out."""
 
-    label: ClassVar[str] = "caption/1"
+    label: ClassVar[str] = "caption/2"
     most: ClassVar[int] = 12
     instruction: ClassVar[Instruction] = Instruction(
         "Describe the image in three to six short sentences, one per line: the main thing, how it looks, "

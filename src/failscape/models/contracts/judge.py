@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 from failscape.errors import ConfigError
 from failscape.models.contracts.asking import Ask, Instruction, Read, strict_object
-from failscape.models.contracts.parsing import json_values
+from failscape.models.contracts.parsing import read_answer
 from failscape.trials import Check
 
 Decisions = list[bool | None]
@@ -32,13 +32,13 @@ class JudgeContract(Protocol):
 class BooleanContract:
     """Statements in, one boolean for each out."""
 
-    label: ClassVar[str] = "boolean/1"
+    label: ClassVar[str] = "boolean/2"
     instruction: ClassVar[Instruction] = Instruction(
         "Look at the image and decide for each statement whether it is true of the image. "
         "Judge only what can be seen. A statement that is only partly true is false.\n\n"
         "[[statements]]\n\n"
         'Reply with JSON only: an object whose "answers" is a list of [[count]] booleans, '
-        'in the order of the statements, such as {"answers": [true, false]}.'
+        'in the order of the statements: {"answers": [true or false, …]}.'
     )
 
     def ask(self, checks: Sequence[Check], salt: str) -> Ask:
@@ -49,12 +49,8 @@ class BooleanContract:
         return Ask(text, strict_object(answers=answers))
 
     def read(self, text: str, checks: Sequence[Check], salt: str) -> Read[Decisions]:
-        found = [decided for value in json_values(text) if (decided := _booleans(value, len(checks)))]
-        if not found:
-            return Read(None, f"the judge did not reply with a list of {len(checks)} booleans")
-        if any(other != found[0] for other in found):
-            return Read(None, "the judge gave several lists that differ")
-        return Read(found[0])
+        count = len(checks)
+        return Read(*read_answer(text, lambda value: _booleans(value, count), f"list of {count} booleans"))
 
 
 def _booleans(value: Any, count: int) -> Decisions | None:
@@ -71,7 +67,7 @@ class ChoiceContract:
     A check without `choices` has nothing to hide behind: its statement is put as true or false.
     """
 
-    label: ClassVar[str] = "choice/1"
+    label: ClassVar[str] = "choice/2"
     instruction: ClassVar[Instruction] = Instruction(
         "Look at the image and answer each question by the letter of the option that fits best. "
         f'Choose "{NONE_OF_THESE}" when no other option fits.\n\n'
@@ -87,7 +83,8 @@ class ChoiceContract:
             lines = [f"  {letter}. {option}" for letter, option in options.items()]
             questions.append("\n".join([f"q{number}. {_question(check)}", *lines]))
             schema[f"q{number}"] = {"type": "string", "enum": list(options)}
-        example = ", ".join(f'"q{number}": "A"' for number in range(1, len(checks) + 1))
+        # The word in place of a letter keeps an echo of the instruction from being an answer.
+        example = ", ".join(f'"q{number}": "letter"' for number in range(1, len(checks) + 1))
         text = self.instruction.fill(questions="\n\n".join(questions), example=example)
         return Ask(text, strict_object(**schema))
 
@@ -103,12 +100,8 @@ class ChoiceContract:
         return dict(zip(string.ascii_uppercase, [*values, NONE_OF_THESE], strict=False))
 
     def read(self, text: str, checks: Sequence[Check], salt: str) -> Read[Decisions]:
-        found = [decided for value in json_values(text) if (decided := self._decide(value, checks, salt))]
-        if not found:
-            return Read(None, f"the judge did not reply with {len(checks)} letters of the options")
-        if any(other != found[0] for other in found):
-            return Read(None, "the judge gave several replies that differ")
-        return Read(found[0])
+        wanted = f"{len(checks)} letters of the options"
+        return Read(*read_answer(text, lambda value: self._decide(value, checks, salt), wanted))
 
     def _decide(self, value: Any, checks: Sequence[Check], salt: str) -> Decisions | None:
         names = [f"q{number}" for number in range(1, len(checks) + 1)]

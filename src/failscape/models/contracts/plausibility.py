@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from failscape.models.contracts.asking import Ask, Instruction, Read, strict_object
-from failscape.models.contracts.parsing import json_values
+from failscape.models.contracts.parsing import read_answer
 
 MOST = 10
 """The best score."""
@@ -20,7 +20,7 @@ MOST = 10
 class PlausibilityContract:
     """Phrases in, one whole number from 0 to 10 for each out."""
 
-    label: ClassVar[str] = "plausibility/1"
+    label: ClassVar[str] = "plausibility/2"
     instruction: ClassVar[Instruction] = Instruction(
         "Each of these phrases may become the content of a picture. Say for each how much sense it makes, "
         "as a whole number from 0 to 10:\n"
@@ -29,7 +29,7 @@ class PlausibilityContract:
         "10: ordinary.\n\n"
         "[[phrases]]\n\n"
         'Reply with JSON only: an object whose "scores" is a list of [[count]] whole numbers, '
-        'in the order of the phrases, such as {"scores": [10, 0]}.'
+        'in the order of the phrases: {"scores": [number, …]}.'
     )
 
     def ask(self, phrases: Sequence[str], vote: int) -> Ask:
@@ -49,13 +49,13 @@ class PlausibilityContract:
 
     def read(self, text: str, phrases: Sequence[str], vote: int) -> Read[list[int]]:
         """Scores in the order of `phrases`."""
-        found = [scores for value in json_values(text) if (scores := _scores(value, len(phrases)))]
-        if not found:
-            return Read(None, f"the reply holds no list of {len(phrases)} whole numbers from 0 to {MOST}")
-        if any(other != found[0] for other in found):
-            return Read(None, "the reply holds several lists that differ")
-        scores = [0] * len(phrases)
-        for place, score in zip(self.order(phrases, vote), found[0], strict=True):
+        count = len(phrases)
+        wanted = f"list of {count} whole numbers from 0 to {MOST}"
+        found, invalid = read_answer(text, lambda value: _scores(value, count), wanted)
+        if found is None:
+            return Read(None, invalid)
+        scores = [0] * count
+        for place, score in zip(self.order(phrases, vote), found, strict=True):
             scores[place] = score
         return Read(scores)
 

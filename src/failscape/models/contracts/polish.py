@@ -23,7 +23,7 @@ ENDING = 2
 class PolishContract:
     """A prompt in, the same prompt in better English out."""
 
-    label: ClassVar[str] = "polish/1"
+    label: ClassVar[str] = "polish/2"
     instruction: ClassVar[Instruction] = Instruction(
         "Mend the grammar and the flow of this prompt for a text-to-image model. Keep its meaning exactly: "
         "keep every thing, number and attribute that it names, with the same words for them; add nothing, "

@@ -17,7 +17,7 @@ _EACH_QUESTION = (
 class ProposeContract:
     """Images and guidance in, questions out."""
 
-    label: ClassVar[str] = "propose/1"
+    label: ClassVar[str] = "propose/2"
     instruction: ClassVar[Instruction] = Instruction("Write [[count]] about the image.\n" + _EACH_QUESTION)
     guided: ClassVar[Instruction] = Instruction(
         "Write [[count]] about the image, following this guidance: [[guidance]].\n" + _EACH_QUESTION

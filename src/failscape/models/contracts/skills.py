@@ -11,7 +11,7 @@ from failscape.models.contracts.parsing import json_values
 class SkillsContract:
     """A question in, one to five short names out, lower case."""
 
-    label: ClassVar[str] = "skills/1"
+    label: ClassVar[str] = "skills/2"
     most: ClassVar[int] = 5
     instruction: ClassVar[Instruction] = Instruction(
         "Question about a picture: [[question]]\n\n"

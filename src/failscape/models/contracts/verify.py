@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from failscape.models.contracts.asking import Ask, Instruction, Read, strict_object
-from failscape.models.contracts.parsing import json_values
+from failscape.models.contracts.parsing import read_answer
 from failscape.models.roles import AnswerToVerify, Turn
 
 _IS_RIGHT = (
@@ -20,7 +20,7 @@ _IS_RIGHT = (
 class VerifyContract:
     """Two steps: is the question valid (the answer is not shown), then is the answer right. Both say why."""
 
-    label: ClassVar[str] = "verify/1"
+    label: ClassVar[str] = "verify/2"
     about_valid: ClassVar[Instruction] = Instruction(
         "[[told]]Question about the image: [[question]]\n\n"
         "Is this a valid question? It is valid when it is one single question, is objective, can be "
@@ -48,11 +48,13 @@ class VerifyContract:
 
     def read(self, text: str, key: str) -> Read[tuple[bool, str]]:
         """The boolean under `key` (`valid` or `right`) and the reason."""
-        found = [value for value in json_values(text) if isinstance(value, dict)]
-        decided = [value for value in found if isinstance(value.get(key), bool)]
-        if not decided or any(value[key] != decided[0][key] for value in decided):
-            return Read(None, f"the verifier did not say whether it is {key}")
-        return Read((decided[-1][key], str(decided[-1].get("reason", "")).strip()[:500]))
+        return Read(*read_answer(text, lambda value: _decision(value, key), f"word on whether it is {key}"))
+
+
+def _decision(value: Any, key: str) -> tuple[bool, str] | None:
+    if not isinstance(value, dict) or not isinstance(value.get(key), bool):
+        return None
+    return value[key], str(value.get("reason", "")).strip()[:500]
 
 
 def _told(history: Sequence[Turn]) -> str:

@@ -36,10 +36,17 @@ TRIES_IN_FORM = 2
 """A reply that its contract cannot read is asked for once more; then it is invalid."""
 
 
+CUT_OFF = "the reply was cut off: raise `max_tokens`, or switch thinking off"
+"""Half an answer in form is none; free text (an answer, a caption) is taken as far as it goes."""
+
+
 class Said(NamedTuple):
+    """`cut_off`: the reply reached its longest length (`finish_reason: length`)."""
+
     text: str
     tokens_in: int
     tokens_out: int
+    cut_off: bool
 
 
 def openai_base(address: str) -> str:
@@ -103,7 +110,7 @@ class ChatModel(HttpModel):
                 answer = await self.ask("/chat/completions", payload, _read_chat)
                 said = answer.value
                 spent += self.bill(answer, (said.tokens_in, said.tokens_out))
-                outcome = read(said.text)
+                outcome = Read[T](None, CUT_OFF) if schema and said.cut_off else read(said.text)
                 if outcome.value is not None:
                     break
         except (BadReply, Refused) as error:
@@ -241,7 +248,8 @@ def _read_chat(body: bytes) -> Said:
     if not isinstance(content, str):
         raise BadReply("the reply holds no text")
     usage = data.get("usage") or {}
-    return Said(content, int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0))
+    tokens = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
+    return Said(content, *tokens, choice.get("finish_reason") == "length")
 
 
 CHAT_ROLES: dict[str, type[ChatModel]] = {
