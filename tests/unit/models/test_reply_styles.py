@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import string
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -194,3 +196,20 @@ def test_of_many_generated_replies_each_says_what_it_says_or_nothing(asked: Aske
         value, answer, draft = _two_answers(asked, chance)
         reply = f"{_prose(chance, 5)}\n{chance.choice(GIVEN).write(answer, draft)}"
         assert asked.read(reply) in (None, value), reply
+
+
+def lost_share(style: ReplyStyle) -> float:
+    """Of honest replies in this style, over all contracts."""
+    chance, lost, of = random.Random(style.name), 0, 0
+    for asked in ASKED.values():
+        for _ in range(25):
+            _, answer, draft = _two_answers(asked, chance)
+            of += 1
+            lost += asked.read(style.write(answer, draft)) is None
+    return lost / of
+
+
+def test_the_docs_tell_which_honest_styles_are_lost() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "judges.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([\d.]+) % \|$", page, re.MULTILINE))
+    assert shown == {style.name: f"{100 * lost_share(style):.0f}" for style in GIVEN}

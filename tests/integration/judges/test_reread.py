@@ -1,0 +1,116 @@
+"""Stored replies read again by today's rules: no calls, nothing lost, and examples are no verdicts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from failscape.atlas import Atlas
+from failscape.errors import AtlasError
+from failscape.models.contracts import judge as contracts
+from failscape.models.contracts.asking import Read
+from failscape.models.contracts.parsing import json_values
+from failscape.runtime.after.reread import reread
+from failscape.runtime.progress import PlainReporter
+from failscape.runtime.session import run_session
+from failscape.testing.faulty import FaultyServer, chat_reply, scripted_answer
+from failscape.trials import Verdict
+from tests.integration.judges.conftest import failscape, settings
+
+CLEAR, EXAMPLE = '{{"answers": {answers}}}', 'Such as {{"answers": {answers}}}: I do not know.'
+
+
+class ReadsAnything(contracts.BooleanContract):
+    """As replies were once read: any JSON anywhere."""
+
+    label = "boolean/1"
+
+    def read(self, text: str, checks: Any, salt: str) -> Read[contracts.Decisions]:
+        found = [value["answers"] for value in json_values(text) if isinstance(value, dict)]
+        return Read(found[0]) if found else Read(None, "nothing")
+
+
+def sometimes_an_example() -> Callable[[str, Any], Any]:
+    """Every third reply is only an example of the form."""
+    count = 0
+
+    def answer(path: str, payload: Any) -> Any:
+        nonlocal count
+        if not path.endswith("/chat/completions"):
+            return scripted_answer(path, payload)
+        count += 1
+        form = EXAMPLE if count % 3 == 0 else CLEAR
+        schema = payload["response_format"]["json_schema"]["schema"]
+        number = schema["properties"]["answers"]["minItems"]
+        return chat_reply(form.format(answers=json.dumps([False] * number)))
+
+    return answer
+
+
+@pytest.fixture
+def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An atlas made when JSON anywhere in a reply was a verdict."""
+    folder = tmp_path / "atlas"
+    with FaultyServer(answer=sometimes_an_example()) as server, monkeypatch.context() as patch:
+        patch.setitem(contracts.JUDGE_CONTRACTS, "boolean", ReadsAnything())
+        model = {"provider": "openai", "model": "scripted", "endpoints": [server.url]}
+        config = settings(judge=model, budget={"images": 60})
+        asyncio.run(run_session(config, folder, PlainReporter()))
+    return folder
+
+
+def test_examples_are_no_verdicts_any_more(old: Path) -> None:
+    with Atlas.open(old) as atlas:
+        assert atlas.counts(1)[Verdict.FAIL] == 60
+        done = reread(atlas)
+        assert (done.first, done.second, done.contract) == (1, 2, "boolean/2")
+        assert done.changes == {
+            (Verdict.FAIL, Verdict.FAIL): 40,
+            (Verdict.FAIL, Verdict.INVALID): 20,
+        }
+        assert atlas.spent(2).requests == 0, "nothing is asked"
+        assert atlas.hunt(2).identities["judge"].settings["asked_as"] == "boolean/1"
+        first, second = list(atlas.trials(1)), list(atlas.trials(2))
+        assert [one.trial.key for one in first] == [two.trial.key for two in second]
+        assert [one.calls for one in first] == [two.calls for two in second], "what was said stays"
+
+
+def test_a_second_time_adds_nothing_and_an_interrupted_one_goes_on(
+    old: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Atlas.open(old) as atlas:
+        done = reread(atlas)
+        assert reread(atlas) == done
+        with atlas.writing() as db:
+            db.execute("DELETE FROM trials WHERE hunt = 2 AND id % 2 = 0")
+        assert reread(atlas).changes == done.changes
+        with pytest.raises(AtlasError, match="today's rules"):
+            reread(atlas, 2)
+
+
+def test_the_command_tells_what_changed(old: Path) -> None:
+    shown = failscape("rejudge", old, "--reread")
+    assert shown.returncode == 0, shown.stderr
+    assert "20 of 60 verdicts differ" in " ".join(shown.stdout.split())
+    assert "fail -> invalid: 20" in shown.stdout
+    told = json.loads(failscape("rejudge", old, "--reread", "--json").stdout.splitlines()[-1])
+    assert told["changes"] == {"fail -> fail": 40, "fail -> invalid": 20}
+    assert failscape("findings", old, "--hunt", 2).returncode == 0
+
+
+def test_neither_or_both_is_refused(old: Path, tmp_path: Path) -> None:
+    assert failscape("rejudge", old).returncode == 2
+    both = failscape("rejudge", old, "--reread", "--judge", tmp_path / "judge.yaml")
+    assert both.returncode == 2
+    assert "either another judge or --reread" in both.stderr
+
+
+def test_a_judge_without_words_cannot_be_read_again(atlas: Path) -> None:
+    refused = failscape("rejudge", atlas, "--reread")
+    assert refused.returncode == 2
+    assert "does not reply in words" in refused.stderr
