@@ -110,7 +110,7 @@ class ChatModel(HttpModel):
                 answer = await self.ask("/chat/completions", payload, _read_chat)
                 said = answer.value
                 spent += self.bill(answer, (said.tokens_in, said.tokens_out))
-                outcome = Read[T](None, CUT_OFF) if schema and said.cut_off else read(said.text)
+                outcome: Read[T] = Read(None, CUT_OFF) if schema and said.cut_off else read(said.text)
                 if outcome.value is not None:
                     break
         except (BadReply, Refused) as error:
