@@ -98,6 +98,7 @@ def open_writer(folder: Path, create: bool) -> sqlite3.Connection:
             # After a power cut the newest groups may be missing, but never half there.
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute("PRAGMA cache_size = -65536")
+            db.execute("PRAGMA trusted_schema = OFF")  # a stranger's database may define functions to be run
             db.execute("PRAGMA foreign_keys = OFF")  # rows come from this package alone; checks cost time
             migrate(db)
         except BaseException:
@@ -113,6 +114,7 @@ def open_reader(folder: Path) -> sqlite3.Connection:
     with explained(path):
         db = _connect(reader_uri(path))
         try:
+            db.execute("PRAGMA trusted_schema = OFF")
             if _is_blank(db):
                 raise missing(folder)
             check_is_atlas(db, str(path))

@@ -89,9 +89,6 @@ def keep_pictures(atlas: Atlas, pictures: Iterable[Picture]) -> int:
     """Store pictures, so that `Show` finds them by digest. Returns how many."""
     kept, rest = 0, iter(pictures)
     while group := list(islice(rest, _MANY)):
-        for picture in group:
-            atlas.images.put(picture)
-        with atlas.transaction() as (_, rows):
-            rows.add_images(group)
+        atlas.keep_pictures(group)
         kept += len(group)
     return kept

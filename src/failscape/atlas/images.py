@@ -1,152 +1,192 @@
-"""Pictures as files named by their content: `images/ab/<digest>.png`, bytes as the source sent them.
+"""The pictures of an atlas, by digest: bytes as the source sent them, in packs.
 
-Thumbnails are made when somebody asks. What is known about pictures otherwise is in the database.
+Atlases of earlier versions keep each picture as a file, `images/ab/<digest>.png`; such files are still read.
+What is read is compared with its digest, so that nobody is shown a damaged picture for a good one.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import shutil
+import re
 import struct
-import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from PIL import Image
 
 from failscape.atlas.faults import explain_os
+from failscape.atlas.files import open_regular, refuse_link, write_whole
+from failscape.atlas.packs import PACK_BYTES, PackWriter, Place, read_place, records
 from failscape.errors import AtlasError, BadReply
 from failscape.pictures import SUFFIXES, Picture
 
+_DIGEST = re.compile(r"[0-9a-f]{32}")
 _SUFFIXES = (*SUFFIXES.values(), ".bin")
+FOLDER = "images"
+
+
+class ImageRow(NamedTuple):
+    """What the database says of a kept picture. `place` is `None` for a file of its own."""
+
+    length: int
+    width: int
+    height: int
+    format: str
+    place: Place | None
+
+
+FindRow = Callable[[str], ImageRow | None]
 
 
 class ImageStore:
-    """The pictures of one atlas. Safe to use from several threads."""
+    """The pictures of one atlas; `find_row` asks its database. Safe to use from several threads."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / "images"
-        self.thumbs = folder / "thumbs"
-        self._temporary = self.folder / "tmp"
+    def __init__(self, folder: Path, find_row: FindRow) -> None:
+        self.folder = folder / FOLDER
+        self._find_row = find_row
+        self._writer: PackWriter | None = None
+        self._damaged: set[str] = set()
 
-    def prepare(self) -> None:
-        """Make the folder, and clear away what a killed run was writing. For the one writer only."""
-        self._temporary.mkdir(parents=True, exist_ok=True)
-        for leftover in self._temporary.iterdir():
-            leftover.unlink(missing_ok=True)
+    # Reading
 
-    def put(self, picture: Picture) -> Path:
-        """Store a picture unless it is there. A file of another length was cut short: it is replaced."""
-        path = self._place(picture.digest, picture.suffix)
-        try:
-            if os.stat(path).st_size == len(picture.data):
-                return Path(path)
-        except OSError:
-            pass
-        try:
-            write_whole(path, picture.data, self._temporary)
-        except OSError as error:
-            raise explain_os(Path(path), error) from error
-        return Path(path)
-
-    def find(self, digest: str) -> Path | None:
-        """The file of a picture, or `None` when it was not kept."""
-        stem = os.path.join(self.folder, digest[:2], digest)
-        return next((Path(stem + suffix) for suffix in _SUFFIXES if os.path.exists(stem + suffix)), None)
-
-    def path(self, digest: str) -> Path:
-        found = self.find(digest)
-        if found is None:
-            raise AtlasError(
-                f"image {digest} is not in {self.folder}",
-                "it was not kept (`runtime.keep_images`), or its file was removed",
-            )
-        return found
+    def name(self, digest: str) -> str | None:
+        """The name for a file of this picture; `None` when it was not kept."""
+        row = self._row(digest)
+        return None if row is None else digest + SUFFIXES.get(row.format, ".bin")
 
     def get(self, digest: str) -> Picture:
-        path = self.path(digest)
+        """The picture, compared with its digest. Raises `AtlasError` when it is gone or damaged."""
+        row = self._row(digest)
+        if row is None:
+            raise AtlasError(
+                f"image {shown(digest)} is not in {self.folder}",
+                "it was not kept (`runtime.keep_images`), or was dropped by `failscape prune`",
+            )
         try:
-            return Picture(path.read_bytes(), digest)
+            data = read_place(self.folder, row.place) if row.place else self._read_file(digest)
+        except FileNotFoundError:
+            data = b""
         except OSError as error:
-            raise explain_os(path, error) from error
+            raise explain_os(self.folder, error) from error
+        picture = Picture(data)
+        if picture.digest != digest:
+            self._damaged.add(digest)
+            what = "is damaged" if data else "is gone"
+            raise AtlasError(f"image {digest} in {self.folder} {what}", "failscape doctor ATLAS --mend")
+        return picture
 
-    def thumbnail(self, digest: str, side: int = 160) -> Path:
-        """A small WebP file of the picture, at most `side` wide and high; made once, then kept."""
-        path = self.thumbs / f"{side}" / digest[:2] / f"{digest}.webp"
-        if not path.exists():
-            data = self.thumbnail_bytes(digest, side)
-            try:
-                write_whole(path, data)
-            except OSError as error:
-                raise explain_os(path, error) from error
-        return path
-
-    def thumbnail_bytes(self, digest: str, side: int = 160) -> bytes:
-        """The same as WebP bytes, without writing anything: works on a read-only atlas too."""
-        ready = self.thumbs / f"{side}" / digest[:2] / f"{digest}.webp"
-        if ready.exists():
-            return ready.read_bytes()
-        path = self.path(digest)
+    def thumbnail(self, digest: str, side: int = 160) -> bytes:
+        """A small WebP version, at most `side` wide and high."""
         try:
             image = self.get(digest).image
         except BadReply as error:
-            raise AtlasError(
-                f"{path} is not a readable image", "remove it, or restore it from a copy"
-            ) from error
+            raise AtlasError(f"image {digest} in {self.folder} is not a readable image") from error
         image = image.convert("RGBA" if "A" in image.getbands() or "transparency" in image.info else "RGB")
         image.thumbnail((side, side), Image.Resampling.LANCZOS)
         buffer = io.BytesIO()
         image.save(buffer, "WEBP", quality=82, method=2)
         return buffer.getvalue()
 
-    def _place(self, digest: str, suffix: str) -> str:
-        return os.path.join(self.folder, digest[:2], digest + suffix)
+    def copy_out(self, digest: str, folder: Path) -> Path:
+        """Write the picture as a file into `folder`, unless it is there; gives its path.
 
+        A file that cannot be written is an `OSError`, a picture that is gone an `AtlasError`.
+        """
+        path = folder / (self.name(digest) or digest)
+        picture = self.get(digest)
+        if path.is_symlink() or not path.exists():
+            write_whole(path, picture.data)
+        return path
 
-def write_whole(path: str | Path, data: bytes, temporary: Path | None = None) -> None:
-    """Write a file so that others see all of it or nothing: into another name first, then rename."""
-    folder, name = os.path.split(path)
-    ticket = f"{name}.{os.getpid()}.{threading.get_ident()}"
-    draft = os.path.join(temporary or folder, ticket)
-    try:
-        _write(draft, data, folder)
+    def _row(self, digest: str) -> ImageRow | None:
+        return self._find_row(digest) if is_digest(digest) else None
+
+    def _read_file(self, digest: str) -> bytes:
+        path = self.file_of(digest)
+        if path is None:
+            return b""
+        with open_regular(path) as file:
+            return file.read()
+
+    def file_of(self, digest: str) -> Path | None:
+        """The file of its own that an earlier version made for a picture."""
+        near = self.folder / digest[:2]
+        refuse_link(self.folder)
+        refuse_link(near)
+        return next((path for end in _SUFFIXES if os.path.lexists(path := near / (digest + end))), None)
+
+    # Writing
+
+    def prepare(self, grows: tuple[str, int] | None) -> list[tuple[str, ImageRow]]:
+        """Open the pack that `grows`, up to the end that the database knows. For the one writer only.
+
+        Behind that end may lie pictures whose rows a kill prevented: the whole ones are given, to be written
+        down; half of one is dropped.
+        """
+        refuse_link(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        found: list[tuple[str, ImageRow]] = []
+        if grows is not None:
+            name, end = grows
+            self._writer = PackWriter(self.folder, name, end)
+            for record in records(self.folder, name, end):
+                data = read_place(self.folder, record.place)
+                found.append((record.digest, row_of(Picture(data, record.digest), record.place)))
+                self._writer.end = record.end
+            self._writer.drop_tail()
+        return found
+
+    def append(self, pictures: Iterable[Picture]) -> list[tuple[str, ImageRow]]:
+        """Make pictures durable that are not yet there; what the database must know of them."""
+        wanted = {picture.digest: picture for picture in pictures if not self._is_there(picture)}
+        if not wanted:
+            return []
+        if self._writer is not None and self._writer.end >= PACK_BYTES:
+            self.close()
         try:
-            os.replace(draft, path)
-        except FileNotFoundError:
-            os.makedirs(folder, exist_ok=True)
-            os.replace(draft, path)
-    except OSError:
-        Path(draft).unlink(missing_ok=True)
-        raise
+            self._writer = self._writer or PackWriter.begin(self.folder)
+            places = self._writer.append(list(wanted.values()))
+        except OSError as error:
+            raise explain_os(self.folder, error) from error
+        self._damaged.difference_update(wanted)
+        return [
+            (digest, row_of(picture, place))
+            for (digest, picture), place in zip(wanted.items(), places, strict=True)
+        ]
+
+    @property
+    def end(self) -> tuple[str, int] | None:
+        """The pack that grows, and where it ends."""
+        return (self._writer.name, self._writer.end) if self._writer else None
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _is_there(self, picture: Picture) -> bool:
+        if picture.digest in self._damaged:
+            return False
+        row = self._find_row(picture.digest)
+        if row is None or row.place is not None:
+            return row is not None
+        path = self.file_of(picture.digest)  # an earlier version may have left a file that is cut short
+        return path is not None and path.lstat().st_size == row.length
 
 
-def link_or_copy(path: Path, goal: Path) -> None:
-    """Put a file in a second place: a hard link where the file system can, else a copy."""
-    try:
-        os.link(path, goal)
-    except OSError:
-        draft = goal.with_name(f"{goal.name}.{os.getpid()}.{threading.get_ident()}")
-        try:
-            shutil.copyfile(path, draft)
-            os.replace(draft, goal)
-        finally:
-            draft.unlink(missing_ok=True)
+def is_digest(text: object) -> bool:
+    """Whether `text` has the form of a picture's digest, and so may become part of a path."""
+    return isinstance(text, str) and _DIGEST.fullmatch(text) is not None
 
 
-def _write(draft: str, data: bytes, folder: str) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
-    try:
-        handle = os.open(draft, flags, 0o644)
-    except FileNotFoundError:
-        os.makedirs(folder, exist_ok=True)
-        os.makedirs(os.path.dirname(draft), exist_ok=True)
-        handle = os.open(draft, flags, 0o644)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(handle, view) :]
-    finally:
-        os.close(handle)
+def shown(digest: object) -> str:
+    return digest if isinstance(digest, str) and is_digest(digest) else f"{digest!r} (no digest)"
+
+
+def row_of(picture: Picture, place: Place | None) -> ImageRow:
+    return ImageRow(len(picture.data), *size_of(picture), picture.format, place)
 
 
 def size_of(picture: Picture) -> tuple[int, int]:

@@ -17,15 +17,20 @@ from failscape.atlas import reader
 from failscape.atlas.connect import DATABASE, reader_uri
 from failscape.atlas.contents import copy_corpus
 from failscape.atlas.faults import explained
-from failscape.atlas.images import link_or_copy
+from failscape.atlas.files import link_or_copy, refuse_link, sync_folder
 from failscape.atlas.migrations import MIGRATIONS
+from failscape.atlas.packs import pack_path
 from failscape.atlas.reader import CORPORA
 from failscape.atlas.records import HuntRow
 from failscape.atlas.resume import diff_hunts
+from failscape.atlas.rows import refuse_unsound
 from failscape.atlas.store import Atlas
 from failscape.atlas.writer import RowWriter
 from failscape.errors import AtlasError
 from failscape.trials import Verdict
+
+_MANY = 64
+"""Pictures that are brought in at once: they are in memory meanwhile."""
 
 
 @dataclass(slots=True)
@@ -58,12 +63,12 @@ def merge_atlases(sources: Sequence[str | Path], destination: str | Path) -> Mer
 
 
 def _merge_one(source: Atlas, target: Atlas, merged: Merged) -> None:
-    _copy_images(source, target, merged)
-    _copy_corpora(source.folder, target.folder)
     with _attached(target, source.folder):
+        _copy_corpora(source.folder, target.folder)
         hunts = source.stored_hunts()
         with target.transaction() as (db, rows):
             _copy_shared(db)
+            _PictureMerge(db, rows, source, target).run(merged)
             numbers: dict[int, int] = {}
             for hunt in hunts:
                 # Looked for one after the other: a source may hold several shards of one hunt.
@@ -92,8 +97,9 @@ def _attached(target: Atlas, folder: Path) -> Iterator[None]:
         try:
             if db.execute("PRAGMA source.user_version").fetchone()[0] < len(MIGRATIONS):
                 raise AtlasError(
-                    f"{path} is of an older version", f"failscape run … --atlas {folder} updates it"
+                    f"{path} is of an older version", f"failscape doctor {folder} --mend updates it"
                 )
+            refuse_unsound(db, len(MIGRATIONS), str(path), "source.")
             yield
         finally:
             db.execute("DETACH source")
@@ -114,7 +120,7 @@ def _add_hunt(rows: RowWriter, hunt: HuntRow, parent: int | None) -> int:
 
 
 def _copy_shared(db: sqlite3.Connection) -> None:
-    """Plans, identities and images are the same everywhere: named by what they are."""
+    """Plans and identities are the same everywhere: named by what they are."""
     db.execute(
         "INSERT OR IGNORE INTO plans (digest, steps) SELECT digest, steps FROM source.plans ORDER BY id"
     )
@@ -122,7 +128,6 @@ def _copy_shared(db: sqlite3.Connection) -> None:
     db.execute(
         f"INSERT OR IGNORE INTO identities ({columns}) SELECT {columns} FROM source.identities ORDER BY id"
     )
-    db.execute("INSERT OR IGNORE INTO images SELECT * FROM source.images")
 
 
 class _HuntMerge:
@@ -244,19 +249,59 @@ def _copy_reviews(db: sqlite3.Connection, numbers: dict[int, int]) -> None:
     )
 
 
-def _copy_images(source: Atlas, target: Atlas, merged: Merged) -> None:
-    """Files first, as always. Hard links where the file system can, copies elsewhere."""
-    for digest in source.image_digests():
-        path = source.images.find(digest)
-        if path is None:
-            merged.missing_images += 1
-            continue
-        goal = target.images.folder / digest[:2] / path.name
-        if not goal.exists():
-            with explained(goal):
-                goal.parent.mkdir(exist_ok=True)
-                link_or_copy(path, goal)
-            merged.images += 1
+class _PictureMerge:
+    """Brings the pictures of the attached source. Whole packs are linked where the file system can."""
+
+    def __init__(self, db: sqlite3.Connection, rows: RowWriter, source: Atlas, target: Atlas) -> None:
+        self._db = db
+        self._rows = rows
+        self._source = source
+        self._target = target
+
+    def run(self, merged: Merged) -> None:
+        before = self._number()
+        self._link_packs()
+        merged.missing_images += self._append_others()
+        merged.images += self._number() - before
+
+    def _number(self) -> int:
+        return int(self._db.execute("SELECT count(*) FROM images").fetchone()[0])
+
+    def _link_packs(self) -> None:
+        """Packs of a name that is not here yet. A copied atlas has packs of one name that grew apart."""
+        query = "SELECT name, bytes FROM source.packs WHERE name NOT IN (SELECT name FROM packs)"
+        for name, end in self._db.execute(query).fetchall():
+            path = pack_path(self._source.images.folder, name)
+            refuse_link(path)
+            if not path.is_file():
+                continue
+            goal = pack_path(self._target.images.folder, name)
+            if not goal.exists():
+                with explained(goal):
+                    link_or_copy(path, goal)
+            self._db.execute("INSERT INTO packs (name, bytes, grows) VALUES (?, ?, 0)", (name, end))
+            self._db.execute(
+                "INSERT OR IGNORE INTO images SELECT i.digest, i.bytes, i.width, i.height, i.format, p.id,"
+                " i.start FROM source.images i JOIN source.packs s ON s.id = i.pack"
+                " JOIN packs p ON p.name = s.name WHERE s.name = ?",
+                (name,),
+            )
+        sync_folder(self._target.images.folder)
+
+    def _append_others(self) -> int:
+        """Those of packs that are here already, and files of their own. Gives how many are gone."""
+        query = "SELECT digest FROM source.images WHERE digest NOT IN (SELECT digest FROM images)"
+        digests = [row[0] for row in self._db.execute(query)]
+        gone = 0
+        for start in range(0, len(digests), _MANY):
+            pictures = []
+            for digest in digests[start : start + _MANY]:
+                try:
+                    pictures.append(self._source.images.get(digest))
+                except AtlasError:
+                    gone += 1
+            self._rows.add_images(self._target.images.append(pictures), self._target.images.end)
+        return gone
 
 
 def _copy_corpora(source: Path, target: Path) -> None:

@@ -186,7 +186,41 @@ CREATE TABLE review_labels (
 ) WITHOUT ROWID
 """
 
-MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first_tables, _review_tables]
+
+def _packs_and_kept_results(db: sqlite3.Connection) -> None:
+    for statement in _PACKS.split(";"):
+        db.execute(statement)
+
+
+# `packs` are files with many pictures; `bytes` is the end up to which rows name pictures in it, and only the
+# one that `grows` is appended to: others came from merges and prunes, or are full. A picture without a pack
+# is a file of its own. `results` keeps what a hunt had found after its trial `last_trial`, by the rules of
+# version `rules`, with the judge's accuracy `judge`. Trials stay the only truth: this saves telling them.
+_PACKS = """
+CREATE TABLE packs (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    bytes INTEGER NOT NULL,
+    grows INTEGER NOT NULL
+);
+ALTER TABLE images ADD COLUMN pack INTEGER REFERENCES packs (id);
+ALTER TABLE images ADD COLUMN start INTEGER;
+CREATE TABLE results (
+    hunt INTEGER PRIMARY KEY REFERENCES hunts (id),
+    last_trial INTEGER NOT NULL,
+    trials INTEGER NOT NULL,
+    rules TEXT NOT NULL,
+    judge TEXT NOT NULL,
+    at REAL NOT NULL,
+    content BLOB NOT NULL
+)
+"""
+
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [
+    _first_tables,
+    _review_tables,
+    _packs_and_kept_results,
+]
 
 
 def version_of(db: sqlite3.Connection) -> int:
@@ -198,6 +232,14 @@ def check_is_atlas(db: sqlite3.Connection, path: str) -> None:
     if int(db.execute("PRAGMA application_id").fetchone()[0]) != APPLICATION_ID:
         raise AtlasError(
             f"{path} is an SQLite database, but not an atlas", "give the folder that `failscape run` wrote"
+        )
+    foreign = db.execute(
+        "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'"
+    ).fetchone()
+    if foreign:
+        raise AtlasError(
+            f"{path} has the {foreign[0]} {foreign[1]!r}, which no failscape made: it may run code of others",
+            "take the atlas from somebody you trust, or have its trials exported there",
         )
     version = version_of(db)
     if version > len(MIGRATIONS):

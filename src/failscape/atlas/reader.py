@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from failscape.atlas.images import ImageStore
+from failscape.atlas.images import ImageRow
+from failscape.atlas.migrations import version_of
+from failscape.atlas.packs import Place
 from failscape.atlas.records import Event, HuntRow, RunRow, Spent, StoredCall, StoredTrial, prompts_of
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity, Usage
+from failscape.pictures import SUFFIXES
 from failscape.trials import Facts, Step, Trial, Verdict, steps_from_json
 
 _MANY = 1024
@@ -238,14 +241,14 @@ _TRIAL = (
 )
 _CALL = (
     "SELECT c.key, c.role, i.role, i.provider, i.model, i.settings, c.facts, c.invalid, c.raw, c.requests,"
-    " c.seconds, c.tokens_in, c.tokens_out, c.cost, c.image"
-    " FROM calls c JOIN identities i ON i.id = c.identity WHERE c.key = ?"
+    " c.seconds, c.tokens_in, c.tokens_out, c.cost, c.image, p.format"
+    " FROM calls c JOIN identities i ON i.id = c.identity LEFT JOIN images p ON p.digest = c.image"
+    " WHERE c.key = ?"
 )
 
 
 def trials(
     db: sqlite3.Connection,
-    store: ImageStore,
     hunt: int,
     subject: str | None,
     verdict: Verdict | None,
@@ -262,18 +265,18 @@ def trials(
     cursor = db.execute(query, [*values, -1 if limit is None else limit, offset])
     while rows := cursor.fetchmany(64):
         for row in rows:
-            yield _stored_trial(db, store, row)
+            yield _stored_trial(db, row)
 
 
-def trial(db: sqlite3.Connection, store: ImageStore, hunt: int, number: int) -> StoredTrial | None:
+def trial(db: sqlite3.Connection, hunt: int, number: int) -> StoredTrial | None:
     """The trial with this number in the atlas, when it is one of the hunt's."""
     row = db.execute(_TRIAL.format(index="NOT INDEXED") + " AND t.id = ?", (hunt, number)).fetchone()
-    return _stored_trial(db, store, row) if row else None
+    return _stored_trial(db, row) if row else None
 
 
-def _stored_trial(db: sqlite3.Connection, store: ImageStore, row: tuple[Any, ...]) -> StoredTrial:
+def _stored_trial(db: sqlite3.Connection, row: tuple[Any, ...]) -> StoredTrial:
     number, hunt, key, subject, verdict, reason, seed, text, keys, started, seconds, steps = row
-    found = (find_call(db, store, keys[at : at + 16]) for at in range(0, len(keys), 16))
+    found = (find_call(db, keys[at : at + 16]) for at in range(0, len(keys), 16))
     return StoredTrial(
         id=number,
         hunt=hunt,
@@ -285,17 +288,43 @@ def _stored_trial(db: sqlite3.Connection, store: ImageStore, row: tuple[Any, ...
     )
 
 
-def image_bytes(db: sqlite3.Connection, digest: str) -> int | None:
-    """How long the file of a kept picture must be."""
-    row = db.execute("SELECT bytes FROM images WHERE digest = ?", (digest,)).fetchone()
-    return int(row[0]) if row else None
+PACKS_SINCE = 3
+"""The version of atlases that first had packs."""
+
+_PACKED_IMAGE = (
+    "SELECT i.bytes, i.width, i.height, i.format, p.name, i.start FROM images i"
+    " LEFT JOIN packs p ON p.id = i.pack WHERE i.digest = ?"
+)
+_LOOSE_IMAGE = "SELECT bytes, width, height, format, NULL, NULL FROM images WHERE digest = ?"
 
 
-def find_call(db: sqlite3.Connection, store: ImageStore, key: bytes) -> StoredCall | None:
+def image_row(db: sqlite3.Connection, digest: str) -> ImageRow | None:
+    """What is known of a kept picture."""
+    packed = version_of(db) >= PACKS_SINCE
+    places = (
+        "p.name, i.start FROM images i LEFT JOIN packs p ON p.id = i.pack"
+        if packed
+        else "NULL, 0 FROM images i"
+    )
+    query = f"SELECT i.bytes, i.width, i.height, i.format, {places} WHERE i.digest = ?"
+    row = db.execute(query, (digest,)).fetchone()
+    if row is None:
+        return None
+    length, width, height, form, pack, start = row
+    return ImageRow(length, width, height, form, Place(pack, start, length) if pack else None)
+
+
+def growing_pack(db: sqlite3.Connection) -> tuple[str, int] | None:
+    """The pack that is appended to, and the end up to which rows name pictures in it."""
+    row = db.execute("SELECT name, bytes FROM packs WHERE grows").fetchone()
+    return (row[0], row[1]) if row else None
+
+
+def find_call(db: sqlite3.Connection, key: bytes) -> StoredCall | None:
     row = db.execute(_CALL, (key,)).fetchone()
     if row is None:
         return None
-    _, role, of, provider, model, settings, facts, invalid, raw, *usage, image = row
+    _, role, of, provider, model, settings, facts, invalid, raw, *usage, image, form = row
     return StoredCall(
         key=key,
         role=role,
@@ -305,5 +334,5 @@ def find_call(db: sqlite3.Connection, store: ImageStore, key: bytes) -> StoredCa
         raw=raw,
         usage=Usage(*usage),
         image=image or "",
-        path=store.find(image) if image else None,
+        file="" if form is None else image + SUFFIXES.get(form, ".bin"),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from failscape.models.roles import Identity, Usage
@@ -90,8 +89,8 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class StoredCall:
-    """A call as the atlas keeps it. `image` is the digest of what a generator drew, `path` its file
-    when that was kept."""
+    """A call as the atlas keeps it. `image` is the digest of what a generator drew, `file` the name of its
+    picture when that was kept."""
 
     key: bytes
     role: str
@@ -101,7 +100,7 @@ class StoredCall:
     raw: str
     usage: Usage
     image: str = ""
-    path: Path | None = None
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

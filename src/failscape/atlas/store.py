@@ -1,4 +1,4 @@
-"""The atlas: a folder with `atlas.db`, `images/` and `thumbs/` that keeps all that one or more hunts did.
+"""The atlas: a folder with `atlas.db` and `images/` that keeps all that one or more hunts did.
 
 One process writes, any number read. Methods may be called from any thread; those that write take turns.
 It knows nothing of strategies and models.
@@ -19,7 +19,7 @@ from failscape import __version__
 from failscape.atlas import reader
 from failscape.atlas.connect import DATABASE, WriterLock, missing, open_reader, open_writer
 from failscape.atlas.faults import explained
-from failscape.atlas.images import ImageStore
+from failscape.atlas.images import ImageRow, ImageStore
 from failscape.atlas.records import Call, Event, HuntRow, KeepImages, Recorded, RunRow, Spent, StoredTrial
 from failscape.atlas.writer import RowWriter, to_json
 from failscape.errors import AtlasError
@@ -37,7 +37,7 @@ class Atlas:
 
     def __init__(self, folder: Path, writer: sqlite3.Connection | None, lock: WriterLock | None) -> None:
         self.folder = folder
-        self.images = ImageStore(folder)
+        self.images = ImageStore(folder, self.image_row)
         self._lock = lock
         self._writer = writer
         self._rows: RowWriter | None = None
@@ -64,16 +64,23 @@ class Atlas:
             lock = WriterLock(folder / LOCK)
         try:
             atlas = cls(folder, open_writer(folder, create), lock)
-            with explained(atlas.images.folder):
-                atlas.images.prepare()
+            atlas._prepare_images()
         except BaseException:
             lock.release()
             raise
         return atlas
 
+    def _prepare_images(self) -> None:
+        with explained(self.images.folder):
+            found = self.images.prepare(self._ask(reader.growing_pack))
+        if found:
+            with self.transaction() as (_, rows):
+                rows.add_images(found, self.images.end)
+
     def close(self) -> None:
         """Close all connections and let the next writer in. Iterators that are still open end here."""
         with self._turn:
+            self.images.close()
             for db in self._readers:
                 db.close()
             self._readers.clear()
@@ -181,6 +188,16 @@ class Atlas:
         calls = [call for recorded in group for call in recorded.calls]
         self._write(hunt_id, group, calls, list(kept.values()), nodes or {})
 
+    def keep_pictures(self, pictures: Sequence[Picture]) -> None:
+        """Keep pictures that no model drew, so that `Show` finds them by digest."""
+        with self.transaction() as (_, rows):
+            self._add_pictures(rows, pictures)
+
+    def _add_pictures(self, rows: RowWriter, pictures: Sequence[Picture]) -> None:
+        """Before the commit: a row must never name a picture that is not durable; the reverse is harmless."""
+        if pictures:
+            rows.add_images(self.images.append(pictures), self.images.end)
+
     def withdraw(self, hunt_id: int, keys: Sequence[str], why: str) -> None:
         """Take back invalid trials that say nothing about the target, so that they can be tried again."""
         with self.transaction() as (db, rows):
@@ -203,12 +220,8 @@ class Atlas:
         pictures: list[Picture],
         nodes: Mapping[str, dict[str, Any]],
     ) -> None:
-        # Files first: a row must never name a picture that is not there. The other way round is harmless.
-        for picture in pictures:
-            self.images.put(picture)
         with self.transaction() as (db, rows):
-            if pictures:
-                rows.add_images(pictures)
+            self._add_pictures(rows, pictures)
             rows.add_calls(hunt_id, calls)
             if group:
                 rows.add_trials(hunt_id, group)
@@ -229,13 +242,14 @@ class Atlas:
     def find_call(self, key: bytes) -> Call | None:
         """The stored reply to this very request.
 
-        `None` also when the reply could not be used, and when its picture was not kept or was cut short.
+        `None` also when the reply could not be used, and when its picture is gone or damaged.
         """
-        found = self._ask(lambda db: reader.find_call(db, self.images, key))
-        if found is None or found.invalid or (found.image and found.path is None):
+        found = self._ask(lambda db: reader.find_call(db, key))
+        if found is None or found.invalid or (found.image and not found.file):
             return None
-        picture = self.images.get(found.image) if found.image else None
-        if picture and len(picture.data) != self._ask(lambda db: reader.image_bytes(db, found.image)):
+        try:
+            picture = self.images.get(found.image) if found.image else None
+        except AtlasError:
             return None
         of, facts, usage = found.identity, found.facts, found.usage
         return Call(key, found.role, of, facts, "", found.raw, usage, picture, cached=True)
@@ -275,6 +289,10 @@ class Atlas:
         with explained(self.folder / DATABASE):
             yield from (row[0] for row in self._read().execute("SELECT digest FROM images"))
 
+    def image_row(self, digest: str) -> ImageRow | None:
+        """What is known of a picture, and where it is; `None` when it was not kept."""
+        return self._ask(lambda db: reader.image_row(db, digest))
+
     def node_details(self, hunt_id: int, subject: str) -> dict[str, Any]:
         """What an imported file said about a subject; empty for hunts that were run here."""
         return self._ask(lambda db: reader.node_details(db, hunt_id, subject))
@@ -297,11 +315,11 @@ class Atlas:
     ) -> Iterator[StoredTrial]:
         """Trials in full detail, in the order recorded."""
         with explained(self.folder / DATABASE):
-            yield from reader.trials(self._read(), self.images, hunt_id, subject, verdict, limit, offset)
+            yield from reader.trials(self._read(), hunt_id, subject, verdict, limit, offset)
 
     def trial(self, hunt_id: int, number: int) -> StoredTrial:
         """One trial in full detail, by its number in this atlas."""
-        found = self._ask(lambda db: reader.trial(db, self.images, hunt_id, number))
+        found = self._ask(lambda db: reader.trial(db, hunt_id, number))
         if found is None:
             raise AtlasError(f"hunt {hunt_id} has no trial {number}", "numbers are in `failscape export`")
         return found

@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from failscape.atlas.images import size_of
+from failscape.atlas.images import ImageRow
 from failscape.atlas.records import Call, Recorded
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity
-from failscape.pictures import Picture
 from failscape.trials import Step, Verdict, steps_to_json
 
 _CACHED_PLANS = 4096
@@ -31,7 +30,10 @@ ADD_TRIAL = (
     "INSERT INTO trials (hunt, key, subject, plan, seed, verdict, reason, facts, calls, started, seconds)"
     " VALUES (?,?,?,?,?,?,?,?,?,?,?)"
 )
-ADD_IMAGE = "INSERT OR IGNORE INTO images VALUES (?,?,?,?,?)"
+ADD_IMAGE = "INSERT OR REPLACE INTO images VALUES (?,?,?,?,?,(SELECT id FROM packs WHERE name = ?),?)"
+KEEP_PACK = (
+    "INSERT INTO packs (name, bytes, grows) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET bytes = excluded.bytes"
+)
 
 
 class RowWriter:
@@ -150,10 +152,19 @@ class RowWriter:
             hunt,
         )
 
-    def add_images(self, pictures: Iterable[Picture]) -> None:
+    def add_images(self, kept: Sequence[tuple[str, ImageRow]], end: tuple[str, int] | None) -> None:
+        """Say where pictures are; `end` is the pack that grows and where it ends."""
+        if not kept:
+            return
+        if end is not None:
+            self._db.execute("UPDATE packs SET grows = 0 WHERE grows AND name <> ?", end[:1])
+            self._db.execute(KEEP_PACK, end)
         self._db.executemany(
             ADD_IMAGE,
-            [(picture.digest, len(picture.data), *size_of(picture), picture.format) for picture in pictures],
+            [
+                (digest, row.length, row.width, row.height, row.format, *(row.place or (None, None))[:2])
+                for digest, row in kept
+            ],
         )
 
     def add_nodes(self, hunt: int, nodes: Mapping[str, dict[str, Any]]) -> None:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from failscape import __version__
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.faults import explained
-from failscape.atlas.images import write_whole
+from failscape.atlas.files import write_whole
 from failscape.attribution.scarcity import Scarcity, Span
 from failscape.attribution.scatter import scatter
 from failscape.report.page import target_name, templates

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas
-from failscape.atlas.images import write_whole
+from failscape.atlas.files import write_whole
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
 from failscape.errors import ConfigError

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.faults import explained
-from failscape.atlas.images import link_or_copy, write_whole
-from failscape.errors import ConfigError, MissingExtra
+from failscape.atlas.files import write_whole
+from failscape.errors import AtlasError, ConfigError, MissingExtra
 from failscape.export.rows import DatasetRow, classifier_rows, vlm_rows, write_chats
 from failscape.plugins import find_kind, kind_names
 from failscape.trials import Finding
@@ -88,17 +88,13 @@ def write_dataset(
 def _place(atlas: Atlas, item: DatasetRow, out: Path) -> DatasetRow | None:
     """Put the pictures of a row into the folder; `None` when one of them is gone."""
     digests: list[str] = item["images"]
-    found = [atlas.images.find(digest) for digest in digests]
+    folder = Path("images", _safe(item.get("folder", "")))
     names = []
-    for digest, path in zip(digests, found, strict=True):
-        if path is None:
+    for digest in digests:
+        try:
+            names.append((folder / atlas.images.copy_out(digest, out / folder).name).as_posix())
+        except AtlasError:
             return None
-        name = Path("images", _safe(item.get("folder", "")), f"{digest}{path.suffix}")
-        goal = out / name
-        goal.parent.mkdir(parents=True, exist_ok=True)
-        if not goal.exists():
-            link_or_copy(path, goal)
-        names.append(name.as_posix())
     rest = {key: value for key, value in item.items() if key not in ("images", "folder")}
     shown = {"file_name": names[0]} if len(names) == 1 else {"file_name": names[0], "file_names": names}
     return {**shown, **rest}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas, HuntRow, StoredTrial
-from failscape.atlas.images import write_whole
+from failscape.atlas.files import write_whole
 from failscape.spaces.questions import Pattern, explains
 from failscape.trials import Answer, Classify, Finding, Generate, Recall, Verdict, Verify
 

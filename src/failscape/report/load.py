@@ -288,6 +288,5 @@ def _holds(mark: Mark) -> bool | None:
 
 
 def _files(atlas: Atlas, stored: StoredTrial) -> list[str | None]:
-    """One path per picture; `None` where its file was not kept."""
-    found = (atlas.images.find(digest) for digest in stored.images)
-    return [str(path) if path is not None else None for path in found]
+    """One name per picture; `None` where it was not kept."""
+    return [atlas.images.name(digest) for digest in stored.images]

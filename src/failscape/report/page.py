@@ -19,7 +19,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, Stric
 from failscape import __version__
 from failscape.atlas import Atlas, Event, HuntRow, RunRow, Spent
 from failscape.atlas.faults import explained
-from failscape.atlas.images import write_whole
+from failscape.atlas.files import write_whole
 from failscape.hunts.t2i.findings import NodeDetails
 from failscape.models.roles import Usage
 from failscape.report.examples import BeforeAfter, pairs_of

@@ -6,7 +6,6 @@ A picture without a readable file is counted and shown as an empty frame; it nev
 from __future__ import annotations
 
 import base64
-import os
 import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from failscape.atlas import ImageStore
-from failscape.atlas.images import link_or_copy, write_whole
+from failscape.atlas.files import refuse_link, write_whole
 from failscape.errors import AtlasError
 
 SIDE = 224
 FOLDER = "thumbs"
 SUFFIX = ".thumb.webp"
-_OURS = re.compile(rf"[0-9a-f]{{32}}{re.escape(SUFFIX)}")
+FULL = "pictures"
+_OURS = {
+    FOLDER: re.compile(rf"([0-9a-f]{{32}}){re.escape(SUFFIX)}"),
+    FULL: re.compile(r"([0-9a-f]{32})\.[a-z]+"),
+}
 WORKERS = 4
 
 
@@ -38,8 +41,10 @@ class PicturePlacer:
     def __init__(self, store: ImageStore, page: Path | None) -> None:
         self._store = store
         self._page = page
+        for folder in () if page is None else (page, page / FOLDER, page / FULL):
+            refuse_link(folder)
         self._placed: dict[str, Placed | None] = {}
-        # Only a report inside the atlas folder moves with it; links from elsewhere would soon be broken.
+        # A report inside the atlas folder has room for the originals; one elsewhere is kept small to be sent.
         self._linked = page is not None and store.folder.parent.resolve() in page.resolve().parents
 
     @property
@@ -57,12 +62,13 @@ class PicturePlacer:
             self._placed.update(zip(new, pool.map(self._place, new), strict=True))
 
     def forget_others(self) -> None:
-        """Remove thumbnails that an earlier report left and this page does not show."""
+        """Remove pictures that an earlier report left and this page does not show."""
         if self._page is not None:
-            for path in (self._page / FOLDER).glob(f"*{SUFFIX}"):
-                ours = _OURS.fullmatch(path.name)  # the folder may hold files of others
-                if ours and path.name.removesuffix(SUFFIX) not in self._placed:
-                    path.unlink(missing_ok=True)
+            for folder, pattern in _OURS.items():
+                for path in (self._page / folder).glob("*"):
+                    ours = pattern.fullmatch(path.name)  # the folder may hold files of others
+                    if ours and ours[1] not in self._placed:
+                        path.unlink(missing_ok=True)
 
     def find(self, digest: str) -> Placed | None:
         return self._placed.get(digest)
@@ -70,28 +76,12 @@ class PicturePlacer:
     def _place(self, digest: str) -> Placed | None:
         try:
             if self._page is None:
-                data = self._thumbnail(digest)
-                data = data.read_bytes() if isinstance(data, Path) else data
+                data = self._store.thumbnail(digest, SIDE)
                 return Placed("data:image/webp;base64," + base64.b64encode(data).decode())
+            full = self._store.copy_out(digest, self._page / FULL).name if self._linked else ""
             path = self._page / FOLDER / f"{digest}{SUFFIX}"
-            if not path.exists():
-                self._put(self._thumbnail(digest), path)
+            if path.is_symlink() or not path.exists():
+                write_whole(path, self._store.thumbnail(digest, SIDE))
         except AtlasError:
             return None
-        full = self._store.find(digest) if self._linked else None
-        way = Path(os.path.relpath(full.resolve(), self._page.resolve())).as_posix() if full else ""
-        return Placed(f"{FOLDER}/{path.name}", way)
-
-    def _thumbnail(self, digest: str) -> Path | bytes:
-        """The file that the atlas keeps for the next report; bytes where nothing can be written there."""
-        try:
-            return self._store.thumbnail(digest, SIDE)
-        except AtlasError:
-            return self._store.thumbnail_bytes(digest, SIDE)
-
-    def _put(self, thumbnail: Path | bytes, path: Path) -> None:
-        if isinstance(thumbnail, bytes):
-            write_whole(path, thumbnail)
-        else:
-            path.parent.mkdir(exist_ok=True)
-            link_or_copy(thumbnail, path)
+        return Placed(f"{FOLDER}/{path.name}", f"{FULL}/{full}" if full else "")

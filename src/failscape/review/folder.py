@@ -14,7 +14,6 @@ from jinja2 import Environment, PackageLoader
 
 from failscape.atlas import Atlas
 from failscape.atlas.faults import explained
-from failscape.atlas.images import link_or_copy
 from failscape.errors import AtlasError
 from failscape.review.sample import BlindQuestion, ReviewSample
 
@@ -35,9 +34,7 @@ def write_review(atlas: Atlas, sample: ReviewSample, folder: Path) -> Path:
 
 
 def _copy(atlas: Atlas, digest: str, folder: Path) -> str:
-    path = atlas.images.path(digest)
-    link_or_copy(path, folder / IMAGES / path.name)
-    return f"{IMAGES}/{path.name}"
+    return f"{IMAGES}/{atlas.images.copy_out(digest, folder / IMAGES).name}"
 
 
 def _write_table(path: Path, uid: str, questions: Sequence[BlindQuestion], files: dict[str, str]) -> None:

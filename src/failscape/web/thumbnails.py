@@ -44,7 +44,7 @@ class Thumbnails:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         check_known(atlas, digest)
-        data = atlas.images.thumbnail_bytes(digest, side)
+        data = atlas.images.thumbnail(digest, side)
         with self._turn:
             if key not in self._kept:
                 self._kept[key] = data

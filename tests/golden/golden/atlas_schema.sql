@@ -1,5 +1,5 @@
 PRAGMA application_id = 1179861825;
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 PRAGMA journal_mode = wal;
 PRAGMA page_size = 2048;
 CREATE INDEX trials_by_subject ON trials (hunt, subject, verdict)
@@ -63,7 +63,7 @@ CREATE TABLE images (
     width INTEGER NOT NULL,
     height INTEGER NOT NULL,
     format TEXT NOT NULL
-) WITHOUT ROWID;
+, pack INTEGER REFERENCES packs (id), start INTEGER) WITHOUT ROWID;
 CREATE TABLE merged (
     hunt INTEGER NOT NULL REFERENCES hunts (id),
     origin TEXT NOT NULL,
@@ -79,10 +79,25 @@ CREATE TABLE nodes (
     details TEXT NOT NULL,
     UNIQUE (hunt, subject)
 );
+CREATE TABLE packs (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    bytes INTEGER NOT NULL,
+    grows INTEGER NOT NULL
+);
 CREATE TABLE plans (
     id INTEGER PRIMARY KEY,
     digest BLOB NOT NULL UNIQUE,
     steps TEXT NOT NULL
+);
+CREATE TABLE results (
+    hunt INTEGER PRIMARY KEY REFERENCES hunts (id),
+    last_trial INTEGER NOT NULL,
+    trials INTEGER NOT NULL,
+    rules TEXT NOT NULL,
+    judge TEXT NOT NULL,
+    at REAL NOT NULL,
+    content BLOB NOT NULL
 );
 CREATE TABLE review_items (
     review TEXT NOT NULL,

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.errors import AtlasError
+from failscape.pictures import Picture
 from failscape.testing.atlas_suite import CONFIG, JUDGE, PAINTER, make_recorded
 
 
@@ -38,9 +39,20 @@ def test_jsonl_has_everything(folder: Path) -> None:
     first = rows[0]
     assert first["steps"][0] == {"do": "generate", "prompt": "An image of cat; Base: Colour=blue."}
     assert [call["role"] for call in first["calls"]] == ["generator", "judge"]
-    assert (folder / first["calls"][0]["path"]).is_file()
+    assert first["calls"][0]["file"] == f"{first['calls'][0]['image']}.png"
     assert first["calls"][1]["model"]["provider"] == "python"
     assert first["calls"][1]["tokens_in"] == 90
+
+
+def test_pictures_come_out_under_the_names_that_rows_have(folder: Path, tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in run("export", folder).stdout.splitlines()]
+    names = {call["file"] for row in rows for call in row["calls"] if call["file"]}
+    told = run("export", folder, "--format", "pictures", "-o", tmp_path / "pictures")
+    assert "3 pictures of hunt 1" in told.output
+    assert {path.name for path in (tmp_path / "pictures").iterdir()} == names
+    for path in (tmp_path / "pictures").iterdir():
+        assert Picture(path.read_bytes()).digest == path.stem
+    assert run("export", folder, "--format", "pictures").exit_code == 2
 
 
 def test_csv_counts_per_subject(folder: Path) -> None:

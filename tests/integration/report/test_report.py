@@ -9,6 +9,7 @@ from failscape.errors import AtlasError, ConfigError
 from failscape.models.roles import Identity
 from failscape.report import load_hunt, write_report
 from failscape.report.page import TABLE_ROWS
+from failscape.testing.atlas_suite import damage_picture
 from failscape.trials import Answer, Check, Classify, Decide, Generate, Show, Verify
 
 from .conftest import HOSTILE, ListedHunt, finding, picture, read, recorded
@@ -127,8 +128,8 @@ def test_thousands_of_findings_give_a_bounded_page(empty_atlas, tmp_path):
 
 def test_missing_and_broken_pictures_are_counted_and_shown_as_gaps(empty_atlas, tmp_path):
     record_cats(empty_atlas)
-    empty_atlas.images.path(picture(1).digest).unlink()
-    empty_atlas.images.path(picture(2).digest).write_bytes(b"not a picture")
+    for number in (1, 2):
+        damage_picture(empty_atlas, picture(number).digest)
     written = write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([RED_CAT]))
     assert (written.images, written.missing) == (2, 2)
     page = read(written)
@@ -153,7 +154,8 @@ def test_a_classifier_hunt_needs_no_special_case(empty_atlas, tmp_path):
 
 def test_a_vlm_hunt_needs_no_special_case(empty_atlas, tmp_path):
     hunt = empty_atlas.start_hunt("vlm", {"hunt": "vlm"}, {})
-    first, second = (empty_atlas.images.put(picture(n)) and picture(n).digest for n in (1, 2))
+    empty_atlas.keep_pictures([picture(1), picture(2)])
+    first, second = (picture(n).digest for n in (1, 2))
     steps = (Show((first, second)), Answer("Which has more cats?"), Verify("the left one"))
     facts = [[first, second], "the right one", [True, False, "the left has three"]]
     empty_atlas.record(hunt, [recorded("counting", 5, steps, facts)])
@@ -247,22 +249,24 @@ def test_a_folder_that_cannot_be_written_is_explained(empty_atlas, tmp_path):
         write_report(empty_atlas, tmp_path / "file", build=lambda row: ListedHunt([]))
 
 
-def test_thumbnails_are_kept_in_the_atlas(empty_atlas, tmp_path, monkeypatch):
+def test_thumbnails_of_an_earlier_report_are_used_again(empty_atlas, tmp_path, monkeypatch):
     record_cats(empty_atlas)
     build = lambda row: ListedHunt([RED_CAT])  # noqa: E731
-    write_report(empty_atlas, tmp_path / "one", build=build)
-    assert len(list((empty_atlas.folder / "thumbs").rglob("*.webp"))) == 4
+    write_report(empty_atlas, tmp_path, build=build)
+    assert len(list((tmp_path / "thumbs").iterdir())) == 4
     monkeypatch.setattr("failscape.atlas.images.Image.Image.thumbnail", None)  # nothing is shrunk again
-    written = write_report(empty_atlas, tmp_path / "two", build=build)
+    written = write_report(empty_atlas, tmp_path, build=build)
     assert (written.images, written.missing) == (4, 0)
-    assert write_report(empty_atlas, tmp_path / "three", build=build, single_file=True).images == 4
 
 
-def test_an_atlas_that_cannot_be_written_has_a_report(empty_atlas, tmp_path):
+def test_a_report_inside_the_atlas_has_the_pictures_in_full(empty_atlas):
     record_cats(empty_atlas)
-    (empty_atlas.folder / "thumbs").write_text("in the way")
-    written = write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([RED_CAT]))
-    assert (written.images, written.missing) == (4, 0)
+    write_report(empty_atlas, build=lambda row: ListedHunt([RED_CAT]))
+    files = list((empty_atlas.folder / "report" / "pictures").iterdir())
+    assert len(files) == 4
+    assert all(path.read_bytes() == empty_atlas.images.get(path.stem).data for path in files)
+    write_report(empty_atlas, build=lambda row: ListedHunt([]))
+    assert not list((empty_atlas.folder / "report" / "pictures").iterdir())
 
 
 def test_files_of_others_stay(empty_atlas, tmp_path):

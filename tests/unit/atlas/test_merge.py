@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from failscape.atlas import Atlas, Recorded
 from failscape.atlas.merge import merge_atlases
 from failscape.errors import AtlasError
-from failscape.testing.atlas_suite import CONFIG, JUDGE, PAINTER, make_recorded
+from failscape.testing.atlas_suite import CONFIG, JUDGE, PAINTER, make_picture, make_recorded
 from failscape.trials import Verdict
 
 MODELS = {"target": PAINTER, "judge": JUDGE}
@@ -58,9 +59,8 @@ def test_shards_become_one_hunt(tmp_path: Path) -> None:
         assert (spent.images, spent.requests, spent.seconds, spent.money) == (25, 25 * 3, 20.0, 25 * 0.25)
         for stored in atlas.trials(hunt.id):
             assert stored.steps == make_recorded(stored.trial.seed, stored.trial.subject).probe.steps
-            path = stored.calls[0].path
-            assert path is not None
-            assert hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() == stored.images[0]
+            data = atlas.images.get(stored.calls[0].image).data
+            assert hashlib.blake2b(data, digest_size=16).hexdigest() == stored.images[0]
         assert [event.kind for event in atlas.events(hunt.id)] == ["start", "stop"] * 2
 
 
@@ -184,7 +184,31 @@ def test_bad_sources_are_refused_before_anything_is_written(tmp_path: Path) -> N
 
 def test_missing_pictures_are_counted(tmp_path: Path) -> None:
     one = make_atlas(tmp_path / "one", range(3))
-    with Atlas.open(one, readonly=True) as atlas:
-        atlas.images.path(next(atlas.image_digests())).unlink()
+    for pack in (one / "images").iterdir():
+        pack.unlink()
     merged = merge_atlases([one], tmp_path / "all")
-    assert (merged.images, merged.missing_images, merged.trials) == (2, 1, 3)
+    assert (merged.images, merged.missing_images, merged.trials) == (0, 3, 3)
+
+
+def test_packs_of_one_name_that_grew_apart(tmp_path: Path) -> None:
+    """A copied atlas goes on under the same names of packs, with other pictures at the same places."""
+    one = make_atlas(tmp_path / "one", range(3))
+    two = Path(shutil.copytree(one, tmp_path / "two"))
+    for folder, numbers in ((one, range(3, 6)), (two, range(6, 9))):
+        with Atlas.open(folder) as atlas:
+            atlas.record(1, [make_recorded(n, f"thing {n}") for n in numbers])
+    merged = merge_atlases([one, two], tmp_path / "all")
+    assert (merged.images, merged.missing_images, merged.trials) == (9, 0, 9)
+    with Atlas.open(tmp_path / "all", readonly=True) as atlas:
+        for number in range(9):
+            assert atlas.images.get(make_picture(number).digest).data == make_picture(number).data
+
+
+def test_merged_packs_are_not_appended_to(tmp_path: Path) -> None:
+    one = make_atlas(tmp_path / "one", range(3))
+    before = {path.name: path.read_bytes() for path in (one / "images").iterdir()}
+    merge_atlases([one], tmp_path / "all")
+    with Atlas.open(tmp_path / "all") as atlas:
+        atlas.record(1, [make_recorded(7, "thing 7")])
+        assert len(list((tmp_path / "all" / "images").iterdir())) == 2
+    assert {path.name: path.read_bytes() for path in (one / "images").iterdir()} == before

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas.faults import explained
+from failscape.atlas.files import write_whole
 from failscape.atlas.formats.failureatlas import FAMILIES, KIND, NodeRow, fails, read_rows
-from failscape.atlas.images import write_whole
 from failscape.atlas.reader import CORPORA, CORPUS_HERE
 from failscape.atlas.records import Recorded
 from failscape.atlas.store import Atlas

@@ -1,13 +1,15 @@
-"""Writes a hunt's trials to plain files: JSON lines with everything, or a table of counts per subject."""
+"""Writes a hunt's trials to plain files: JSON lines with everything, counts per subject, or the pictures."""
 
 from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 from typing import Any, TextIO
 
 from failscape.atlas.records import HuntRow, StoredCall, StoredTrial
 from failscape.atlas.store import Atlas
+from failscape.errors import AtlasError
 from failscape.trials import Generate, Verdict, steps_to_json
 
 COLUMNS = ("hunt", "subject", "caption", "trials", "valid", "pass", "fail", "invalid", "none", "failure_rate")
@@ -17,12 +19,12 @@ def write_jsonl(atlas: Atlas, hunt: HuntRow, out: TextIO) -> int:
     """One trial per line, in the order recorded; gives their number."""
     number = 0
     for stored in atlas.trials(hunt.id):
-        out.write(json.dumps(trial_to_data(atlas, stored), ensure_ascii=False) + "\n")
+        out.write(json.dumps(trial_to_data(stored), ensure_ascii=False) + "\n")
         number += 1
     return number
 
 
-def trial_to_data(atlas: Atlas, stored: StoredTrial) -> dict[str, Any]:
+def trial_to_data(stored: StoredTrial) -> dict[str, Any]:
     trial = stored.trial
     return {
         "id": stored.id,
@@ -34,13 +36,13 @@ def trial_to_data(atlas: Atlas, stored: StoredTrial) -> dict[str, Any]:
         "reason": trial.reason,
         "steps": json.loads(steps_to_json(stored.steps)),
         "facts": trial.facts,
-        "calls": [_call_to_data(atlas, call) for call in stored.calls],
+        "calls": [_call_to_data(call) for call in stored.calls],
         "started": stored.started,
         "seconds": stored.seconds,
     }
 
 
-def _call_to_data(atlas: Atlas, call: StoredCall) -> dict[str, Any]:
+def _call_to_data(call: StoredCall) -> dict[str, Any]:
     usage = call.usage
     return {
         "key": call.key.hex(),
@@ -50,13 +52,28 @@ def _call_to_data(atlas: Atlas, call: StoredCall) -> dict[str, Any]:
         "invalid": call.invalid,
         "raw": call.raw,
         "image": call.image or None,
-        "path": call.path.relative_to(atlas.folder).as_posix() if call.path else None,
+        "file": call.file or None,
         "requests": usage.requests,
         "seconds": usage.seconds,
         "tokens_in": usage.tokens_in,
         "tokens_out": usage.tokens_out,
         "cost": usage.cost,
     }
+
+
+def write_pictures(atlas: Atlas, hunt: HuntRow, folder: Path) -> tuple[int, int]:
+    """Every kept picture of a hunt's trials as a file; gives how many, and how many cannot be read."""
+    written, gone = set[str](), set[str]()
+    for stored in atlas.trials(hunt.id):
+        for digest in stored.images:
+            if digest in written or atlas.images.name(digest) is None:
+                continue
+            try:
+                atlas.images.copy_out(digest, folder)
+                written.add(digest)
+            except AtlasError:
+                gone.add(digest)
+    return len(written), len(gone)
 
 
 def write_csv(atlas: Atlas, hunt: HuntRow, out: TextIO) -> int:
