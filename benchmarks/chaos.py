@@ -3,7 +3,7 @@
     python -m benchmarks.chaos                                 # 100 kills over three hunts, 25 server faults
     nice python -m benchmarks.chaos --kills 1000 --faults 0    # the long form
 
-Each hunt runs in a process of its own (forked, so that starting it takes no second) and gets SIGKILL: while it
+Each hunt runs in a process of its own (forked, so that starting it takes no time) and gets SIGKILL: while it
 starts, while it replays, while it records. After each kill all trials that it had acknowledged must be there,
 once, in their order, with counts that add up and pictures that match their digests. The child says what it
 acknowledged in a file of its own, not in the atlas. Needs a system with `fork`.
@@ -239,7 +239,7 @@ IMAGES = 60
 
 @dataclass(slots=True)
 class FaultRow:
-    """A fault of one server, and what became of the hunt: while it lasted, and after the server was mended."""
+    """A fault of one server, and what became of the hunt: while it lasted, and once the server was mended."""
 
     fault: str
     role: str

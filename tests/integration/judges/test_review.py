@@ -181,11 +181,23 @@ def test_accuracy_from_a_file_is_bound_to_its_judge(tmp_path: Path) -> None:
         assert hunt_accuracy(opened, opened.hunt()) is None
 
 
-def test_an_atlas_from_before_reviews_can_be_read(atlas: Path) -> None:
+def make_older(atlas: Path) -> None:
+    """An atlas of the first version: no reviews, no packs, a file for each picture."""
+    with Atlas.open(atlas, readonly=True) as opened:
+        for digest in opened.image_digests():
+            opened.images.copy_out(digest, atlas / "images" / digest[:2])
+    for pack in (atlas / "images").glob("*.pack"):
+        pack.unlink()
     with sqlite3.connect(atlas / "atlas.db") as db:
-        for table in ("accuracies", "reviews", "review_items", "review_labels"):
+        for table in ("accuracies", "reviews", "review_items", "review_labels", "packs", "results"):
             db.execute(f"DROP TABLE {table}")
+        for column in ("pack", "start"):
+            db.execute(f"ALTER TABLE images DROP COLUMN {column}")
         db.execute("PRAGMA user_version = 1")
+
+
+def test_an_atlas_from_before_reviews_can_be_read(atlas: Path) -> None:
+    make_older(atlas)
     assert failscape("findings", atlas).returncode == 0
     assert failscape("review", "export", atlas, "--out", atlas.parent / "review").returncode == 0
 

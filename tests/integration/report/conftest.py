@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from failscape.atlas import Atlas, Call, Recorded
+from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.models.roles import Identity, Usage
 from failscape.pictures import Picture
@@ -44,12 +45,17 @@ def planted_atlas(tmp_path_factory):
     return folder
 
 
-class ListedHunt:
+class ListedHunt(Hunt):
     """A hunt of any kind that knows its findings beforehand."""
+
+    done = True
 
     def __init__(self, findings):
         self.told = []
         self.listed = findings
+
+    def ask(self, count: int) -> list[Probe]:
+        return []
 
     def tell(self, trial: Trial) -> None:
         self.told.append(trial.key)
