@@ -1,3 +1,53 @@
-"""Failscape finds, certifies and maps where vision models fail."""
+"""Failscape finds, certifies and maps where vision models fail.
+
+    import failscape
+
+    run = failscape.run("hunt.yaml", atlas="runs/x")      # a path, a dict or a config object
+    atlas = failscape.load("runs/x")                      # read only, also while a run is going on
+    hunt = failscape.hunt("hunt.yaml")                    # the pure loop, for people who run their own models
+
+All that docs and plugins need is here; nothing is imported before it is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
+
+_HOMES = {  # the same names, for type checkers, are in __init__.pyi
+    "failscape.api": ("LoadedAtlas", "Run", "hunt", "load", "run", "versioned"),
+    "failscape.config": ("BudgetConfig", "HuntConfig", "ModelConfig", "RuntimeConfig", "Settings"),
+    "failscape.config.files": ("load_config", "parse_config"),
+    "failscape.errors": (
+        *("AtlasError", "BadReply", "ConfigError", "FailscapeError", "MissingExtra", "ModelError"),
+        *("Permanent", "RateLimited", "Refused", "Transient"),
+    ),
+    "failscape.hunts.protocol": ("Content", "Hunt", "replay"),
+    "failscape.models.roles": ("Identity", "Model", "Reply", "Usage"),
+    "failscape.pictures": ("Picture",),
+    "failscape.plugins": ("DatasetRows", "Demo", "HuntKind", "Provider", "find_kind", "kind_names", "lazy"),
+    "failscape.report.sections": ("Page", "PlainPage", "Section", "Tile"),
+    "failscape.doctor.observations": ("Observation",),
+    "failscape.runtime.progress": ("RunSnapshot",),
+    "failscape.trials": (
+        *("Check", "Facts", "Finding", "Probe", "Progress", "Step", "Trial", "Verdict"),
+        *("Answer", "Caption", "Classify", "Decide", "Edit", "Embed", "Generate", "Propose", "Recall"),
+        *("Reword", "Show", "Verify", "derive_seed", "reach_verdict"),
+    ),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = ["__version__", *sorted(_HOME)]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'failscape' has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

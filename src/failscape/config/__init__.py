@@ -4,6 +4,7 @@ What a kind of hunt adds stands beside the hunt: `hunts/<kind>/config.py`.
 """
 
 from failscape.config.base import (
+    HELD,
     SECRETS,
     BudgetConfig,
     HuntConfig,
@@ -12,4 +13,4 @@ from failscape.config.base import (
     Settings,
 )
 
-__all__ = ["SECRETS", "BudgetConfig", "HuntConfig", "ModelConfig", "RuntimeConfig", "Settings"]
+__all__ = ["HELD", "SECRETS", "BudgetConfig", "HuntConfig", "ModelConfig", "RuntimeConfig", "Settings"]

@@ -6,15 +6,27 @@ Unknown keys are errors. Secrets are never values: a model names the environment
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    field_validator,
+    model_validator,
+)
 
 from failscape.errors import ConfigError
 
 SECRETS = frozenset({"api_key", "apikey", "token", "secret", "password", "authorization"})
 """Params with these names would carry a key into the atlas, where the config is kept."""
+
+
+HELD = "object:"
+"""What the path of a model begins with that was given as a Python object, not named."""
 
 
 class Settings(BaseModel):
@@ -40,6 +52,27 @@ class ModelConfig(Settings):
     price: float = Field(0.0, ge=0, description="money per answered request")
     labels: str = Field("", description="file with one label per line, for classifiers")
 
+    _held: Any = PrivateAttr(None)
+
+    @property
+    def held(self) -> Any:
+        """The Python callable or object that was given in place of a path; nothing for configs from files."""
+        return self._held
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _take_callables(cls, data: Any, check: ModelWrapValidatorHandler[ModelConfig]) -> ModelConfig:
+        """`target: draw` and `target: {path: draw, batch: 8}`, where `draw` is a callable or an object."""
+        given = data
+        if callable(data) and not isinstance(data, BaseModel):
+            given = {"path": data}
+        held = given.get("path") if isinstance(given, Mapping) else None
+        if held is None or isinstance(held, str):
+            return check(given)
+        config = check({"provider": "python", **given, "path": f"{HELD}{_name_of(held)}"})
+        config._held = held
+        return config
+
     @field_validator("endpoints")
     @classmethod
     def _no_secrets_in_addresses(cls, endpoints: tuple[str, ...]) -> tuple[str, ...]:
@@ -62,6 +95,12 @@ class ModelConfig(Settings):
                     "take it out, and name the environment variable that holds the key in `api_key_env`",
                 )
         return params
+
+
+def _name_of(held: Any) -> str:
+    """What a callable or object is called: by itself, or by its class."""
+    inner = getattr(held, "func", held)
+    return str(getattr(inner, "__qualname__", None) or type(inner).__qualname__)
 
 
 def _names_in(value: Any) -> Iterator[str]:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -47,9 +47,17 @@ class Summary:
 
 
 async def run_session(
-    config: HuntConfig, folder: Path, reporter: Reporter, shard: tuple[int, int] = (0, 1), fork: bool = False
+    config: HuntConfig,
+    folder: Path,
+    reporter: Reporter,
+    shard: tuple[int, int] = (0, 1),
+    fork: bool = False,
+    ready: Callable[[Engine], None] | None = None,
 ) -> Summary:
-    """Run `config` in the atlas at `folder`, going on where an earlier session stopped."""
+    """Run `config` in the atlas at `folder`, going on where an earlier session stopped.
+
+    `ready` is given the engine before it starts, for callers who want to interrupt it.
+    """
     kind = kind_of(config)
     team = Team({role: create_model(role, settings) for role, settings in config.models().items()})
     accuracy = choose_accuracy(config, team.models.get("judge"), folder)
@@ -70,13 +78,20 @@ async def run_session(
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")
         prepare(team, hunt, atlas, hunt_id)
         async with team:
-            summary = await run_hunt(config, atlas, hunt_id, hunt, team, reporter, resumed)
+            summary = await run_hunt(config, atlas, hunt_id, hunt, team, reporter, resumed, ready)
             await kind.after(atlas, hunt_id, hunt, team, reporter)
             return summary
 
 
 async def run_hunt(
-    config: HuntConfig, atlas: Atlas, hunt_id: int, hunt: Hunt, team: Team, reporter: Reporter, resumed: int
+    config: HuntConfig,
+    atlas: Atlas,
+    hunt_id: int,
+    hunt: Hunt,
+    team: Team,
+    reporter: Reporter,
+    resumed: int,
+    ready: Callable[[Engine], None] | None = None,
 ) -> Summary:
     """Run a hunt that has been told all its recorded trials, with models that have been started."""
     prices = {role: model.price for role, model in config.models().items() if model.price}
@@ -90,6 +105,8 @@ async def run_hunt(
 
     engine = Engine(hunt, team, atlas, hunt_id, budget, config.runtime, look)
     watch.engine = engine
+    if ready is not None:
+        ready(engine)
     run_id = atlas.begin_run(hunt_id)
     clock = time.monotonic()
     try:

@@ -18,8 +18,9 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from uuid import uuid4
 
-from failscape.config import ModelConfig
+from failscape.config import HELD, ModelConfig
 from failscape.errors import BadReply, ConfigError, ModelError, Permanent
 from failscape.models.providers.python_roles import METHODS, SHAPES, CallShape
 from failscape.models.roles import Identity, Model, Reply
@@ -31,6 +32,11 @@ FORM = 'write `path: "my_models.py:attr"` or `path: "package.module:attr"`'
 
 def load_object(path: str) -> Any:
     """The object itself; dots in the attribute go into classes."""
+    if path.startswith(HELD):
+        raise ConfigError(
+            f"{path!r} was given as a Python object, which no file can name",
+            "go on from Python with failscape.run(…), or name it as `file.py:attr` in a new hunt",
+        )
     place, colon, attribute = path.rpartition(":")
     if not colon or not place or not attribute:
         raise ConfigError(f"`path` must name a callable, but got {path!r}", FORM)
@@ -230,13 +236,28 @@ def _is_async(function: Callable[..., Any]) -> bool:
 
 def _settings(function: Callable[..., Any], config: ModelConfig) -> dict[str, Any]:
     """`version` on the object stands for its code; else the file's digest does."""
-    version = _said(function, "version", "") or source_digest(config.path)
+    version = _said(function, "version", "") or _digest_of_code(function, config)
     return {"params": config.params, "version": str(version)}
+
+
+def _digest_of_code(function: Callable[..., Any], config: ModelConfig) -> str:
+    """Of the file for what a config names; of the source for what it was given.
+
+    Code without a source (built in, or typed at a prompt) is another model each time: results must not mix.
+    """
+    if config.held is None:
+        return source_digest(config.path)
+    inner = getattr(config.held, "func", config.held)
+    code = inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner)
+    try:
+        return hashlib.blake2b(inspect.getsource(code).encode(), digest_size=8).hexdigest()
+    except (OSError, TypeError):
+        return f"without a source or a version, and so new in every run ({uuid4().hex[:8]})"
 
 
 def create(role: str, config: ModelConfig) -> Model:
     """The factory that the registry calls."""
-    found = load_object(config.path)
+    found = load_object(config.path) if config.held is None else config.held
     if inspect.isclass(found):
         found = _instantiate(found, config)
     elif config.params and not callable(found):
