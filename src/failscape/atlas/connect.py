@@ -107,6 +107,19 @@ def open_writer(folder: Path, create: bool) -> sqlite3.Connection:
     return db
 
 
+def open_beside(folder: Path) -> sqlite3.Connection:
+    """A connection that writes rows nobody else writes, also while a run holds the lock.
+
+    SQLite lets writers take turns; each waits for the other as long as a group takes to be recorded.
+    """
+    path = folder / DATABASE
+    with explained(path):
+        db = _connect(f"{path.absolute().as_uri()}?mode=rw")
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA foreign_keys = OFF")
+    return db
+
+
 def open_reader(folder: Path) -> sqlite3.Connection:
     path = folder / DATABASE
     if not path.exists():

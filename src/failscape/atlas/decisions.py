@@ -5,11 +5,23 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from failscape.atlas.records import images_of
 from failscape.atlas.store import Atlas
-from failscape.trials import Check, Decide, Facts, Generate, Probe, Show, Step, steps_from_json
+from failscape.trials import (
+    Answer,
+    Check,
+    Decide,
+    Facts,
+    Generate,
+    Probe,
+    Show,
+    Step,
+    Verify,
+    steps_from_json,
+)
 
 _MANY = 512
 
@@ -35,14 +47,15 @@ class AnswerPair(NamedTuple):
 
 
 def decisions(atlas: Atlas, hunt_id: int) -> Iterator[Decision]:
-    """Every decided check of a hunt, in the order recorded; undecided ones are left out."""
+    """Every decided check of a hunt and every verified answer, in the order recorded; open ones left out."""
     query = "SELECT key, subject, facts, plan FROM trials NOT INDEXED WHERE hunt = ? ORDER BY id"
     with atlas.reading() as db:
         plans = _Plans(db)
         cursor = db.execute(query, (hunt_id,))
         while rows := cursor.fetchmany(_MANY):
             for key, subject, text, plan in rows:
-                for place, check, answer, image in decided(plans.get(plan), json.loads(text)):
+                steps, facts = plans.get(plan), json.loads(text)
+                for place, check, answer, image in chain(decided(steps, facts), verified(steps, facts)):
                     if answer is not None:
                         yield Decision(key, subject, place, check, answer, image)
 
@@ -105,6 +118,36 @@ def decided(steps: tuple[Step, ...], facts: list[Facts]) -> Iterator[tuple[int, 
             for check, answer in zip(step.checks, fact, strict=False):
                 yield place, check, answer, image
                 place += 1
+
+
+ANSWER = "answer"
+"""The one kind of check that a verifier makes: is this answer right?"""
+
+
+def verified(steps: tuple[Step, ...], facts: list[Facts]) -> Iterator[tuple[int, Check, bool | None, str]]:
+    """(place, check, answer, image) of each answer whose question the verifier found valid."""
+    image = next(reversed(images_of(steps, facts)), "")
+    asked, said, place = "", "", 0
+    for step, fact in zip(steps, facts, strict=False):
+        if isinstance(step, Answer):
+            asked, said = step.question, str(fact)
+        elif isinstance(step, Verify) and isinstance(fact, list) and fact and fact[0]:
+            yield place, Check(ANSWER, said, f"Asked “{asked}”, it answered “{said}”."), fact[1], image
+            place += 1
+
+
+def decision_of(atlas: Atlas, hunt_id: int, trial: str, place: int) -> Decision | None:
+    """One decision of a trial, by its key and place."""
+    query = "SELECT t.subject, t.facts, p.steps FROM trials t JOIN plans p ON p.id = t.plan"
+    with atlas.reading() as db:
+        row = db.execute(f"{query} WHERE t.hunt = ? AND t.key = ?", (hunt_id, trial)).fetchone()
+    if row is None:
+        return None
+    steps, facts = steps_from_json(row[2]), json.loads(row[1])
+    for at, check, answer, image in chain(decided(steps, facts), verified(steps, facts)):
+        if at == place and answer is not None:
+            return Decision(trial, row[0], place, check, answer, image)
+    return None
 
 
 class _Plans:

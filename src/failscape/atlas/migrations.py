@@ -227,6 +227,10 @@ def version_of(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
+def is_current(db: sqlite3.Connection) -> bool:
+    return version_of(db) == len(MIGRATIONS)
+
+
 def check_is_atlas(db: sqlite3.Connection, path: str) -> None:
     """Refuse databases that are not atlases, or are of a newer version than this one understands."""
     if int(db.execute("PRAGMA application_id").fetchone()[0]) != APPLICATION_ID:

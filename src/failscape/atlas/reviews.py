@@ -14,6 +14,7 @@ from failscape.atlas.migrations import version_of
 from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
+from failscape.models.roles import Identity
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 NONE, AUTO = "none", "auto"
@@ -82,6 +83,27 @@ def find_review(atlas: Atlas, uid: str) -> Review:
     return Review(*row)
 
 
+def add_label(atlas: Atlas, uid: str, label: ReviewLabel) -> None:
+    """One label as it is given. The log of events gets no line of its own for each."""
+    with atlas.transaction() as (db, _):
+        row = (uid, label.item, label.reviewer, label.label, time.time())
+        db.execute("INSERT OR REPLACE INTO review_labels VALUES (?, ?, ?, ?, ?)", row)
+
+
+def take_back(atlas: Atlas, uid: str, reviewer: str) -> str:
+    """Remove the newest label of a reviewer. Returns its item, "" when there is none."""
+    with atlas.transaction() as (db, _):
+        row = db.execute(
+            "SELECT item FROM review_labels WHERE review = ? AND reviewer = ? ORDER BY at DESC LIMIT 1",
+            (uid, reviewer),
+        ).fetchone()
+        if row is None:
+            return ""
+        query = "DELETE FROM review_labels WHERE review = ? AND item = ? AND reviewer = ?"
+        db.execute(query, (uid, row[0], reviewer))
+    return str(row[0])
+
+
 def add_labels(atlas: Atlas, uid: str, labels: Sequence[ReviewLabel]) -> None:
     """What a reviewer says anew replaces what the same one said before."""
     with atlas.transaction() as (db, rows):
@@ -131,6 +153,30 @@ def keep_reviewed(atlas: Atlas, accuracy: JudgeAccuracy) -> None:
     _add(atlas, None, accuracy)
 
 
+def update_reviewed(atlas: Atlas, accuracy: JudgeAccuracy) -> None:
+    """As `keep_reviewed`, but in place of the newest one of this judge: labels are coming in one by one."""
+    with atlas.transaction() as (db, _):
+        changed = db.execute(
+            "UPDATE accuracies SET content = ?, at = ? WHERE id ="
+            " (SELECT max(id) FROM accuracies WHERE hunt IS NULL AND judge = ?)",
+            (accuracy.to_json(), time.time(), accuracy.judge),
+        ).rowcount
+    if not changed:
+        keep_reviewed(atlas, accuracy)
+
+
+def forget_reviewed(atlas: Atlas, judge: str) -> None:
+    """Reckon with no review of this judge any more. Labels stay."""
+    with atlas.transaction() as (db, rows):
+        db.execute("DELETE FROM accuracies WHERE hunt IS NULL AND judge = ?", (judge,))
+        rows.add_event("accuracy", {"source": "the review is no longer used", "judge": judge}, None)
+
+
+def decider_of(row: HuntRow) -> Identity | None:
+    """Who decides in a hunt and can be reviewed: its judge, else its verifier."""
+    return row.identities.get("judge") or row.identities.get("verifier")
+
+
 def reviewed_accuracy(atlas: Atlas, judge: str) -> JudgeAccuracy | None:
     """The newest review of the judge with this digest of identity."""
     return _newest(atlas, "hunt IS NULL AND judge = ?", judge)
@@ -138,8 +184,8 @@ def reviewed_accuracy(atlas: Atlas, judge: str) -> JudgeAccuracy | None:
 
 def hunt_accuracy(atlas: Atlas, row: HuntRow) -> JudgeAccuracy | None:
     """What a hunt's findings are told with now: a review if its settings allow, else what it ran with."""
-    setting = str(row.config.get("judge_accuracy", AUTO))
-    judge = row.identities.get("judge")
+    setting = str(row.config.get("accuracy") or row.config.get("judge_accuracy", AUTO))
+    judge = decider_of(row)
     if setting == NONE or judge is None:
         return None
     reviewed = reviewed_accuracy(atlas, judge.digest) if setting == AUTO else None

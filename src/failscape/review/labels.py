@@ -118,7 +118,7 @@ def measure(atlas: Atlas, judge: str) -> Reviewed:
         labels += found
         agreed = settle(found)
         unsure += sum(label == UNSURE for label in agreed.values())
-        for key, members in _strata(items_of(atlas, review.uid)).items():
+        for key, members in strata_of(items_of(atlas, review.uid)).items():
             said = Counter(agreed.get(item.item, "") for item in members)
             population = sum(item.stands_for for item in members)
             strata[key[0]].append(Stratum(key[1], population, said[YES], said[NO]))
@@ -135,7 +135,7 @@ def measure(atlas: Atlas, judge: str) -> Reviewed:
         counts,
         unsure,
         people,
-        _between_people(labels),
+        between_people(labels),
     )
 
 
@@ -143,7 +143,7 @@ def _told(people: Sequence[str]) -> str:
     return "1 person" if len(people) == 1 else f"{len(people)} people"
 
 
-def _strata(items: Iterable[ReviewItem]) -> dict[tuple[str, bool, bool], list[ReviewItem]]:
+def strata_of(items: Iterable[ReviewItem]) -> dict[tuple[str, bool, bool], list[ReviewItem]]:
     found: dict[tuple[str, bool, bool], list[ReviewItem]] = defaultdict(list)
     for item in items:
         found[item.kind, item.answer, item.near].append(item)
@@ -161,7 +161,7 @@ def settle(labels: Iterable[ReviewLabel]) -> dict[str, str]:
     }
 
 
-def _between_people(labels: Iterable[ReviewLabel]) -> Agreement | None:
+def between_people(labels: Iterable[ReviewLabel]) -> Agreement | None:
     """Over all pairs of people who labelled the same item and were both sure."""
     by_item: dict[str, list[str]] = defaultdict(list)
     for label in labels:

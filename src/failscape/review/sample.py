@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.decisions import Decision, decisions, has_image
-from failscape.atlas.reviews import Review, ReviewItem, atlas_uid
+from failscape.atlas.reviews import Review, ReviewItem, atlas_uid, decider_of
 from failscape.errors import AtlasError
 from failscape.trials import Verdict
 
@@ -58,12 +58,9 @@ class _Stratum:
 
 def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> ReviewSample:
     """At most `count` checks. Raises when the hunt has none that could be reviewed."""
-    judge = row.identities.get("judge")
+    judge = decider_of(row)
     if judge is None:
-        fix = "give another --hunt"
-        if "verifier" in row.identities:
-            fix = "measure the verifier elsewhere and give `accuracy: FILE.json` (docs/vlm.md)"
-        raise AtlasError(f"hunt {row.id} has no judge: there is nothing to review", fix)
+        raise AtlasError(f"hunt {row.id} has no judge: there is nothing to review", "give another --hunt")
     chance = random.Random(f"{seed}/{count}")
     strata, skipped = _stratify(atlas, row, count, chance)
     if not strata:

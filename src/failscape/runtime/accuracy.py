@@ -16,7 +16,8 @@ from failscape.stats.judging.accuracy import JudgeAccuracy
 
 def choose_accuracy(config: HuntConfig, judge: Model | None, folder: Path) -> JudgeAccuracy | None:
     """`None`: nothing is known, and the judge is taken at its word."""
-    setting = str(getattr(config, "judge_accuracy", NONE))
+    # A vlm hunt names a file of its verifier's accuracy as `accuracy`, and reads it by itself.
+    setting = str(getattr(config, "judge_accuracy", NONE if getattr(config, "accuracy", "") else AUTO))
     if setting == NONE or judge is None:
         return None
     digest = judge.identity.digest

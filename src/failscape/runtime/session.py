@@ -60,7 +60,7 @@ async def run_session(
     """
     kind = kind_of(config)
     team = Team({role: create_model(role, settings) for role, settings in config.models().items()})
-    accuracy = choose_accuracy(config, team.models.get("judge"), folder)
+    accuracy = choose_accuracy(config, team.models.get("judge") or team.models.get("verifier"), folder)
     for warning in kind.forewarn(config, accuracy):
         reporter.note("warning", warning)
     hunt = kind.build(config, shard, accuracy)

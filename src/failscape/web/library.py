@@ -41,9 +41,10 @@ class OpenHunt:
         self.columns = TrialColumns(atlas, row.id, self.stream_of)
         self.place: Callable[[str], Place | None] = lru_cache(PLACES)(placer_of(row.kind, row.config))
         self.problem: FailscapeError | None = None
+        self.readings = 0
         self._loaded: LoadedHunt | None = None
         self._derived: dict[str, tuple[LoadedHunt, Any]] = {}
-        self._as_of: tuple[int, int] = (-1, -1)
+        self._as_of: tuple[Any, Any] = (None, None)
         self._next = 0.0
         self._reading = False
         self._turn = threading.Lock()
@@ -82,13 +83,13 @@ class OpenHunt:
         """The number of trials behind what `loaded` gives."""
         return self._loaded.trials if self._loaded is not None else 0
 
-    def _state(self) -> tuple[int, int]:
+    def _state(self) -> tuple[Any, Any]:
         """The last trial and the last word on the judge: what is found changes with these."""
         with self.atlas.reading() as db:
             last = db.execute("SELECT last_trial FROM totals WHERE hunt = ?", (self.row.id,)).fetchone()
             known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'accuracies'").fetchone()
-            word = db.execute("SELECT max(id) FROM accuracies").fetchone() if known else None
-        return (last[0] or 0 if last else 0), (word[0] or 0 if word else 0)
+            word = db.execute("SELECT count(*), max(at) FROM accuracies").fetchone() if known else None
+        return last, word
 
     def _read(self) -> None:
         began = time.monotonic()
@@ -98,6 +99,7 @@ class OpenHunt:
         except FailscapeError as error:
             self.problem = error
         finally:
+            self.readings += 1
             took = time.monotonic() - began
             self._next = time.monotonic() + max(SHORTEST_PAUSE, PATIENCE * took)
             self._reading = False

@@ -77,10 +77,12 @@ class Watcher:
             with self._library.atlas(slug).reading() as db:
                 totals = db.execute("SELECT hunt, last_trial, images, requests FROM totals").fetchall()
                 events = db.execute("SELECT max(id) FROM events").fetchone()
+                reviews = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'review_labels'").fetchone()
+                said = reviews and db.execute("SELECT count(*), max(at) FROM review_labels").fetchone()
         except FailscapeError:
             return self._seen.get(slug)
-        reads = tuple(hunt.as_of for hunt in self._library.open_hunts(slug))
-        return totals, events, reads
+        reads = tuple(hunt.readings for hunt in self._library.open_hunts(slug))
+        return totals, events, said, reads
 
     def _tell(self, news: dict[str, Any]) -> None:
         for page in self._pages:

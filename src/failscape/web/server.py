@@ -21,7 +21,7 @@ from failscape.jsonable import finite
 from failscape.web.guard import Guard, Handler, add_headers
 from failscape.web.library import Library, OpenHunt
 from failscape.web.live import Watcher
-from failscape.web.screens import findings, overview, pictures, runs
+from failscape.web.screens import findings, overview, pictures, review, runs
 from failscape.web.thumbnails import SIDES, Thumbnails, whole_picture
 
 LARGEST_REQUEST = 64 * 2**10
@@ -36,6 +36,7 @@ QUESTIONS: dict[str, Question] = {
     "finding": lambda hunt, query: findings.finding(hunt, query.get("subject", "")),
     "pictures": pictures.pictures,
     "trial": lambda hunt, query: pictures.trial(hunt, _number(query.get("id", ""))),
+    "review": review.review,
     "runs": lambda hunt, _: runs.runs(hunt),
     "costs": lambda hunt, _: runs.costs(hunt),
 }
@@ -49,6 +50,7 @@ def build_app(library: Library, guard: Guard) -> web.Application:
     app.router.add_get("/api/library", handlers.library)
     app.router.add_get("/api/news", watcher.follow)
     app.router.add_get("/api/{atlas}/{hunt:\\d+}/{question}", handlers.ask)
+    app.router.add_post("/api/{atlas}/{hunt:\\d+}/review/{deed}", handlers.act)
     app.router.add_get("/pictures/{atlas}/{digest}", handlers.picture)
     app.router.add_get("/static/{name:.+}", handlers.static)
     app.router.add_get("/favicon.ico", handlers.icon)
@@ -88,6 +90,15 @@ class _Handlers:
         if found is None and hunt.problem is not None:
             raise hunt.problem
         return _answer({"reading": True}, 202) if found is None else _answer(found)
+
+    async def act(self, request: web.Request) -> web.Response:
+        """The one way to write: what a reviewer says."""
+        deed = request.match_info["deed"]
+        told = await request.json()
+        if deed not in review.DEEDS or not isinstance(told, dict):
+            raise web.HTTPNotFound(text="no such deed")
+        hunt = self._library.hunt(request.match_info["atlas"], int(request.match_info["hunt"]))
+        return _answer(await asyncio.to_thread(review.act, hunt, deed, told))
 
     async def picture(self, request: web.Request) -> web.Response:
         slug, digest = request.match_info["atlas"], request.match_info["digest"]

@@ -6,10 +6,11 @@ import { Overview } from "./screens/overview.js";
 import { Findings } from "./screens/findings.js";
 import { Finding } from "./screens/finding.js";
 import { Pictures } from "./screens/pictures.js";
+import { Review } from "./screens/review.js";
 import { Runs } from "./screens/runs.js";
 
 const SCREENS = { overview: ["Overview", Overview], findings: ["Findings", Findings], pictures: ["Pictures", Pictures],
-  runs: ["Runs", Runs] };
+  review: ["Review", Review], runs: ["Runs", Runs] };
 const HIDDEN = { finding: ["Finding", Finding, "findings"] };
 
 function useLibrary() {

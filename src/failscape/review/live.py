@@ -1,0 +1,177 @@
+"""A review that goes on: the next check for a reviewer, labels kept at once, and how far the judge is known.
+
+All reviewers see the same checks in the same order, so what they share tells how far they agree. Nothing here
+tells what the judge said before a label is given.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from failscape.atlas import Atlas, HuntRow
+from failscape.atlas.decisions import ANSWER, decision_of
+from failscape.atlas.reviews import (
+    Review,
+    ReviewItem,
+    ReviewLabel,
+    add_label,
+    add_review,
+    decider_of,
+    items_of,
+    labels_of,
+    reviews_of,
+    take_back,
+)
+from failscape.errors import AtlasError, ConfigError
+from failscape.review.labels import NO, UNSURE, YES, between_people, settle, strata_of
+from failscape.review.sample import draw_sample
+from failscape.stats.judging.agreement import Agreement
+from failscape.stats.judging.poststratified import (
+    Cell,
+    half_width,
+    labels_alone,
+    labels_needed,
+    share_right,
+    share_true,
+)
+
+COUNT = 300
+EVERY = "all checks"
+LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class BlindItem:
+    """What a reviewer sees: a picture and a statement to say yes or no to."""
+
+    item: str
+    image: str
+    statement: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """How far the judge is known on one kind of check; `EVERY` stands for all kinds together.
+
+    `right` is the share of its answers that people confirm, `true` the share of checks that truly hold,
+    `judged` the share that it says hold. `needed` labels in all bring the half-width to the goal, `alone`
+    would it take without the judge's answers.
+    """
+
+    kind: str
+    checks: int
+    labels: int
+    judged: float
+    right: float
+    right_interval: tuple[float, float]
+    true: float
+    true_interval: tuple[float, float]
+    half_width: float
+    needed: int
+    alone: int
+
+
+def current_review(atlas: Atlas, row: HuntRow) -> Review | None:
+    """The newest review of the hunt's judge that was drawn from this hunt."""
+    judge = decider_of(row)
+    found = [] if judge is None else reviews_of(atlas, judge.digest)
+    return next((one for one in reversed(found) if one.hunt == row.id), None)
+
+
+def begin_review(atlas: Atlas, row: HuntRow, count: int = COUNT) -> Review:
+    """Draw a sample and keep it; another seed after each, so that a new one holds other checks."""
+    judge = decider_of(row)
+    seed = 0 if judge is None else sum(one.hunt == row.id for one in reviews_of(atlas, judge.digest))
+    sample = draw_sample(atlas, row, count, seed)
+    add_review(atlas, sample.review, seed, sample.items)
+    return sample.review
+
+
+def blind_item(atlas: Atlas, review: Review, item: ReviewItem) -> BlindItem | None:
+    """`None` when its trial is gone: it was withdrawn, or the atlas was cut."""
+    found = decision_of(atlas, review.hunt, item.trial, item.place)
+    if found is None:
+        return None
+    asked = "Is the answer right?" if item.kind == ANSWER else "Is this so?"
+    return BlindItem(item.item, found.image, found.check.statement, asked)
+
+
+def next_items(atlas: Atlas, review: Review, reviewer: str, many: int = 3) -> list[BlindItem]:
+    """The checks that this reviewer has not labelled yet, the next one first."""
+    done = {label.item for label in labels_of(atlas, review.uid) if label.reviewer == reviewer}
+    found: list[BlindItem] = []
+    for item in items_of(atlas, review.uid):
+        if item.item not in done and (shown := blind_item(atlas, review, item)) is not None:
+            found.append(shown)
+        if len(found) == many:
+            break
+    return found
+
+
+def give_label(atlas: Atlas, review: Review, reviewer: str, item: str, label: str) -> None:
+    name = checked_name(reviewer)
+    if label not in (YES, NO, UNSURE):
+        raise ConfigError(f"label {label!r} is not understood", "say yes, no or unsure")
+    if all(one.item != item for one in items_of(atlas, review.uid)):
+        raise AtlasError(f"item {item!r} is not in review {review.uid}", "label what the review shows")
+    add_label(atlas, review.uid, ReviewLabel(item, name, label))
+
+
+def undo_label(atlas: Atlas, review: Review, reviewer: str) -> str:
+    return take_back(atlas, review.uid, checked_name(reviewer))
+
+
+def checked_name(reviewer: str) -> str:
+    name = " ".join(reviewer.split())
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise ConfigError(
+            f"a reviewer's name has 1 to {LONGEST_NAME} letters, but got {reviewer[:80]!r}", "give your name"
+        )
+    return name
+
+
+def known_so_far(atlas: Atlas, reviews: Iterable[Review], goal: float) -> list[Known]:
+    """Per kind of check, the least known first, then all together. Unsure and disputed labels count not."""
+    merged: dict[tuple[str, bool, bool], Cell] = {}
+    for review in reviews:
+        agreed = settle(labels_of(atlas, review.uid))
+        for key, members in strata_of(items_of(atlas, review.uid)).items():
+            said = Counter(agreed.get(item.item, "") for item in members)
+            right, wrong = (said[YES], said[NO]) if key[1] else (said[NO], said[YES])
+            before = merged.get(key, Cell(key[1], 0.0, 0, 0))
+            population = sum(item.stands_for for item in members)  # a later sample knows more checks
+            merged[key] = Cell(key[1], population, before.right + right, before.wrong + wrong)
+    cells: dict[str, list[Cell]] = defaultdict(list)
+    for (kind, _, _), cell in merged.items():
+        cells[kind].append(cell)
+    found = [_known(kind, some, goal) for kind, some in cells.items()]
+    found.sort(key=lambda one: (-one.half_width, one.kind))
+    if len(found) > 1:
+        found.append(_known(EVERY, [cell for some in cells.values() for cell in some], goal))
+    return found
+
+
+def _known(kind: str, cells: list[Cell], goal: float) -> Known:
+    total = sum(cell.population for cell in cells)
+    right, right_interval = share_right(cells)
+    true, true_interval = share_true(cells)
+    return Known(
+        kind=kind,
+        checks=round(total),
+        labels=sum(cell.labels for cell in cells),
+        judged=sum(cell.population for cell in cells if cell.answer) / total,
+        right=right,
+        right_interval=right_interval,
+        true=true,
+        true_interval=true_interval,
+        half_width=half_width(cells),
+        needed=labels_needed(cells, goal),
+        alone=labels_alone(cells, goal),
+    )
+
+
+def agreement_of(atlas: Atlas, review: Review) -> Agreement | None:
+    return between_people(labels_of(atlas, review.uid))
