@@ -1,4 +1,4 @@
-"""`failscape review export|import`: let people check the judge, and reckon with what they find."""
+"""`failscape review plan|export|import`: let people check the judge, and reckon with what they find."""
 
 from __future__ import annotations
 
@@ -11,18 +11,56 @@ from rich.table import Table
 from failscape.atlas import Atlas
 from failscape.atlas.reviews import add_labels, add_review, keep_reviewed
 from failscape.report.figures.basic import percent
-from failscape.review.folder import TABLE, write_review
+from failscape.review.folder import write_review
 from failscape.review.labels import Reviewed, measure, read_table
+from failscape.review.live import COUNT, EVERY, Known, plan_review
 from failscape.review.sample import draw_sample
 from failscape.stats.judging.accuracy import ALL_OTHERS
 from failscape.stats.judging.errors import Measured
-
-COUNT = 300
 
 
 @click.group("review")
 def command() -> None:
     """Let people check the judge on a blind sample, and reckon with its errors."""
+
+
+@command.command("plan")
+@click.argument("atlas", type=click.Path(path_type=Path))
+@click.option(
+    "--half-width",
+    type=click.FloatRange(0, 0.5, min_open=True, max_open=True),
+    default=0.03,
+    show_default=True,
+    help="How well the judge is to be known.",
+)
+@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; that of the latest trial unless told.")
+def plan(atlas: Path, half_width: float, hunt_id: int | None) -> None:
+    """Say how many labels it takes to know the judge of ATLAS to ± the half-width.
+
+    Labels that were given count. Where there are none, the judge is taken to be wrong in one answer of ten.
+    """
+    with Atlas.open(atlas, readonly=True) as opened:
+        row = opened.hunt(hunt_id)
+        print_plan(plan_review(opened, row, half_width), half_width, Console())
+    click.echo(f"failscape view {atlas} lets people label, and shows how far they are.")
+
+
+def print_plan(lines: list[Known], half_width: float, console: Console) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("kind of check")
+    for name in ("checks", "labels", "known to", "needed in all", "without the judge"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in lines:
+        known = f"±{percent(one.half_width)}" if one.labels else "–"
+        cells = (f"{one.checks:,}", f"{one.labels:,}", known, f"{one.needed:,}", f"{one.alone:,}")
+        table.add_row(one.kind, *cells)
+    console.print(table)
+    each = sum(one.needed for one in lines if one.kind != EVERY)
+    console.print(
+        f"\nTo know the share of right answers to ±{percent(half_width)} (95 %): {lines[-1].needed:,} labels"
+        f" for all checks together, {each:,} for each kind by itself.",
+        highlight=False,
+    )
 
 
 @command.command("export")
@@ -35,9 +73,9 @@ def export(atlas: Path, out: Path, count: int, seed: int, hunt_id: int | None) -
     """Draw a sample of what the judge of ATLAS decided, for people to decide again without seeing it."""
     with Atlas.open(atlas) as opened:
         sample = draw_sample(opened, opened.hunt(hunt_id), count, seed)
-        page = write_review(opened, sample, out)
+        table = write_review(opened, sample, out)
         add_review(opened, sample.review, seed, sample.items)
-    click.echo(f"{len(sample.items):,} checks to review: open {page} in a browser, or fill in {out / TABLE}.")
+    click.echo(f"{len(sample.items):,} checks to review: fill in the column `label` of {table}.")
     if sample.skipped:
         click.echo(
             f"warning: {sample.skipped:,} decided checks are left out, for their pictures were not kept;"

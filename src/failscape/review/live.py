@@ -7,7 +7,7 @@ tells what the judge said before a label is given.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from failscape.atlas import Atlas, HuntRow
@@ -39,6 +39,9 @@ from failscape.stats.judging.poststratified import (
 
 COUNT = 300
 EVERY = "all checks"
+StratumKey = tuple[str, bool, bool]
+"""Kind of check, the judge's answer, near the threshold or not."""
+
 LONGEST_NAME = 60
 
 
@@ -135,23 +138,41 @@ def checked_name(reviewer: str) -> str:
 
 def known_so_far(atlas: Atlas, reviews: Iterable[Review], goal: float) -> list[Known]:
     """Per kind of check, the least known first, then all together. Unsure and disputed labels count not."""
-    merged: dict[tuple[str, bool, bool], Cell] = {}
+    merged: dict[StratumKey, Cell] = {}
     for review in reviews:
         agreed = settle(labels_of(atlas, review.uid))
         for key, members in strata_of(items_of(atlas, review.uid)).items():
-            said = Counter(agreed.get(item.item, "") for item in members)
-            right, wrong = (said[YES], said[NO]) if key[1] else (said[NO], said[YES])
-            before = merged.get(key, Cell(key[1], 0.0, 0, 0))
-            population = sum(item.stands_for for item in members)  # a later sample knows more checks
-            merged[key] = Cell(key[1], population, before.right + right, before.wrong + wrong)
-    cells: dict[str, list[Cell]] = defaultdict(list)
-    for (kind, _, _), cell in merged.items():
-        cells[kind].append(cell)
-    found = [_known(kind, some, goal) for kind, some in cells.items()]
+            cell = _cell(key, members, agreed)
+            if before := merged.get(key):  # a later sample knows more checks
+                cell = cell._replace(right=before.right + cell.right, wrong=before.wrong + cell.wrong)
+            merged[key] = cell
+    return _by_kind(merged, goal)
+
+
+def _cell(key: StratumKey, members: Iterable[ReviewItem], agreed: Mapping[str, str]) -> Cell:
+    items, answer = list(members), key[1]
+    said = Counter(agreed.get(item.item, "") for item in items)
+    right, wrong = (said[YES], said[NO]) if answer else (said[NO], said[YES])
+    return Cell(answer, sum(item.stands_for for item in items), right, wrong)
+
+
+def _by_kind(cells: Mapping[StratumKey, Cell], goal: float) -> list[Known]:
+    kinds: dict[str, list[Cell]] = defaultdict(list)
+    for (kind, _, _), cell in cells.items():
+        kinds[kind].append(cell)
+    found = [_known(kind, some, goal) for kind, some in kinds.items()]
     found.sort(key=lambda one: (-one.half_width, one.kind))
-    if len(found) > 1:
-        found.append(_known(EVERY, [cell for some in cells.values() for cell in some], goal))
-    return found
+    return found if len(found) == 1 else [*found, _known(EVERY, list(cells.values()), goal)]
+
+
+def plan_review(atlas: Atlas, row: HuntRow, goal: float) -> list[Known]:
+    """The same for all reviews of a hunt; a sample that nobody has labelled yet stands in for the first."""
+    judge = decider_of(row)
+    found = [] if judge is None else [one for one in reviews_of(atlas, judge.digest) if one.hunt == row.id]
+    if found:
+        return known_so_far(atlas, found, goal)
+    items = draw_sample(atlas, row, COUNT, 0).items
+    return _by_kind({key: _cell(key, members, {}) for key, members in strata_of(items).items()}, goal)
 
 
 def _known(kind: str, cells: list[Cell], goal: float) -> Known:

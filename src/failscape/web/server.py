@@ -94,7 +94,10 @@ class _Handlers:
     async def act(self, request: web.Request) -> web.Response:
         """The one way to write: what a reviewer says."""
         deed = request.match_info["deed"]
-        told = await request.json()
+        try:
+            told = await request.json()
+        except ValueError:
+            raise web.HTTPBadRequest(text="not JSON") from None
         if deed not in review.DEEDS or not isinstance(told, dict):
             raise web.HTTPNotFound(text="no such deed")
         hunt = self._library.hunt(request.match_info["atlas"], int(request.match_info["hunt"]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import csv
-import json
 import sqlite3
 from pathlib import Path
 
@@ -34,10 +33,6 @@ def test_the_folder_is_complete_and_does_not_tell_what_the_judge_said(atlas: Pat
     rows = list(csv.DictReader((exported / "review.csv").open(encoding="utf-8")))
     assert len(rows) == 600
     assert all((exported / row["image"]).is_file() and row["statement"] and not row["label"] for row in rows)
-    page = (exported / "index.html").read_text(encoding="utf-8")
-    data = json.loads(page.split("const DATA = ", 1)[1].split(";\n", 1)[0])
-    assert [[row["item"], row["image"], row["statement"]] for row in rows] == data["items"]
-    assert "http" not in page.replace("http-equiv", "")
     with Atlas.open(atlas, readonly=True) as opened:
         answers = [item.answer for item in items_of(opened, rows[0]["review"])]
     assert 150 < sum(answers) < 450, "both answers are well represented, whatever their share in the hunt"
