@@ -5,7 +5,7 @@ EXTRAS := .venv-extras
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo demo-classifier demo-vlm test test-extras lint types pytest clean
+.PHONY: demo demo-classifier demo-vlm check test test-extras lint types pytest clean
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -22,6 +22,9 @@ demo: $(VENV)/.core  ## hunt a model that comes with the package and say where t
 demo-classifier demo-vlm: demo-%: $(VENV)/.core  ## the same for an image classifier, or a vision-language model
 	$(BIN)/failscape demo $*
 
+check: lint types $(VENV)/.dev  ## the fast part: lint, types, unit tests
+	$(BIN)/pytest -n 2 --dist worksteal tests/unit
+
 test: lint types pytest  ## everything that must pass
 
 lint: $(VENV)/.dev
@@ -32,7 +35,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 pytest: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 $(EXTRAS)/.all: pyproject.toml constraints.txt
 	test -x $(EXTRAS)/bin/python || $(PYTHON) -m venv $(EXTRAS)

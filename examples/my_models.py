@@ -13,10 +13,10 @@ from pathlib import Path
 
 from PIL import Image, ImageDraw
 
-from failscape.spaces import load_corpus
-from failscape.trials import Check
+import failscape
+from failscape import Check
 
-CORPUS = load_corpus(str(Path(__file__).parent / "corpus"))
+CORPUS = failscape.load_corpus(str(Path(__file__).parent / "corpus"))
 THINGS = [entity.name for entity in CORPUS.entities]
 COLOURS = [value.name for value in CORPUS.values]
 SIDE = 64

@@ -31,6 +31,7 @@ _HOMES = {  # the same names, for type checkers, are in __init__.pyi
     "failscape.report.sections": ("Page", "PlainPage", "Section", "Tile"),
     "failscape.doctor.observations": ("Observation",),
     "failscape.runtime.progress": ("RunSnapshot",),
+    "failscape.spaces.corpus": ("Corpus", "load_corpus"),
     "failscape.trials": (
         *("Check", "Facts", "Finding", "Probe", "Progress", "Step", "Trial", "Verdict"),
         *("Answer", "Caption", "Classify", "Decide", "Edit", "Embed", "Generate", "Propose", "Recall"),

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from failscape.atlas import Atlas, HuntRow, StoredTrial
 from failscape.config import HuntConfig
@@ -19,7 +19,10 @@ from failscape.plugins import kind_of
 from failscape.runtime.engine import Engine
 from failscape.runtime.progress import Reporter, RunSnapshot, choose_reporter
 from failscape.runtime.session import Summary, run_session
-from failscape.trials import Finding, Verdict
+from failscape.trials import AsData, Finding, Verdict
+
+if TYPE_CHECKING:
+    from failscape.attribution.scarcity import Scarcity
 
 Config = str | Path | Mapping[str, Any] | HuntConfig
 F = TypeVar("F", bound=Callable[..., Any])
@@ -150,6 +153,22 @@ class LoadedAtlas:
 
         with self._open() as atlas:
             return write_report(atlas, None if out is None else Path(out), hunt).path
+
+    def survey(self, hunt: int | None = None) -> AsData | None:
+        """What the hunt says about the whole space: rules, failure mass, audit; `as_data()` gives JSON."""
+        from failscape.report.load import load_hunt
+
+        with self._open() as atlas:
+            return load_hunt(atlas, hunt).survey
+
+    def attribute(self, counts: str | Path, hunt: int | None = None) -> Scarcity:
+        """Does failure follow rarity? `counts` says how often training data mentions each subject."""
+        from failscape.attribution.counts import read_counts
+        from failscape.attribution.scarcity import relate
+        from failscape.report.load import load_hunt
+
+        with self._open() as atlas:
+            return relate(atlas, load_hunt(atlas, hunt), read_counts(Path(counts)))
 
     def to_pandas(self, what: str = "findings", hunt: int | None = None) -> Any:
         """A table of `findings`, or of all `trials`. Needs pandas, which nothing else here does."""

@@ -33,6 +33,7 @@ def write_planted_corpus(
     folder: Path, entities: int = 150, values: int = 48, nodes: int = 65_000, seed: int = 0
 ) -> Path:
     """Write the files of a corpus with about `nodes` nodes of at most two values."""
+    folder.mkdir(parents=True, exist_ok=True)
     kinds = _kinds(values)
     groups = {f"class {upper}": dict[str, list[str]]() for upper in range(CLASSES)}
     for number in range(entities):

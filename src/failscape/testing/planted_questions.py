@@ -12,6 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from failscape.hunts.protocol import Hunt
+from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.hunt import VlmHunt
+from failscape.hunts.vlm.outcomes import Ledger
+from failscape.hunts.vlm.planners import Planner, Rounds
 from failscape.spaces.questions import (
     ANY,
     CONSISTENCY,
@@ -225,3 +230,11 @@ def simulate(hunt: object, answerer: PlantedAnswerer, in_flight: int = 64) -> in
             return done
         hunt.tell(answerer.run(flying.pop(0)))  # type: ignore[attr-defined]
         done += 1
+
+
+def planted_hunt(seed: int = 0, questions: int = 1600) -> Hunt:
+    """A vlm hunt over the planted grammar, as `evolve` runs it."""
+    grammar, ledger = PlantedGrammar(), Ledger()
+    confirmation = Confirmation(margin=0.2, fdr=0.05, modes=120, most=80)
+    planner = Planner(grammar, ledger, confirmation, Rounds(), seed)
+    return VlmHunt(grammar, ledger, confirmation, planner, questions)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,11 +48,50 @@ def test_configs_on_pages_are_valid(page: Path) -> None:
             parse_config(yaml.safe_load(block), page.name)
 
 
-def test_the_snippet_on_testing_runs() -> None:
-    page = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
-    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)
-    assert code is not None
-    exec(code.group(1).replace("20_000", "500"), {})
+def snippets(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as pages assume it: with an atlas at `runs/sdxl` and a table of counts."""
+    shutil.copytree(ROOT / "tests" / "golden" / "fixtures" / "t2i", tmp_path / "runs" / "sdxl")
+    counts = {"turtle": 40, "bicycle": 900, "turtle; Base: colour=red": 3, "bicycle; Base: colour=red": 70}
+    (tmp_path / "counts.json").write_text(json.dumps(counts))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("workplace")
+@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.name)
+def test_python_on_pages_runs(page: Path) -> None:
+    """All snippets of a page, in order, as one script; large numbers are cut so that it takes seconds."""
+    code = "\n".join(snippets(page)).replace("20_000", "500").replace("10_000", "500")
+    exec(compile(code, page.name, "exec"), {"__name__": "page"})
+
+
+PUBLIC = re.compile(r"failscape(\.(testing|toybox)(\.\w+)*)?")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_import_only_what_is_public(page: Path) -> None:
+    for code in snippets(page):
+        for node in ast.walk(ast.parse(code)):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                inside = str(name).startswith("failscape")
+                assert not inside or PUBLIC.fullmatch(str(name)), f"{page.name} imports {name}"
+
+
+def test_the_worked_script_runs(tmp_path: Path) -> None:
+    script = ROOT / "examples" / "notebook.py"
+    run = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "atlas")], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert "pink" in run.stdout, "the painter cannot do pink, and the hunt must say so"
+    assert (tmp_path / "atlas" / "page" / "index.html").is_file()
 
 
 def test_papers_name_modules_and_tests_that_exist() -> None:
