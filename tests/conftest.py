@@ -1,4 +1,4 @@
-"""Tests of extras: `@pytest.mark.extra("torch", …)` names the packages a test needs.
+"""Settings of all tests. Tests of extras: `@pytest.mark.extra("torch", …)` names the packages a test needs.
 
 Where one is missing the test is skipped. `make test-extras` runs just these tests where all are installed.
 """
@@ -8,6 +8,11 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says something about the machine, not about the code.
+settings.register_profile("failscape", deadline=None)
+settings.load_profile("failscape")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -31,7 +31,7 @@ from failscape.spaces.questions import (
 )
 from failscape.trials import Answer, Generate, Probe, Trial, Verdict, Verify, reach_verdict
 
-SKILLS = ("colour", "counting", "relation", "negation", "place", "reading text")
+SKILLS: tuple[str, ...] = ("colour", "counting", "relation", "negation", "place", "reading text")
 VALUES: dict[str, tuple[str, ...]] = {
     "thing": tuple(f"thing{number}" for number in range(12)),
     "number": ("one", "two", "three", "four", "five"),
