@@ -31,7 +31,7 @@ COMMANDS = {
     "merge": "Join the atlases of shards.",
     "review": "Let people check the judge, and reckon with its errors.",
     "rejudge": "Show stored images to another judge.",
-    "serve": "Serve a shipped model over HTTP.",
+    "serve": "Serve models over HTTP: pipelines, vision-language models, shipped ones.",
 }
 """Command → its line in `--help`, so that help needs no imports."""
 
@@ -50,7 +50,7 @@ class LazyGroup(click.Group):
         self.prefix = prefix
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands_help)
+        return [*self.commands_help]  # `list` is one of our modules once that command was used
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.commands_help:
@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(self.commands_help.items()))
+            formatter.write_dl([*self.commands_help.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

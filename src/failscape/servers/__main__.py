@@ -15,7 +15,7 @@ from failscape.config import ModelConfig
 from failscape.errors import ConfigError, FailscapeError
 from failscape.models.registry import create_model
 from failscape.models.roles import ROLES
-from failscape.servers.requests import Served
+from failscape.servers.offer import Served
 from failscape.servers.running import serve
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.understanding import Understanding

@@ -22,7 +22,8 @@ from failscape.models.contracts.recognise import (
 )
 from failscape.models.roles import AnswerToVerify, Conversation, Judge, Reply
 from failscape.pictures import Picture
-from failscape.servers.requests import RequestError, Served
+from failscape.servers.offer import Served
+from failscape.servers.requests import RequestError
 from failscape.spaces.understanding import Understanding
 from failscape.trials import Check
 

@@ -1,4 +1,4 @@
-"""What a server offers, and how its requests are read: JSON, images in base64, the messages of a chat.
+"""How the requests of a server are read: JSON, images in base64, the messages of a chat.
 
 What is wrong with a request is said in words. Serves nothing by itself.
 """
@@ -9,25 +9,12 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
 
-from failscape.models.roles import (
-    Answerer,
-    Captioner,
-    Classifier,
-    Conversation,
-    Embedder,
-    ImageGenerator,
-    Judge,
-    Model,
-    Questioner,
-    Verifier,
-)
+from failscape.models.roles import Conversation
 from failscape.pictures import Picture
-from failscape.spaces.understanding import Understanding
 
 
 class RequestError(Exception):
@@ -36,54 +23,6 @@ class RequestError(Exception):
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
         self.status = status
-
-
-@dataclass(frozen=True)
-class Served:
-    """The models of a server; a role that is `None` is not offered.
-
-    `understanding` turns a judge's instruction back into checks. Requests choose among `classifiers` by name;
-    the first one answers those that name none. All other models are told apart by what is asked.
-    """
-
-    generator: ImageGenerator | None = None
-    judge: Judge | None = None
-    understanding: Understanding | None = None
-    name: str = "failscape"
-    captioner: Captioner | None = None
-    answerer: Answerer | None = None
-    verifier: Verifier | None = None
-    questioner: Questioner | None = None
-    embedder: Embedder | None = None
-    classifiers: Mapping[str, Classifier] = field(default_factory=dict)
-
-    def models(self) -> list[Model]:
-        """All models there are, to be started and closed."""
-        chat = list(self.chat_roles().values())
-        others: list[Model | None] = [self.generator, self.embedder, *self.classifiers.values()]
-        return [*(model for model in others if model is not None), *chat]
-
-    def chat_roles(self) -> dict[str, Model]:
-        """Role → model, of those that are reached by chat."""
-        roles: dict[str, Model | None] = {
-            "judge": self.judge if self.understanding is not None else None,
-            "captioner": self.captioner,
-            "answerer": self.answerer,
-            "verifier": self.verifier,
-            "questioner": self.questioner,
-        }
-        return {role: model for role, model in roles.items() if model is not None}
-
-    def offers(self) -> list[str]:
-        """What there is, in words: for the line that a server prints when it is ready."""
-        chat = self.chat_roles()
-        lines = {
-            "images": self.generator is not None,
-            f"chat ({', '.join(chat)})": bool(chat),
-            "embeddings": self.embedder is not None,
-            f"classify ({', '.join(self.classifiers)})": bool(self.classifiers),
-        }
-        return [line for line, is_offered in lines.items() if is_offered]
 
 
 async def read_json(request: web.Request) -> dict[str, Any]:
@@ -153,3 +92,18 @@ def _read_image_url(value: Any) -> Picture:
     if not isinstance(url, str) or not url.startswith("data:") or "," not in url:
         raise RequestError("`image_url.url` must be a data URI")
     return read_picture(url)
+
+
+CHAT_FIELDS = {"model", "messages", "response_format", "user", "n", "stream", "chat_template_kwargs"}
+CHAT_FIELDS |= {"temperature", "top_p", "seed", "max_tokens", "max_completion_tokens"}
+"""What our models honour, or what cannot change what they say: they do not sample."""
+
+
+def check_chat(body: Mapping[str, Any]) -> None:
+    for name, value in body.items():
+        if name not in CHAT_FIELDS and value is not None:
+            raise RequestError(f"`{name}` is not supported here")
+    if body.get("n") not in (None, 1):
+        raise RequestError("`n` must be 1: there is one answer")
+    if body.get("stream"):
+        raise RequestError("`stream` is not supported here")

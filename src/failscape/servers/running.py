@@ -10,8 +10,8 @@ from collections.abc import Callable
 from aiohttp import web
 
 from failscape.errors import ConfigError
-from failscape.servers.app import build_app
-from failscape.servers.requests import Served
+from failscape.servers.app import LOADING, build_app
+from failscape.servers.offer import Served
 
 SHUTDOWN_SECONDS = 3.0
 """Connections that are still open then are cut: a page that follows news would hold the server for ever."""
@@ -19,7 +19,7 @@ SHUTDOWN_SECONDS = 3.0
 
 async def serve(served: Served, host: str, port: int, announce: Callable[[str], object]) -> None:
     """Serve models until SIGTERM or Ctrl-C. `announce` gets the address once requests are answered."""
-    await serve_app(build_app(served), host, port, announce)
+    await serve_app(build_app(served, wait=False), host, port, announce)
 
 
 async def serve_app(app: web.Application, host: str, port: int, announce: Callable[[str], object]) -> None:
@@ -28,6 +28,8 @@ async def serve_app(app: web.Application, host: str, port: int, announce: Callab
     await runner.setup()
     try:
         await _listen(runner, host, port)
+        if LOADING in app:
+            await app[LOADING].wait()
         announce(f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}")
         await _stopped()
     finally:

@@ -222,3 +222,23 @@ def test_settings_of_planted_worlds_are_refused() -> None:
     run = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert run.returncode == 2
     assert "--regime" in run.stderr
+
+
+async def test_what_the_toybox_cannot_honour_is_refused(server: ModelServer) -> None:
+    cow = {"prompt": "a picture of a cow", "seed": 1}
+    async with aiohttp.ClientSession(server.url) as session:
+        for path, body, status in [
+            ("/v1/images/generations", {**cow, "size": "64x64", "model": "toybox"}, 200),
+            ("/v1/images/generations", {**cow, "size": "128x128"}, 400),
+            ("/v1/images/generations", {**cow, "num_inference_steps": 4}, 400),
+            ("/v1/images/generations", {**cow, "guidance_scale": 4}, 400),
+            ("/v1/images/generations", {**cow, "model": "nope"}, 404),
+            ("/generate", {"prompts": ["a cow"], "seeds": [1], "steps": 4}, 400),
+            ("/generate", {"prompts": ["a cow"], "seeds": [1], "model": "nope"}, 404),
+            ("/v1/chat/completions", {"messages": [], "model": "nope"}, 404),
+            ("/v1/chat/completions", {"messages": [], "tools": []}, 400),
+            ("/v1/chat/completions", {"messages": [], "n": 2}, 400),
+            ("/v1/embeddings", {"input": "a cow", "model": "nope"}, 404),
+        ]:
+            reply = await session.post(path, json=body)
+            assert reply.status == status, (path, body, await reply.text())

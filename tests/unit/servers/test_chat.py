@@ -16,7 +16,8 @@ from failscape.models.contracts.verify import VerifyContract
 from failscape.models.roles import AnswerToVerify, Conversation, Reply, Verification
 from failscape.pictures import Picture
 from failscape.servers.chat import answer_chat
-from failscape.servers.requests import RequestError, Served, read_conversation
+from failscape.servers.offer import Served
+from failscape.servers.requests import RequestError, read_conversation
 from failscape.spaces import Wording, load_corpus
 from failscape.spaces.lattice import Lattice
 from failscape.spaces.understanding import Understanding

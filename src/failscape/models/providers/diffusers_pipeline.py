@@ -7,6 +7,7 @@ batch size may still change a picture by one step of 255: sums are made in anoth
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,9 +66,8 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def _free_memory() -> None:
-    import torch
-
-    if torch.cuda.is_available():
+    torch = sys.modules.get("torch")  # where memory runs out without it, there is nothing to free
+    if torch is not None and torch.cuda.is_available():
         torch.cuda.empty_cache()
 
 

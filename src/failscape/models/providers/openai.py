@@ -346,7 +346,9 @@ class OpenAIGenerator(HttpModel):
 
 
 def _read_image(body: bytes) -> Picture | str:
-    """The picture, or the address where it lies."""
+    """The picture, or the address where it lies. Some servers reply with the bare file."""
+    if Picture(body).format:
+        return picture_from_bytes(body)
     item = decode(body)["data"][0]
     if item.get("b64_json"):
         return picture_from_base64(item["b64_json"])

@@ -6,6 +6,7 @@ Pure: no network, no clock. Messages never hold a key: `Redactor` blots it out w
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -48,6 +49,9 @@ class Redactor:
 
     def clean(self, text: str) -> str:
         return text.replace(self._secret, "***") if self._secret else text
+
+
+_UNKNOWN_FIELD = re.compile(r"unknown (?:parameter|argument|field)s?:? [`'\"]?(\w+)", re.IGNORECASE)
 
 
 def shown_url(url: str) -> str:
@@ -103,7 +107,13 @@ def classify_status(
         return Refused(message, "", endpoint)
     if 300 <= status < 400:
         return Permanent(message, "put the address it redirects to in `endpoints`", endpoint)
-    return Permanent(message, FIXES.get(status, FIXES[400]), endpoint)
+    return Permanent(message, _unknown_field(said) or FIXES.get(status, FIXES[400]), endpoint)
+
+
+def _unknown_field(said: str) -> str:
+    """Servers that refuse a field name it: "Unknown parameter: 'response_format'."."""
+    found = _UNKNOWN_FIELD.search(said)
+    return f"leave the field out with `params: {{{found[1]}: null}}`" if found else ""
 
 
 def classify_exception(

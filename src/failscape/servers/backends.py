@@ -1,0 +1,137 @@
+"""What draws behind a server of images. A new kind of model is one sub-class of `ImageBackend`.
+
+`docs/servers.md` shows one on a screen. The server does the rest: requests, batches, queue, metrics.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from failscape.models.providers.diffusers_pipeline import BatchLimit, DiffusersPipeline
+from failscape.models.roles import ImageGenerator
+from failscape.pictures import Picture
+from failscape.servers.requests import RequestError
+
+T = TypeVar("T")
+Settings = Mapping[str, Any]
+"""What a request may say beside prompt and seed: width, height, steps, guidance, negative_prompt."""
+
+Drawing = Picture | RequestError
+"""A picture, or why there is none for this one prompt."""
+
+
+class ImageBackend:
+    """Give it `load` and `draw`; both are called in one thread of its own, never at the same time.
+
+    `fields` are the settings that it honours; requests with others are refused. `batch` is the most pictures
+    of one call. An error that says "out of memory" halves it.
+    """
+
+    name = "model"
+    batch = 1
+    workers = 1
+    fields: frozenset[str] = frozenset()
+    limit = BatchLimit(1)
+    _thread: ThreadPoolExecutor | None = None
+
+    def load(self) -> None:
+        """Load the weights. The server answers 503 until this returns."""
+
+    def check(self, settings: Settings) -> None:
+        """Raise `RequestError` for values that cannot be honoured."""
+
+    def draw(self, prompts: Sequence[str], seeds: Sequence[int], settings: Settings) -> Sequence[Drawing]:
+        """One picture per prompt and seed. All of one call share the settings."""
+        raise NotImplementedError
+
+    # What the server calls
+
+    async def start(self) -> None:
+        self.limit = BatchLimit(self.batch)
+        self._thread = ThreadPoolExecutor(1, f"failscape-{self.name}")
+        await self._run(self.load)
+
+    async def close(self) -> None:
+        if self._thread is not None:
+            self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def paint(
+        self, prompts: Sequence[str], seeds: Sequence[int], settings: Settings
+    ) -> Sequence[Drawing]:
+        rows = list(zip(prompts, seeds, strict=True))
+
+        def some(rows: Sequence[tuple[str, int]]) -> Sequence[Drawing]:
+            prompts, seeds = zip(*rows, strict=True)
+            return self.draw(prompts, seeds, settings)
+
+        return await self._run(lambda: self.limit.run(some, rows))
+
+    async def _run(self, function: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+
+
+class RoleBackend(ImageBackend):
+    """Any model that plays the role `generator`. It has no settings; `size` is the one its pictures have."""
+
+    def __init__(self, model: ImageGenerator, name: str, size: tuple[int, int] | None = None) -> None:
+        self.name = name
+        self.batch = model.batch
+        # A model that takes one item a call limits itself.
+        self.workers = 1 if model.batch > 1 else 64
+        self.fields = frozenset(("width", "height")) if size else frozenset()
+        self._model, self._size = model, size
+
+    def check(self, settings: Settings) -> None:
+        if self._size and settings and (settings["width"], settings["height"]) != self._size:
+            width, height = self._size
+            raise RequestError(f"{self.name} draws pictures of {width}x{height} only")
+
+    async def start(self) -> None:
+        self.limit = BatchLimit(self.batch)
+        await self._model.start()
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    async def paint(
+        self, prompts: Sequence[str], seeds: Sequence[int], settings: Settings
+    ) -> Sequence[Drawing]:
+        replies = await self._model.generate(prompts, seeds)
+        return [
+            RequestError(reply.invalid or "the model gave no picture") if reply.value is None else reply.value
+            for reply in replies
+        ]
+
+
+CALLED = {"steps": "num_inference_steps", "guidance": "guidance_scale"}
+"""What a setting is called in diffusers, where it has another name."""
+
+
+class DiffusersBackend(ImageBackend):
+    """Any text-to-image pipeline of the Diffusers library. A request may say otherwise than `params`."""
+
+    def __init__(self, name: str, source: str, params: Mapping[str, Any], batch: int) -> None:
+        self.name = name
+        self.batch = batch
+        self._pipeline = DiffusersPipeline(source, params)
+
+    def load(self) -> None:
+        self._pipeline.load()
+        known = {"width", "height", "negative_prompt", *CALLED}
+        self.fields = frozenset(name for name in known if CALLED.get(name, name) in self._pipeline.accepts)
+
+    def check(self, settings: Settings) -> None:
+        for name in ("width", "height"):
+            if settings.get(name, 8) % 8:
+                raise RequestError(f"`size` must be whole multiples of 8, but {name} is {settings[name]}")
+
+    def draw(self, prompts: Sequence[str], seeds: Sequence[int], settings: Settings) -> Sequence[Drawing]:
+        call = {CALLED.get(name, name): value for name, value in settings.items()}
+        drawn = self._pipeline.draw(prompts, seeds, call)
+        return [
+            Picture.from_image(one.image) if one.image is not None else RequestError(one.refused)
+            for one in drawn
+        ]
