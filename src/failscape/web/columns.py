@@ -188,6 +188,26 @@ class TrialColumns:
         found |= self.reasons.matching(holds)[self._reason.values]
         return found
 
+    def per_subject(self) -> list[tuple[str, int, int]]:
+        """Each subject with its passes and fails."""
+        size = len(self.subjects.texts)
+        passes, fails = (
+            np.bincount(self._subject.values[self._verdict.values == VERDICTS.index(verdict)], minlength=size)
+            for verdict in (Verdict.PASS.value, Verdict.FAIL.value)
+        )
+        return list(zip(self.subjects.texts, passes.tolist(), fails.tolist(), strict=False))
+
+    def per_reason(self) -> dict[tuple[str, str], int]:
+        """(subject, reason) → failed trials."""
+        failed = self._verdict.values == VERDICTS.index(Verdict.FAIL.value)
+        pairs = self._subject.values[failed].astype(np.int64) * len(self.reasons.texts)
+        codes, counts = np.unique(pairs + self._reason.values[failed], return_counts=True)
+        found = {}
+        for code, number in zip(codes.tolist(), counts.tolist(), strict=True):
+            subject, reason = divmod(code, len(self.reasons.texts))
+            found[self.subjects.texts[subject], self.reasons.texts[reason]] = number
+        return found
+
     def ids(self, positions: Positions) -> list[int]:
         return [int(number) for number in self._ids.values[positions]]
 

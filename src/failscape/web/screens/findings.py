@@ -9,11 +9,11 @@ from typing import Any
 
 from failscape.report import sections
 from failscape.report.figures.basic import number as number_text
-from failscape.report.figures.basic import percent, spread
 from failscape.report.load import EvidenceReader, LoadedHunt, Row, Shot
 from failscape.stats.intervals import clopper_pearson
 from failscape.trials import Finding, Verdict
 from failscape.web.library import OpenHunt
+from failscape.web.rates import rate_data
 
 Data = dict[str, Any]
 
@@ -50,18 +50,6 @@ def finding_row(hunt: OpenHunt, number: int, finding: Finding) -> Data:
         "class": place.column if place else "",
         "thing": place.about if place else "",
         "attribute": list(place.rows) if place else [],
-    }
-
-
-def rate_data(rate: float, interval: tuple[float, float]) -> Data:
-    """A rate with its interval, and both as they are written everywhere."""
-    low, high = interval
-    return {
-        "rate": rate,
-        "low": low,
-        "high": high,
-        "rate_text": percent(rate),
-        "spread_text": spread((low, high)),
     }
 
 

@@ -5,11 +5,12 @@ import { Trouble } from "./parts.js";
 import { Overview } from "./screens/overview.js";
 import { Findings } from "./screens/findings.js";
 import { Finding } from "./screens/finding.js";
+import { Map } from "./screens/map.js";
 import { Pictures } from "./screens/pictures.js";
 import { Review } from "./screens/review.js";
 import { Runs } from "./screens/runs.js";
 
-const SCREENS = { overview: ["Overview", Overview], findings: ["Findings", Findings], pictures: ["Pictures", Pictures],
+const SCREENS = { overview: ["Overview", Overview], map: ["Map", Map], findings: ["Findings", Findings], pictures: ["Pictures", Pictures],
   review: ["Review", Review], runs: ["Runs", Runs] };
 const HIDDEN = { finding: ["Finding", Finding, "findings"] };
 
