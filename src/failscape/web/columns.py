@@ -6,6 +6,7 @@ is shown of a trial is read from the atlas when somebody looks at it.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.atlas import Atlas
-from failscape.trials import Decide, Verdict, steps_from_json
+from failscape.trials import Verdict
 
 Positions = NDArray[np.int64]
 VERDICTS = [verdict.value for verdict in Verdict]
@@ -140,20 +141,27 @@ class TrialColumns:
     def _read_cases(self) -> None:
         """Which kinds of check each pair of plan and reason missed."""
         new = [case for case, number in self._cases.items() if number >= len(self._missed)]
-        kinds: dict[int, list[tuple[str, str]]] = {}
+        checks = self._checks({plan for plan, reason in new if self.reasons.texts[reason]})
         for plan, reason in new:
-            if not self.reasons.texts[reason]:
-                self._missed.append(())
-                continue
-            if plan not in kinds:
-                kinds[plan] = self._checks(plan)
-            self._missed.append(_missed_kinds(self.reasons.texts[reason], kinds[plan]))
+            self._missed.append(_missed_kinds(self.reasons.texts[reason], checks.get(plan, ())))
 
-    def _checks(self, plan: int) -> list[tuple[str, str]]:
+    def _checks(self, plans: set[int]) -> dict[int, list[tuple[str, str]]]:
+        """Kind and value of each check of these plans, straight from the text: plans are many."""
+        if not plans:
+            return {}
+        found = {}
         with self._atlas.reading() as db:
-            text = db.execute("SELECT steps FROM plans WHERE id = ?", (plan,)).fetchone()[0]
-        decides = (step for step in steps_from_json(text) if isinstance(step, Decide))
-        return [(check.kind, check.value) for step in decides for check in step.checks]
+            query = "SELECT id, steps FROM plans WHERE id BETWEEN ? AND ?"
+            for number, text in db.execute(query, (min(plans), max(plans))):
+                if number in plans:
+                    steps = json.loads(text)
+                    found[number] = [
+                        (str(check["kind"]), str(check["value"]))
+                        for step in steps
+                        if step.get("do") == "decide"
+                        for check in step["checks"]
+                    ]
+        return found
 
     def select(self, wanted: TrialFilter) -> Positions:
         """Where the trials are that are wanted, in the order recorded."""
@@ -239,6 +247,8 @@ def _ranked(counted: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
 
 def _missed_kinds(reason: str, checks: Sequence[tuple[str, str]]) -> tuple[str, ...]:
     """The kinds of check that a reason names: `not red, not cat`, `not shown: cat`, `undecided: red`."""
+    if not reason:
+        return ()
     named = reason.removeprefix("not shown: ").removeprefix("undecided: ")
     values = {part.removeprefix("not ") for part in named.split(", ")}
     return tuple(dict.fromkeys(kind for kind, value in checks if value in values))

@@ -1,0 +1,78 @@
+"""100,000 trials scroll and filter at once; a run grows while somebody looks; foreign text is inert."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from failscape.atlas import Atlas
+from failscape.testing.atlas_suite import CONFIG, JUDGE, PAINTER, make_recorded
+from failscape.testing.made_atlas import make_atlas
+from tests.browser.conftest import settled, viewer_of
+
+pytestmark = pytest.mark.xdist_group("browser")
+TRIALS = 100_000
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("large") / "large"
+    make_atlas(folder, TRIALS)
+    with viewer_of([folder]) as running:
+        yield running
+
+
+def test_a_hundred_thousand_pictures_stay_light(open_page, large) -> None:
+    page = settled(open_page(large, "/large/1/pictures"))
+    assert "100,000 of 100,000" in page.locator("p[role=status]").inner_text()
+    for part in (0.25, 0.6, 0.99):
+        page.evaluate(f"scrollTo(0, document.body.scrollHeight * {part})")
+        page.locator(".cell img").first.wait_for()
+        page.wait_for_timeout(300)
+        assert page.locator(".cell").count() < 200, "only what is in view is on the page"
+    page.evaluate("scrollTo(0, 0)")
+    began = time.process_time()
+    page.locator("select[data-facet=verdict]").select_option("fail")
+    page.wait_for_url("**verdict=fail**")
+    page.wait_for_timeout(800)
+    assert set(page.locator(".cell .verdict .unseen").all_inner_texts()) == {"failed"}
+    assert time.process_time() - began < 5, "the server shares this process"
+
+
+def test_a_run_grows_before_ones_eyes(open_page, tmp_path) -> None:
+    folder = tmp_path / "growing"
+    with Atlas.open(folder, create=True) as atlas:
+        hunt = atlas.start_hunt("t2i", CONFIG, {"target": PAINTER, "judge": JUDGE})
+        atlas.begin_run(hunt)
+        atlas.record(hunt, [make_recorded(number) for number in range(5)])
+        with viewer_of([folder]) as running:
+            page = open_page(running, f"/growing/{hunt}/pictures")
+            page.get_by_text("5 of 5 trials").wait_for()
+            page.get_by_text("live").first.wait_for()
+            page.wait_for_timeout(1500)  # the page follows now
+            atlas.record(hunt, [make_recorded(number) for number in range(5, 9)])
+            page.get_by_text("9 of 9 trials").wait_for()
+            page.locator("nav a[href$='/overview']").click()
+            page.get_by_text("Running").first.wait_for()
+
+
+HOSTILE = '<img src=x onerror="document.title=1"><script>alert(1)</script>"\'; Base: Colour=</title><b>red'
+
+
+def test_what_an_atlas_says_is_shown_and_never_run(open_page, tmp_path) -> None:
+    folder = tmp_path / "hostile"
+    with Atlas.open(folder, create=True) as atlas:
+        hunt = atlas.start_hunt("t2i", CONFIG, {"target": PAINTER, "judge": JUDGE})
+        atlas.record(hunt, [make_recorded(number, HOSTILE, (True, False)) for number in range(4)])
+        atlas.log("warning", {"text": HOSTILE, "fix": HOSTILE}, hunt)
+    with viewer_of([folder]) as running:
+        page = open_page(running, f"/hostile/{hunt}/pictures")
+        page.locator(".cell a").first.click()
+        page.get_by_role("dialog").wait_for()
+        page.wait_for_timeout(500)
+        assert "onerror" in page.get_by_role("dialog").inner_text()
+        assert page.locator("main script, main [onerror]").count() == 0
+        page.goto(f"{running.base}/hostile/{hunt}/runs")
+        page.get_by_text("onerror").first.wait_for()
+        assert page.title().endswith("Failscape")
