@@ -27,12 +27,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from failscape.report.load import load_hunt
+
 from failscape.atlas import Atlas
 from failscape.atlas.connect import DATABASE
 from failscape.config import HuntConfig
 from failscape.config.files import parse_config
 from failscape.errors import FailscapeError
-from failscape.report.load import load_hunt
 from failscape.runtime.progress import RunSnapshot
 from failscape.runtime.session import run_session
 from failscape.testing.faulty import KINDS, FaultyServer

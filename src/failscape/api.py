@@ -125,7 +125,7 @@ class LoadedAtlas:
 
     def findings(self, hunt: int | None = None) -> list[Finding]:
         """What the hunt found, most certain first."""
-        from failscape.report.load import load_hunt
+        from failscape.evidence import load_hunt
 
         with self._open() as atlas:
             return load_hunt(atlas, hunt).findings
@@ -156,7 +156,7 @@ class LoadedAtlas:
 
     def survey(self, hunt: int | None = None) -> AsData | None:
         """What the hunt says about the whole space: rules, failure mass, audit; `as_data()` gives JSON."""
-        from failscape.report.load import load_hunt
+        from failscape.evidence import load_hunt
 
         with self._open() as atlas:
             return load_hunt(atlas, hunt).survey
@@ -165,10 +165,10 @@ class LoadedAtlas:
         """Does failure follow rarity? `counts` says how often training data mentions each subject."""
         from failscape.attribution.counts import read_counts
         from failscape.attribution.scarcity import relate
-        from failscape.report.load import load_hunt
+        from failscape.evidence import load_hunt
 
         with self._open() as atlas:
-            return relate(atlas, load_hunt(atlas, hunt), read_counts(Path(counts)))
+            return relate(load_hunt(atlas, hunt), read_counts(Path(counts)))
 
     def to_pandas(self, what: str = "findings", hunt: int | None = None) -> Any:
         """A table of `findings`, or of all `trials`. Needs pandas, which nothing else here does."""

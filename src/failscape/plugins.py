@@ -108,6 +108,16 @@ class HuntKind:
     target: str = "generator"
     """The role that is under test."""
 
+    unit: str = "trial"
+    """What one trial is called: picture, question …"""
+
+    purposes: Mapping[str, str] = {}
+    """What a trial was drawn for, in words, by the letter before the number in its key (`p` in `cat#p3`)."""
+
+    apart: str = ""
+    """Letters of trials that do not follow the search, such as a random sample: they speak for the whole
+    space, and never count for their subject."""
+
     judged_again: bool = False
     """Its verdicts are a judge's checks on drawn pictures, so that another judge can look at them."""
 

@@ -252,7 +252,8 @@ class Finding:
 
     `status` is one of `STATUSES` and says how far to trust it. Those of status `suspect` are no findings:
     a hunt tells them apart, by `suspects()`. `details` is the hunt's own: a frozen
-    dataclass with `as_data()` (`AsData`), or a plain dictionary.
+    dataclass with `as_data()` (`AsData`), or a plain dictionary. `counted` names what the trials were drawn
+    for (`HuntKind.purposes`) that make up `trials` and `failures`; empty: all that the search drew of it.
     """
 
     subject: str
@@ -267,6 +268,7 @@ class Finding:
     invalid: int = 0
     parents: tuple[dict[str, Any], ...] = ()
     details: Any = field(default_factory=dict)
+    counted: tuple[str, ...] = ()
 
     @property
     def details_data(self) -> dict[str, Any]:

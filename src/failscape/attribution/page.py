@@ -8,21 +8,21 @@ from pathlib import Path
 from markupsafe import Markup
 
 from failscape import __version__
-from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.faults import explained
 from failscape.atlas.files import write_whole
 from failscape.attribution.scarcity import Scarcity, Span
 from failscape.attribution.scatter import scatter
-from failscape.report.page import target_name, templates
+from failscape.evidence import HuntReader
+from failscape.report.page import templates
 
 PAGE = "attribution.html"
 ROWS = 50
 
 
-def write_attribution(atlas: Atlas, row: HuntRow, scarcity: Scarcity, out: Path | None = None) -> Path:
+def write_attribution(hunt: HuntReader, scarcity: Scarcity, out: Path | None = None) -> Path:
     """Write the page to file `out` (default: `report/attribution.html` inside the atlas)."""
-    path = out if out is not None else atlas.folder / "report" / PAGE
-    page = render_attribution(scarcity, target_name(row), str(atlas.folder))
+    path = out if out is not None else hunt.atlas.folder / "report" / PAGE
+    page = render_attribution(scarcity, hunt.target, str(hunt.atlas.folder))
     with explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, page.encode("utf-8", "replace"))

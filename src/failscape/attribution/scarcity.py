@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from failscape.atlas import Atlas
 from failscape.attribution.counts import MentionCounts, key_of, layer_of
 from failscape.errors import ConfigError
-from failscape.report.load import LoadedHunt
+from failscape.evidence import HuntEvidence, SubjectCounts
 from failscape.spaces.subjects import split_subject
 from failscape.stats.intervals import clopper_pearson, grouped_share
 from failscape.stats.ranks import rank_correlation
-from failscape.trials import Finding, Verdict
+from failscape.trials import Finding
 
 LEVEL = 0.95
 FEWEST_ENTITIES = 5
@@ -154,23 +153,24 @@ class Scarcity:
         return {"hunt": data.pop("hunt"), "verdict": self.verdict, **data}
 
 
-def relate(atlas: Atlas, loaded: LoadedHunt, counts: MentionCounts, limit: float | None = None) -> Scarcity:
-    """Join a hunt with counts. `limit` is the failure rate above which a subject counts as failing."""
-    most = PASSING if limit is None else limit
-    tried = dict(atlas.subject_counts(loaded.row.id))
-    findings = {finding.subject: finding for finding in loaded.findings}
+def relate(hunt: HuntEvidence, counts: MentionCounts) -> Scarcity:
+    """Join a hunt with counts. A finding has the rate that every screen shows of it; any other subject that
+    of all its trials in the search."""
+    most = PASSING if hunt.limit is None else hunt.limit
+    tried = {one.subject: one for one in hunt.subjects()}
+    findings = {finding.subject: finding for finding in hunt.findings}
     subjects, untried, uncounted = [], 0, 0
-    for subject, verdicts in tried.items():
-        count = counts.of(subject)
-        if verdicts[Verdict.PASS] + verdicts[Verdict.FAIL] == 0:
+    for subject, seen in tried.items():
+        count, finding = counts.of(subject), findings.get(subject)
+        if not seen.valid:
             untried += 1
         elif count is None:
             uncounted += 1
         else:
-            subjects.append(_subject(subject, count, verdicts, subject in findings))
+            subjects.append(_subject(seen, count, finding))
     _check_known(counts, tried)
     return Scarcity(
-        hunt=loaded.row.id,
+        hunt=hunt.row.id,
         source=counts.source,
         captions=counts.captions,
         level=LEVEL,
@@ -197,19 +197,20 @@ def _check_known(counts: MentionCounts, tried: Iterable[str]) -> None:
         )
 
 
-def _subject(subject: str, count: int, verdicts: dict[Verdict, int], finding: bool) -> Subject:
+def _subject(seen: SubjectCounts, count: int, finding: Finding | None) -> Subject:
+    subject = seen.subject
     entity, pairs = split_subject(subject)
     values = ", ".join(value for _, value in pairs)
-    failures = verdicts[Verdict.FAIL]
+    failures, trials = (finding.failures, finding.trials) if finding else (seen.fails, seen.valid)
     return Subject(
         subject,
         f"{entity}: {values}" if values else entity,
         entity,
         layer_of(subject),
         count,
-        failures + verdicts[Verdict.PASS],
+        trials,
         failures,
-        finding,
+        finding is not None,
     )
 
 

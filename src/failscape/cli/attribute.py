@@ -16,11 +16,10 @@ from failscape.attribution.counts import MentionCounts, count_captions, counts_o
 from failscape.attribution.page import write_attribution
 from failscape.attribution.scarcity import Odd, Relation, Scarcity, relate
 from failscape.errors import ConfigError
+from failscape.evidence import config_of, load_hunt
 from failscape.jsonable import finite
 from failscape.plugins import HuntKind, find_kind, kind_names, kind_of
 from failscape.report.figures.basic import number, percent
-from failscape.report.load import config_of, load_hunt
-from failscape.report.page import failing_limit
 from failscape.spaces.corpus import load_corpus
 
 ROWS = 10
@@ -63,8 +62,8 @@ def command(
             known = _count(opened, loaded.row, captions, field)
         else:
             known = toybox_counts() if counts == TOYBOX else read_counts(Path(str(counts)))
-        scarcity = relate(opened, loaded, known, failing_limit(loaded.row))
-        page = None if as_json and out is None else write_attribution(opened, loaded.row, scarcity, out)
+        scarcity = relate(loaded, known)
+        page = None if as_json and out is None else write_attribution(loaded, scarcity, out)
     if as_json:
         click.echo(json.dumps(finite(scarcity.as_data()), ensure_ascii=False, indent=1))
     else:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from failscape.atlas import Atlas
+from failscape.evidence import load_hunt
 from failscape.export.datasets import write_dataset
-from failscape.report.load import load_hunt
 
 UNKNOWN = "unknown: see the licence of the generator or the photos"
 

@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas
-from failscape.hunts.t2i.findings import NodeDetails
+from failscape.evidence import HuntEvidence, finding_records, load_hunt
+from failscape.evidence.rates import shown_rate
 from failscape.hunts.t2i.survey.survey import T2ISurvey
 from failscape.jsonable import finite
-from failscape.report.figures.basic import number, percent
-from failscape.report.load import LoadedHunt, finding_records, load_hunt
+from failscape.report.figures.basic import number, percent, spread
 from failscape.trials import Finding
 
 TABLE_ROWS = 40
@@ -36,16 +36,16 @@ def command(atlas: Path, hunt_id: int | None, limit: int | None, as_json: bool) 
     """Print what the hunt in ATLAS has found, most certain first."""
     with Atlas.open(atlas, readonly=True) as opened:
         loaded = load_hunt(opened, hunt_id)
-        if loaded.warning:
-            click.echo(f"warning: {loaded.warning}", err=True)
+        if loaded.found.warning:
+            click.echo(f"warning: {loaded.found.warning}", err=True)
         if as_json:
-            for record in finding_records(opened, loaded, limit):
+            for record in finding_records(loaded, loaded.findings[:limit]):
                 click.echo(json.dumps(finite(record), ensure_ascii=False))
         else:
             print_table(loaded, limit or TABLE_ROWS, Console(), str(atlas))
 
 
-def print_table(loaded: LoadedHunt, limit: int, console: Console, atlas: str) -> None:
+def print_table(loaded: HuntEvidence, limit: int, console: Console, atlas: str) -> None:
     """A table for people; the last line says what was left out."""
     shown, total = loaded.findings[:limit], len(loaded.findings)
     if not total:
@@ -72,7 +72,7 @@ def print_table(loaded: LoadedHunt, limit: int, console: Console, atlas: str) ->
         console.print(f"All of them: failscape findings {atlas} --json", highlight=False, soft_wrap=True)
 
 
-def _print_why_none(loaded: LoadedHunt, console: Console) -> None:
+def _print_why_none(loaded: HuntEvidence, console: Console) -> None:
     waiting = loaded.survey.counts.get(NOT_MINIMAL, 0) if isinstance(loaded.survey, T2ISurvey) else 0
     if waiting:
         who = "1 node fails, but simpler ones inside it" if waiting == 1 else _MANY_WAIT.format(waiting)
@@ -85,25 +85,24 @@ def _print_why_none(loaded: LoadedHunt, console: Console) -> None:
         )
 
 
-def _print_undecided(loaded: LoadedHunt, console: Console) -> None:
-    if loaded.undecided:
+def _print_undecided(loaded: HuntEvidence, console: Console) -> None:
+    if loaded.found.undecided:
         who = (
             "1 subject used up its"
-            if loaded.undecided == 1
-            else f"{loaded.undecided:,} subjects used up their"
+            if loaded.found.undecided == 1
+            else f"{loaded.found.undecided:,} subjects used up their"
         )
         console.print(f"{who} trials without a verdict.", highlight=False)
 
 
 def _cells(finding: Finding) -> list[Text | str]:
     """Titles may hold brackets, which rich would read as markup: they go in as plain text."""
-    known = finding.details.corrected if isinstance(finding.details, NodeDetails) else None
-    rate, (low, high) = (known.rate, known.interval) if known else (finding.rate, finding.interval)
+    rate = shown_rate(finding)
     return [
         Text(finding.title),
         f"{finding.failures} of {finding.trials}",
-        percent(rate),
-        f"{percent(low)} – {percent(high)}",
+        percent(rate.rate),
+        spread(rate.interval),
         number(finding.e_value),
         Text(finding.status),
     ]

@@ -17,10 +17,9 @@ from failscape.atlas.files import write_whole
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
 from failscape.errors import ConfigError
+from failscape.evidence import load_hunt
 from failscape.report.figures.basic import percent, spread
 from failscape.report.kinds.classifier import FILE
-from failscape.report.load import load_hunt
-from failscape.report.page import target_name
 from failscape.runtime.after.transfer import cases_of, transfer
 
 ROWS = 40
@@ -52,7 +51,7 @@ def command(atlas: Path, targets: tuple[str, ...], hunt_id: int | None, images: 
         if not cases:
             raise ConfigError("the hunt has no findings with pictures yet", "let it run on, then try again")
         note = (lambda text: None) if as_json else click.echo
-        data = asyncio.run(transfer(opened, cases, models, target_name(loaded.row), note))
+        data = asyncio.run(transfer(opened, cases, models, loaded.target, note))
     write_whole(atlas / FILE.format(hunt=loaded.row.id), json.dumps(data, indent=1).encode())
     if as_json:
         click.echo(json.dumps(data))

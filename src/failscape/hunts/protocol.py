@@ -60,6 +60,10 @@ class Hunt(ABC):
         """Subjects that used up their trials without a verdict."""
         return []
 
+    def purposes(self) -> dict[str, str]:
+        """Key of a trial → what it was for, where the key does not tell (`HuntKind.purposes`)."""
+        return {}
+
     def survey(self) -> AsData | None:
         """What it has to say about the whole space."""
         return None

@@ -5,28 +5,15 @@ Which places a kind of hunt knows is said in its own module; see `sections.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from failscape.evidence.hunt import SubjectCounts
+from failscape.evidence.places import ALONE, Placer
 from failscape.report.figures.heat import HeatCell, HeatMap
 from failscape.stats.intervals import clopper_pearson
-from failscape.trials import Verdict
 
-ALONE = "alone"
-"""The row of subjects that have no attribute value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a subject lies: what it is about (its entity), one column (its class), one or more rows."""
-
-    about: str
-    column: str
-    rows: tuple[str, ...]
-
-
-Placer = Callable[[str], Place | None]
-Counted = Iterable[tuple[str, dict[Verdict, int]]]
+Counted = Iterable[SubjectCounts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +51,18 @@ class FailureMap:
         return cell.share / max(0.2, *(other.share for other in self.cells.values()))
 
 
-def place_node(classes: dict[str, str]) -> Placer:
-    """For subjects like `cat; Base: Colour=red`; `classes` is entity → its class."""
-
-    def place(subject: str) -> Place | None:
-        entity, *labels = subject.split("; ")
-        rows = tuple(label.partition("=")[0] for label in labels)
-        return Place(entity, classes[entity], rows or (ALONE,)) if entity in classes else None
-
-    return place
-
-
 def failure_map(counts: Counted, place: Placer, most_rows: int = 40, most_columns: int = 10) -> FailureMap:
     """Add up trials by place; the most tried rows and columns are kept. `alone` comes first."""
     cells: dict[tuple[str, str], MapCell] = {}
     subjects = 0
-    for subject, verdicts in counts:
+    for one in counts:
         subjects += 1
-        where = place(subject)
-        failed = verdicts[Verdict.FAIL]
-        tried = failed + verdicts[Verdict.PASS]
-        if where is None or not tried:
+        where = place(one.subject)
+        if where is None or not one.valid:
             continue
         for row in where.rows:
             at = (row, where.column)
-            cells[at] = cells.get(at, MapCell()).plus(failed, tried)
+            cells[at] = cells.get(at, MapCell()).plus(one.fails, one.valid)
     rows, columns = _most_tried(cells, 0), _most_tried(cells, 1)
     kept_rows, kept_columns = rows[:most_rows], columns[:most_columns]
     kept_rows.sort(key=lambda row: (row != ALONE, -_share_of_row(cells, row)))

@@ -9,39 +9,44 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined, select_autoescape
 
 from failscape import __version__
-from failscape.atlas import Atlas, Event, HuntRow, RunRow, Spent
+from failscape.atlas import Atlas, Event, HuntRow
 from failscape.atlas.faults import explained
 from failscape.atlas.files import write_whole
+from failscape.evidence import (
+    BeforeAfter,
+    Build,
+    FindingEvidence,
+    HuntEvidence,
+    Rate,
+    load_hunt,
+    varied_examples,
+)
 from failscape.hunts.t2i.findings import NodeDetails
-from failscape.models.roles import Usage
-from failscape.report.examples import BeforeAfter, pairs_of
 from failscape.report.figures import basic as figures
 from failscape.report.figures.heat import NARROW, WIDE, HeatMap, heat_legend, heat_map
-from failscape.report.load import Build, Evidence, EvidenceReader, LoadedHunt, load_hunt
-from failscape.report.maps import FailureMap, Placer, failure_map, heat_of_counts
+from failscape.report.maps import FailureMap, failure_map, heat_of_counts
 from failscape.report.pictures import PicturePlacer
 from failscape.report.sections import (
     Context,
     Section,
     Tile,
     page_of,
-    placer_of,
     stylesheets,
 )
 from failscape.trials import Finding, Verdict
 
 GALLERY = 40
 TABLE_ROWS = 1000
-SHOTS = 6
-EVENTS = 40
+EXAMPLES = 6
+FEWEST_EXAMPLES = 3
+"""With fewer, the findings themselves are near enough to the top of the page."""
 PAGE = "index.html"
 
 
@@ -70,46 +75,35 @@ class Entry:
 class ReportPage:
     """All that the template needs. Everything in it is plain text, escaped when it is written."""
 
-    atlas: str
-    target: str
-    loaded: LoadedHunt
+    hunt: HuntEvidence
     entries: list[Entry]
-    gallery: list[tuple[Entry, Evidence]]
-    pairs: list[BeforeAfter]
+    gallery: list[tuple[Entry, FindingEvidence]]
+    examples: list[BeforeAfter]
     map: FailureMap
     tiles: list[Tile]
     sections: list[Section]
-    limit: float | None
-    spent: Spent
-    costs: dict[str, tuple[int, Usage]]
-    runs: list[RunRow]
     warnings: list[Event]
-    events: list[Event]
     settings: str
     version: str
     written: str
 
     @property
     def row(self) -> HuntRow:
-        return self.loaded.row
+        return self.hunt.row
+
+    @property
+    def limit(self) -> float | None:
+        return self.hunt.limit
 
     @property
     def groups(self) -> list[str]:
         return sorted({entry.group for entry in self.entries if entry.group})
 
     @property
-    def statuses(self) -> dict[str, int]:
-        """Status → number of findings, over all of them."""
-        found: dict[str, int] = {}
-        for finding in self.loaded.findings:
-            found[finding.status] = found.get(finding.status, 0) + 1
-        return found
-
-    @property
     def blame(self) -> list[tuple[str, int]]:
         """Which kinds of check were missed how often, over all findings whose hunt says so."""
         missed: Counter[str] = Counter()
-        for finding in self.loaded.findings:
+        for finding in self.hunt.findings:
             if isinstance(finding.details, NodeDetails):
                 missed.update(finding.details.missed)
         return missed.most_common(7)
@@ -124,24 +118,16 @@ class ReportPage:
         own = any(section.id == "map" for section in self.sections)
         return None if own else heat_of_counts(self.map)
 
-    @property
-    def level(self) -> float | None:
-        """The share of false findings that certified ones keep to, where the settings name one."""
-        level = _searched(self.row).get("fdr")
-        return float(level) if isinstance(level, int | float) else None
+    def rate(self, finding: Finding) -> Rate:
+        return self.hunt.rate(finding)
 
     def notes(self, finding: Finding) -> list[str]:
         return list(page_of(self.row.kind).notes(finding))
 
-    @property
-    def unit(self) -> str:
-        """What the curve counts: pictures where each trial is one."""
-        return "images" if self.spent.images == self.loaded.trials else "trials"
-
     def share(self, name: str) -> float:
         """The share of a verdict among trials that tested something."""
-        counts = self.loaded.counts
-        return counts[Verdict(name)] / max(1, self.loaded.trials - counts[Verdict.NONE])
+        counts = self.hunt.counts
+        return counts[Verdict(name)] / max(1, sum(counts.values()) - counts[Verdict.NONE])
 
 
 def write_report(
@@ -155,50 +141,44 @@ def write_report(
 ) -> WrittenReport:
     """Write the report of a hunt into folder `out` (default: `report` inside the atlas)."""
     folder = out if out is not None else atlas.folder / "report"
-    loaded = load_hunt(atlas, hunt_id, build)
-    view = view_of(atlas, loaded, gallery)
+    hunt = load_hunt(atlas, hunt_id, build)
+    view = view_of(hunt, gallery)
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
         pictures = PicturePlacer(atlas.images, None if single_file else folder)
-        pictures.prepare([*_digests(view.gallery), *(one for part in view.sections for one in part.images)])
+        pictures.prepare([*_digests(view), *(one for part in view.sections for one in part.images)])
         page = render(view, pictures)
         write_whole(folder / PAGE, page.encode("utf-8", "replace"))
         pictures.forget_others()
     return WrittenReport(
-        folder / PAGE, len(loaded.findings), len(view.gallery), pictures.shown, pictures.missing
+        folder / PAGE, len(hunt.findings), len(view.gallery), pictures.shown, pictures.missing
     )
 
 
-def view_of(atlas: Atlas, loaded: LoadedHunt, gallery: int = GALLERY) -> ReportPage:
-    row = loaded.row
-    place = placer_of(row.kind, row.config)
-    entries = _entries(loaded.findings, place, gallery)
+def view_of(hunt: HuntEvidence, gallery: int = GALLERY) -> ReportPage:
+    entries = _entries(hunt, gallery)
     pictured = sorted((entry for entry in entries if entry.turn), key=lambda entry: entry.turn)
-    reader = EvidenceReader(atlas, row.id, SHOTS)
-    limit = failing_limit(row)
-    context = Context(atlas, loaded, reader, place, limit)
-    shown = [(entry, reader.read(entry.finding)) for entry in pictured]
-    events = [event for event in atlas.events() if event.hunt in (None, row.id)]
+    page, context = page_of(hunt.row.kind), Context(hunt)
     return ReportPage(
-        atlas=str(atlas.folder),
-        target=target_name(row),
-        loaded=loaded,
+        hunt=hunt,
         entries=entries,
-        gallery=shown,
-        pairs=pairs_of((entry.number, evidence) for entry, evidence in shown),
-        map=failure_map(atlas.subject_counts(row.id), place),
-        tiles=list(page_of(row.kind).tiles(context)),
-        sections=list(page_of(row.kind).sections(context)),
-        limit=limit,
-        spent=atlas.spent(row.id),
-        costs=atlas.costs(row.id),
-        runs=atlas.runs(row.id),
-        warnings=_warnings(loaded, events),
-        events=events[-EVENTS:],
-        settings=_shown_settings(row),
+        gallery=[(entry, hunt.evidence(entry.finding)) for entry in pictured],
+        examples=_examples(hunt, pictured),
+        map=failure_map(hunt.subjects(), hunt.place),
+        tiles=list(page.tiles(context)),
+        sections=list(page.sections(context)),
+        warnings=_warnings(hunt),
+        settings=_shown_settings(hunt.row),
         version=__version__,
         written=time.strftime("%Y-%m-%d %H:%M"),
     )
+
+
+def _examples(hunt: HuntEvidence, pictured: Sequence[Entry]) -> list[BeforeAfter]:
+    """Of findings in the gallery, to which they link."""
+    found = varied_examples([entry.finding for entry in pictured], hunt.place, hunt.evidence, EXAMPLES)
+    numbered = [replace(one, number=pictured[one.number - 1].number) for one in found]
+    return numbered if len(found) >= FEWEST_EXAMPLES else []
 
 
 def render(view: ReportPage, pictures: PicturePlacer) -> str:
@@ -232,14 +212,6 @@ def templates(packages: Iterable[str] = ()) -> Environment:
     return environment
 
 
-def target_name(row: HuntRow) -> str:
-    """What the model under test is called: its model name, else the end of its path, else its provider."""
-    target = row.config.get("target")
-    settings: dict[str, Any] = target if isinstance(target, dict) else {}
-    path = re.split(r"[/\\:]", str(settings.get("path") or "").rstrip("/\\"))[-1]
-    return str(settings.get("model") or path or settings.get("provider") or "the target")
-
-
 def clip(text: str, most: int = 400) -> str:
     return text if len(text) <= most else f"{text[:most].rstrip()} … ({len(text) - most:,} more characters)"
 
@@ -259,10 +231,10 @@ def when(at: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
-def _entries(findings: Sequence[Finding], place: Placer, gallery: int) -> list[Entry]:
+def _entries(hunt: HuntEvidence, gallery: int) -> list[Entry]:
     """The table's lines. The gallery takes in turn from all things, so that no single one fills it."""
-    shown = findings[: max(TABLE_ROWS, gallery)]
-    places = [place(finding.subject) for finding in shown]
+    shown = hunt.findings[: max(TABLE_ROWS, gallery)]
+    places = [hunt.place(finding.subject) for finding in shown]
     seen: Counter[str] = Counter()
     ranks = []
     for at, where in enumerate(places):
@@ -276,36 +248,21 @@ def _entries(findings: Sequence[Finding], place: Placer, gallery: int) -> list[E
     ]
 
 
-def failing_limit(row: HuntRow) -> float | None:
-    """The share of failures above which a subject counts as failing, where the settings name one."""
-    threshold = _searched(row).get("threshold")
-    return 1 - float(threshold) if isinstance(threshold, int | float) else None
-
-
-def _searched(row: HuntRow) -> dict[str, Any]:
-    search = row.config.get("search")
-    return search if isinstance(search, dict) else {}
-
-
 def _shown_settings(row: HuntRow) -> str:
     """Settings hold no secrets, but an address may carry a name and password."""
     text = yaml.safe_dump(row.config, sort_keys=False, allow_unicode=True)
     return re.sub(r"://[^/@\s]+@", "://…@", text)
 
 
-def _warnings(loaded: LoadedHunt, events: Sequence[Event]) -> list[Event]:
+def _warnings(hunt: HuntEvidence) -> list[Event]:
     """What the runs noticed, and what was noticed when they were read."""
-    found = _newest_by_name([event for event in events if event.kind in ("warning", "error")])
-    if loaded.warning:
-        found.append(Event(0, time.time(), "warning", loaded.row.id, {"text": loaded.warning}))
+    found = hunt.warnings
+    if hunt.found.warning:
+        found.append(Event(0, time.time(), "warning", hunt.row.id, {"text": hunt.found.warning}))
     return found
 
 
-def _newest_by_name(events: Sequence[Event]) -> list[Event]:
-    """Each warning once, as it was last seen: later ones have later numbers."""
-    return list({(event.kind, event.detail.get("name", event.id)): event for event in events}.values())
-
-
-def _digests(gallery: Sequence[tuple[Entry, Evidence]]) -> list[str]:
-    rows = [row for _, evidence in gallery for row in (evidence.own, *evidence.parents)]
+def _digests(view: ReportPage) -> list[str]:
+    """The pictures of the gallery, which hold those of the examples."""
+    rows = [row for _, evidence in view.gallery for row in (evidence.own, *evidence.parents)]
     return [digest for row in rows for shot in row.shots if shot is not None for digest in shot.images]

@@ -27,13 +27,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from failscape.errors import FailscapeError
+from failscape.evidence.places import Placer, nowhere
 from failscape.plugins import find_kind
-from failscape.report.maps import Placer
 from failscape.trials import Finding
 
 if TYPE_CHECKING:
     from failscape.atlas import Atlas
-    from failscape.report.load import EvidenceReader, LoadedHunt
+    from failscape.evidence import HuntEvidence
 
 Told = TypeVar("Told")
 
@@ -47,11 +47,15 @@ END: Place = "end"
 class Context:
     """What sections are made from. `limit` is the share of failures where failing begins, if there is one."""
 
-    atlas: Atlas
-    loaded: LoadedHunt
-    reader: EvidenceReader
-    place: Placer
-    limit: float | None = None
+    loaded: HuntEvidence
+
+    @property
+    def atlas(self) -> Atlas:
+        return self.loaded.atlas
+
+    @property
+    def limit(self) -> float | None:
+        return self.loaded.limit
 
     @cached_property
     def survey(self) -> dict[str, Any]:
@@ -60,7 +64,7 @@ class Context:
 
     def survey_as(self, kind: type[Told]) -> Told | None:
         """What the hunt says about the whole space, where that is of the type that the reader knows."""
-        return self.loaded.survey if isinstance(self.loaded.survey, kind) else None
+        return self.loaded.survey_as(kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ class PlainPage:
         return []
 
     def placer(self, config: dict[str, Any]) -> Placer:
-        return _nowhere
+        return nowhere
 
 
 def page_of(kind: str) -> Page:
@@ -134,18 +138,6 @@ def page_of(kind: str) -> Page:
         return PlainPage()
 
 
-def placer_of(kind: str, config: dict[str, Any]) -> Placer:
-    """A placer for a hunt; one that knows no place when the kind has none or its corpus has moved."""
-    try:
-        return page_of(kind).placer(config)
-    except FailscapeError:
-        return _nowhere
-
-
 def stylesheets(templates: Iterable[str], kind: str) -> list[str]:
     """The style sheet of a kind, when there is one among the names of all templates."""
     return [f"{kind}.css"] if f"{kind}.css" in templates else []
-
-
-def _nowhere(subject: str) -> None:
-    return None

@@ -8,7 +8,7 @@ from typing import Any
 
 from failscape.atlas import Atlas
 from failscape.atlas.decisions import pairs
-from failscape.report.load import load_hunt
+from failscape.evidence import load_hunt
 from failscape.stats.judging.agreement import Agreement, agreement
 
 EVERY = "all checks"

@@ -9,15 +9,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.errors import AtlasError, FailscapeError
-from failscape.report.load import EvidenceReader, LoadedHunt, load_hunt
-from failscape.report.maps import Place
-from failscape.report.sections import placer_of
+from failscape.evidence import FindingEvidence, HuntEvidence, HuntReader, Place, load_hunt
+from failscape.trials import Finding
 from failscape.web.columns import TrialColumns
 from failscape.web.streams import stream_of
 
@@ -27,7 +25,6 @@ PATIENCE = 3.0
 """A hunt is read again at most a quarter of the time: after a pause of so many times what reading took."""
 
 SHORTEST_PAUSE = 2.0
-PLACES = 100_000
 
 
 class OpenHunt:
@@ -39,17 +36,18 @@ class OpenHunt:
         self.row = row
         self.stream_of = stream_of(row.kind)
         self.columns = TrialColumns(atlas, row.id, self.stream_of)
-        self.place: Callable[[str], Place | None] = lru_cache(PLACES)(placer_of(row.kind, row.config))
+        self.reader = HuntReader(atlas, row)
+        self.place: Callable[[str], Place | None] = self.reader.place
         self.problem: FailscapeError | None = None
         self.readings = 0
-        self._loaded: LoadedHunt | None = None
-        self._derived: dict[str, tuple[LoadedHunt, Any]] = {}
+        self._loaded: HuntEvidence | None = None
+        self._derived: dict[str, tuple[HuntEvidence, Any]] = {}
         self._as_of: tuple[Any, Any] = (None, None)
         self._next = 0.0
         self._reading = False
         self._turn = threading.Lock()
 
-    def loaded(self, wait: float = 0.0) -> LoadedHunt | None:
+    def loaded(self, wait: float = 0.0) -> HuntEvidence | None:
         """What the hunt found, as it was last read; `None` until that is done for the first time.
 
         Starts reading when there is news. `wait` seconds are given to the first reading.
@@ -64,7 +62,7 @@ class OpenHunt:
             time.sleep(0.02)
         return self._loaded
 
-    def derived(self, name: str, make: Callable[[LoadedHunt], T]) -> T | None:
+    def derived(self, name: str, make: Callable[[HuntEvidence], T]) -> T | None:
         """What `make` makes of the hunt as it was last read, made once; `None` until it is read."""
         loaded = self.loaded(wait=0.25)
         if loaded is None:
@@ -75,8 +73,8 @@ class OpenHunt:
         found: T = known[1]
         return found
 
-    def evidence(self, shots: int, parents: int = 3) -> EvidenceReader:
-        return EvidenceReader(self.atlas, self.row.id, shots, parents)
+    def evidence(self, finding: Finding, shots: int, parents: int = 3) -> FindingEvidence:
+        return self.reader.evidence(finding, shots, parents)
 
     @property
     def as_of(self) -> int:

@@ -18,7 +18,7 @@ from failscape.atlas import Atlas
 from failscape.atlas.decisions import pairs
 from failscape.config import ModelConfig
 from failscape.errors import AtlasError
-from failscape.report.load import load_hunt
+from failscape.evidence import load_hunt
 from failscape.runtime.after.rejudge import rejudge
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session

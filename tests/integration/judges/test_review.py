@@ -13,7 +13,7 @@ from failscape.atlas import Atlas
 from failscape.atlas.merge import merge_atlases
 from failscape.atlas.reviews import hunt_accuracy, items_of, reviewed_accuracy
 from failscape.errors import ConfigError
-from failscape.report.load import load_hunt
+from failscape.evidence import load_hunt
 from failscape.review.labels import measure
 from failscape.review.sample import draw_sample
 from failscape.runtime.progress import PlainReporter

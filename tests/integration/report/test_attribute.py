@@ -11,7 +11,7 @@ from failscape.attribution.counts import MentionCounts, counts_of
 from failscape.attribution.scarcity import relate
 from failscape.cli import attribute, cli
 from failscape.errors import ConfigError, FailscapeError
-from failscape.report import load_hunt
+from failscape.evidence import load_hunt
 from failscape.toybox import painter
 from failscape.trials import Check, Decide
 
@@ -104,7 +104,7 @@ def test_the_toybox_counts_are_known_by_name(monkeypatch, empty_atlas):
     check = (Decide((Check("entity", "cow", "a cow"),)),)
     empty_atlas.record(hunt, [recorded(name, 1, check, [[True]]) for name in names])
     loaded = load_hunt(empty_atlas, build=lambda row: ListedHunt([]))
-    related = relate(empty_atlas, loaded, attribute.toybox_counts())
+    related = relate(loaded, attribute.toybox_counts())
     assert sorted(one.count for one in related.subjects) == [2, 5]
     assert related.uncounted == 1
 
@@ -116,8 +116,8 @@ def test_invalid_trials_and_unknown_subjects(empty_atlas, tmp_path):
     group.append(recorded("silent", 9, check, [[None]]))
     empty_atlas.record(hunt, group)
     loaded = load_hunt(empty_atlas, build=lambda row: ListedHunt([finding(HOSTILE)]))
-    related = relate(empty_atlas, loaded, counts_of([(HOSTILE, 9)], "counts"))
+    related = relate(loaded, counts_of([(HOSTILE, 9)], "counts"))
     assert {one.subject: one.count for one in related.subjects} == {HOSTILE: 9, "dog": 0}
     assert related.untried == 1
     with pytest.raises(ConfigError, match="none of them was tried"):
-        relate(empty_atlas, loaded, MentionCounts("counts", {"other": 1}, 0))
+        relate(loaded, MentionCounts("counts", {"other": 1}, 0))

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.errors import FailscapeError
-from failscape.report import load_hunt
+from failscape.evidence import load_hunt
 
 
 def run(*arguments):
@@ -49,7 +49,7 @@ def test_open_nodes_and_a_changed_corpus_are_said(planted_atlas, tmp_path, monke
     monkeypatch.setattr(
         "failscape.hunts.t2i.baselines.failureatlas.FailureAtlasHunt.undecided", lambda self: ["cat"]
     )
-    monkeypatch.setattr("failscape.report.load.changed_corpus", lambda *given: "corpus starter is new")
+    monkeypatch.setattr("failscape.evidence.found.changed_corpus", lambda *given: "corpus starter is new")
     result = run("findings", planted_atlas)
     assert "1 subject used up its trials without a verdict" in result.stdout
     assert "warning: corpus starter is new" in result.stderr

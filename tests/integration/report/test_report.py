@@ -6,8 +6,9 @@ import pytest
 
 from failscape.atlas import Atlas
 from failscape.errors import AtlasError, ConfigError
+from failscape.evidence import load_hunt
 from failscape.models.roles import Identity
-from failscape.report import load_hunt, write_report
+from failscape.report import write_report
 from failscape.report.page import TABLE_ROWS
 from failscape.testing.atlas_suite import damage_picture
 from failscape.trials import Answer, Check, Classify, Decide, Generate, Show, Verify

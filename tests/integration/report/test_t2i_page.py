@@ -6,6 +6,7 @@ import time
 import pytest
 
 from failscape.atlas import Atlas
+from failscape.evidence import load_hunt, rebuild_hunt
 from failscape.hunts.t2i.findings import CorrectedRate, NodeDetails
 from failscape.hunts.t2i.survey.survey import (
     Audit,
@@ -18,8 +19,7 @@ from failscape.hunts.t2i.survey.survey import (
     T2ISurvey,
     WordingEffect,
 )
-from failscape.report import load_hunt, write_report
-from failscape.report.load import rebuild_hunt
+from failscape.report import write_report
 from failscape.report.sections import END, Section, Tile
 from failscape.stats.contrasts import Blame, Interaction
 from failscape.trials import Check, Decide, Generate

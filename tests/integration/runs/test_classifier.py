@@ -14,7 +14,7 @@ from PIL import Image
 from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.config.files import parse_config
-from failscape.report.load import load_hunt
+from failscape.evidence import load_hunt
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import Summary, run_session
 from failscape.trials import Verdict

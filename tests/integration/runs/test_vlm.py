@@ -12,12 +12,12 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError, FailscapeError
+from failscape.evidence import HuntEvidence, load_hunt
 from failscape.export.datasets import write_dataset
 from failscape.hunts.vlm.build import build_hunt
 from failscape.hunts.vlm.taxonomy import named_skills
 from failscape.pictures import Picture
 from failscape.report import write_report
-from failscape.report.load import LoadedHunt, load_hunt
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import Summary, run_session
 
@@ -53,7 +53,7 @@ async def run(folder: Path, **settings: Any) -> Summary:
     return await run_session(parse_config(config, "test"), folder, choose_reporter(True))
 
 
-def loaded(folder: Path) -> LoadedHunt:
+def loaded(folder: Path) -> HuntEvidence:
     with Atlas.open(folder, readonly=True) as atlas:
         return load_hunt(atlas)
 

@@ -16,9 +16,9 @@ from failscape.atlas import Atlas
 from failscape.atlas.formats.failureatlas import FIELDS, export_rows
 from failscape.atlas.formats.failureatlas_import import import_rows
 from failscape.errors import AtlasError
+from failscape.evidence import load_hunt
 from failscape.hunts.t2i.build import build_hunt
 from failscape.hunts.t2i.config import T2IConfig
-from failscape.report import load_hunt
 from failscape.spaces.subjects import join_subject, parents_of, split_subject
 from failscape.testing.atlas_suite import CONFIG, make_recorded
 from failscape.trials import Verdict

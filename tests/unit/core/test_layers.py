@@ -20,15 +20,16 @@ MAY_IMPORT = {
     "models": {"spaces", "stats"},
     "atlas": {"models", "spaces", "stats"},
     "runtime": BELOW,
-    "report": BELOW,
-    "review": BELOW | {"report"},
-    "attribution": BELOW | {"report"},
-    "export": BELOW,
+    "evidence": BELOW,
+    "report": BELOW | {"evidence"},
+    "review": BELOW | {"report", "evidence"},
+    "attribution": BELOW | {"report", "evidence"},
+    "export": BELOW | {"evidence"},
     "doctor": BELOW | {"runtime"},
     "servers": {"models", "spaces", "stats"},
     "toybox": {"models", "spaces", "stats"},
     "testing": BELOW | {"servers", "toybox"},
-    "web": BELOW | {"report", "review"},
+    "web": BELOW | {"evidence", "report", "review"},
 }
 PLUGINS = "plugins.py"
 """Names what every layer offers, but only for the type checker."""

@@ -1,21 +1,21 @@
 """The map adds up trials where they belong."""
 
-from failscape.report.maps import ALONE, MapCell, failure_map, place_node
-from failscape.report.sections import placer_of
-from failscape.trials import Verdict
+from failscape.evidence import SubjectCounts
+from failscape.evidence.places import ALONE, place_node, placer_of
+from failscape.report.maps import MapCell, failure_map
 
 PLACE = place_node({"cat": "animals", "cup": "things"})
 
 
 def counted(**subjects):
-    return [(name, {Verdict.FAIL: fail, Verdict.PASS: ok}) for name, (fail, ok) in subjects.items()]
+    return [SubjectCounts(name, ok, fail, 0) for name, (fail, ok) in subjects.items()]
 
 
 def test_a_subject_counts_in_the_row_of_each_of_its_attributes():
     counts = [
-        ("cat", {Verdict.FAIL: 1, Verdict.PASS: 9}),
-        ("cat; Base: Colour=red; Image: Style=sketch", {Verdict.FAIL: 4, Verdict.PASS: 6}),
-        ("cat; Base: Colour=blue", {Verdict.FAIL: 2, Verdict.PASS: 8}),
+        SubjectCounts("cat", 9, 1, 0),
+        SubjectCounts("cat; Base: Colour=red; Image: Style=sketch", 6, 4, 0),
+        SubjectCounts("cat; Base: Colour=blue", 8, 2, 0),
     ]
     found = failure_map(counts, PLACE)
     assert found.rows[0] == ALONE
@@ -29,7 +29,7 @@ def test_unknown_and_untried_subjects_are_left_out():
 
 
 def test_the_least_tried_rows_are_dropped_and_counted():
-    counts = [(f"cat; F: S{n}=v", {Verdict.FAIL: 1, Verdict.PASS: n}) for n in range(60)]
+    counts = [SubjectCounts(f"cat; F: S{n}=v", n, 1, 0) for n in range(60)]
     found = failure_map(counts, PLACE, most_rows=40)
     assert len(found.rows) == 40
     assert found.hidden_rows == 20

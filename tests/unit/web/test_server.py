@@ -72,7 +72,7 @@ def _missed(trials, kind) -> int:
 
 
 async def test_findings_are_those_of_the_command(client, folder) -> None:
-    from failscape.report.load import load_hunt
+    from failscape.evidence import load_hunt
 
     with Atlas.open(folder, readonly=True) as atlas:
         loaded = load_hunt(atlas)

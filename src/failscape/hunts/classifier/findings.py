@@ -117,6 +117,7 @@ def describe_bug(field: Field, arm: Arm, real: dict[str, Any] | None = None) -> 
         failures=counts.fails,
         invalid=arm.counts.invalid + (block.counts.invalid if block else 0),
         parents=(_parent(field, arm.description.label),),
+        counted=("fresh pictures",) if confirmed else ("search",),
         details={
             "class": target.name,
             "short": many(target.name, arm.clauses).rstrip(","),

@@ -9,6 +9,8 @@ class ClassifierKind(HuntKind):
     name = "classifier"
     about = "descriptions of pictures that an image classifier gets wrong more often than usual"
     target = "classifier"
+    unit = "picture"
+    purposes = {"": "search", "f": "fresh pictures", "x": "counterfactual", "p": "photo", "c": "caption"}  # noqa: RUF012
     settings = lazy("failscape.hunts.classifier.config:ClassifierConfig")
     build = lazy("failscape.hunts.classifier.build:build_hunt")
     contents = lazy("failscape.hunts.classifier.build:contents")

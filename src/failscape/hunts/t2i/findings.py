@@ -116,6 +116,7 @@ def describe_failure(
     wording: Wording,
     status: str,
     tally_of: TallyOf,
+    counted: tuple[str, ...] = (),
 ) -> Finding:
     """Rate, interval and e-value rest on `evidence`, the explanation on all images of the `tally`.
 
@@ -135,6 +136,7 @@ def describe_failure(
         invalid=tally.invalid,
         parents=tuple(_parent(lattice.subject(parent), tally_of) for parent in lattice.parents(node)),
         details=_details(tally, lattice, tally_of),
+        counted=counted,
     )
 
 

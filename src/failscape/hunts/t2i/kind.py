@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from failscape.hunts.t2i.purposes import PURPOSES
 from failscape.plugins import HuntKind, lazy
 
 
 class T2IKind(HuntKind):
     name = "t2i"
     about = "the smallest combinations of things and attributes that a text-to-image model cannot draw"
+    unit = "picture"
+    purposes = PURPOSES
+    apart = "pr"
     settings = lazy("failscape.hunts.t2i.config:T2IConfig")
     build = lazy("failscape.hunts.t2i.build:build_hunt")
     contents = lazy("failscape.hunts.t2i.build:contents")

@@ -17,6 +17,8 @@ from failscape.stats import clopper_pearson
 from failscape.trials import Finding
 
 EXAMPLES = 6
+CONFIRMATION = "confirmation"
+"""What questions are asked for that make up the rate of a mode."""
 _CONTRAST = 0.3
 
 
@@ -87,6 +89,7 @@ def _finding(
         trials=count.trials,
         failures=count.failures,
         invalid=count.invalid,
+        counted=(CONFIRMATION,),
         parents=tuple(one for one in simpler if one["trials"]),
         details=details,
     )

@@ -13,7 +13,7 @@ from failscape.errors import AtlasError
 from failscape.hunts.rounds import RoundHunt
 from failscape.hunts.vlm.archive import Archive
 from failscape.hunts.vlm.confirm import Confirmation
-from failscape.hunts.vlm.findings import findings_of
+from failscape.hunts.vlm.findings import CONFIRMATION, findings_of
 from failscape.hunts.vlm.items import Item
 from failscape.hunts.vlm.outcomes import CONFIRM, Ledger
 from failscape.hunts.vlm.survey import Survey
@@ -76,6 +76,13 @@ class VlmHunt(RoundHunt[Item]):
         slots = len(self.confirmation.slots)
         phase = f"{slots} modes under test" if slots else "searching"
         return Progress(phase, min(asked, self.questions), self.questions, len(self.findings()))
+
+    def purposes(self) -> dict[str, str]:
+        return {
+            one.key: CONFIRMATION if one.purpose == CONFIRM else "search"
+            for one in self.ledger.outcomes
+            if one.key
+        }
 
     def survey(self) -> Survey:
         return Survey(self.ledger, self.confirmation, self.planner.archive, self.findings())

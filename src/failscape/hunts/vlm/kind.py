@@ -9,6 +9,7 @@ class VlmKind(HuntKind):
     name = "vlm"
     about = "kinds of question that a vision-language model answers wrongly"
     target = "answerer"
+    unit = "question"
     settings = lazy("failscape.hunts.vlm.config:VlmConfig")
     build = lazy("failscape.hunts.vlm.build:build_hunt")
     contents = lazy("failscape.hunts.vlm.build:contents")

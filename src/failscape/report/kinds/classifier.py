@@ -10,16 +10,15 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from failscape.evidence import Place, Placer, ShotRow
 from failscape.report.figures.basic import spread
 from failscape.report.figures.mirrored import mirrored
-from failscape.report.load import Row
-from failscape.report.maps import Place, Placer
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.trials import Finding
 
@@ -102,8 +101,8 @@ class BugCard:
 
     number: int
     finding: Finding
-    own: Row
-    usual: Row | None
+    own: ShotRow
+    usual: ShotRow | None
     labels: Markup
     bars: list[Bar]
     spurious: bool
@@ -199,7 +198,7 @@ def _is_bare(finding: Finding) -> bool:
 
 
 def _card(context: Context, number: int, finding: Finding) -> BugCard:
-    evidence = context.reader.read(finding)
+    evidence = context.loaded.evidence(finding)
     own = _short(evidence.own)
     usual = _short(evidence.parents[0]) if evidence.parents else None
     details = finding.details
@@ -232,11 +231,11 @@ def _bars(details: dict[str, Any]) -> list[Bar]:
     return found
 
 
-def _short(row: Row) -> Row:
-    return Row(row.subject, row.title, row.failures, row.trials, row.shots[:SHOTS])
+def _short(row: ShotRow) -> ShotRow:
+    return replace(row, shots=row.shots[:SHOTS])
 
 
-def _digests(row: Row | None) -> Iterable[str]:
+def _digests(row: ShotRow | None) -> Iterable[str]:
     return () if row is None else [digest for shot in row.shots if shot for digest in shot.images]
 
 

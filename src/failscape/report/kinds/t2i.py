@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from failscape.evidence import HuntReader
+from failscape.evidence.places import Placer, place_node
 from failscape.hunts.t2i.findings import NodeDetails
 from failscape.hunts.t2i.survey.survey import Mass, T2ISurvey
 from failscape.report.figures.basic import Estimate, percent, spread
@@ -16,8 +18,6 @@ from failscape.report.figures.heat import HeatMap
 from failscape.report.kinds.t2i_map import MassList, heat_of_masses, mass_lists, overall
 from failscape.report.kinds.t2i_rules import PICTURED, RuleCard, held_out, pictures_of, rule_cards
 from failscape.report.kinds.t2i_trust import TrustBox, trust_boxes, wording_notes
-from failscape.report.load import EvidenceReader
-from failscape.report.maps import Placer, place_node
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.spaces.corpus import load_corpus
 from failscape.trials import Finding
@@ -58,7 +58,7 @@ def placer(config: dict[str, Any]) -> Placer:
 def sections(context: Context) -> Iterator[Section]:
     survey = context.survey_as(T2ISurvey) or T2ISurvey()
     yield from _map(survey.masses)
-    yield from _rules(survey, context.reader)
+    yield from _rules(survey, context.loaded)
     yield from _trust(survey, context)
 
 
@@ -103,7 +103,7 @@ def _map(masses: Sequence[Mass]) -> Iterator[Section]:
     )
 
 
-def _rules(survey: T2ISurvey, reader: EvidenceReader) -> Iterator[Section]:
+def _rules(survey: T2ISurvey, reader: HuntReader) -> Iterator[Section]:
     if not survey.rules:
         return
     cards = rule_cards(survey.rules, reader)

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from failscape.evidence.places import ALONE
 from failscape.hunts.t2i.survey.survey import Mass
 from failscape.report.figures.basic import Estimate
 from failscape.report.figures.heat import VAGUE, HeatCell, HeatMap
-from failscape.report.maps import ALONE
 
 ALL = "all"
 JOINT = " × "

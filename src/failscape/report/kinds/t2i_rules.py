@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from failscape.evidence import HuntReader, Shot
 from failscape.hunts.t2i.survey.survey import Rule, Share
 from failscape.report.figures.basic import Estimate
-from failscape.report.load import EvidenceReader, Shot
 from failscape.trials import Verdict
 
 PICTURED = 6
@@ -47,7 +47,7 @@ class RuleCard:
     """Names of exceptions that have no picture here."""
 
 
-def rule_cards(rules: Sequence[Rule], reader: EvidenceReader) -> list[RuleCard]:
+def rule_cards(rules: Sequence[Rule], reader: HuntReader) -> list[RuleCard]:
     """The first rules with pictures, some more without; what lies beyond is only counted on the page."""
     return [_card(rule, at + 1, reader, at < PICTURED) for at, rule in enumerate(rules[:LISTED])]
 
@@ -57,7 +57,7 @@ def pictures_of(cards: Sequence[RuleCard]) -> tuple[str, ...]:
     return tuple(digest for sample in samples for digest in sample.shot.images[:1])
 
 
-def _card(rule: Rule, number: int, reader: EvidenceReader, pictured: bool) -> RuleCard:
+def _card(rule: Rule, number: int, reader: HuntReader, pictured: bool) -> RuleCard:
     values = [value.rpartition("=")[2] for value in rule.values]
     shared = {*values, *((rule.who,) if rule.scope == "entity" else ())}
     passing = _samples(rule.exceptions, shared, reader, Verdict.PASS, EXCEPTIONS) if pictured else []
@@ -86,7 +86,7 @@ def held_out(share: Share | None) -> Estimate | None:
 
 
 def _samples(
-    subjects: Sequence[str], shared: set[str], reader: EvidenceReader, verdict: Verdict, most: int
+    subjects: Sequence[str], shared: set[str], reader: HuntReader, verdict: Verdict, most: int
 ) -> list[NodePicture]:
     """One picture a node: the first with the verdict that the node has."""
     found = []

@@ -12,11 +12,10 @@ from typing import Any
 from markupsafe import Markup
 
 from failscape.errors import FailscapeError
+from failscape.evidence import Place, Placer, load_hunt
 from failscape.hunts.vlm.taxonomy import compare, grow_named, named_skills
 from failscape.report.figures.basic import percent
 from failscape.report.figures.rings import calendar, lines, rings
-from failscape.report.load import load_hunt
-from failscape.report.maps import Place, Placer
 from failscape.report.sections import END, LEAD, TRUST, Context, Section, Tile
 from failscape.spaces.questions import Pattern
 from failscape.trials import Finding

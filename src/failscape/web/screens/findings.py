@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from failscape.evidence import HuntEvidence, Shot, ShotRow
+from failscape.evidence.rates import rate_of_counts
 from failscape.report import sections
 from failscape.report.figures.basic import number as number_text
-from failscape.report.load import EvidenceReader, LoadedHunt, Row, Shot
 from failscape.stats.intervals import clopper_pearson
 from failscape.trials import Finding, Verdict
 from failscape.web.library import OpenHunt
@@ -35,10 +36,10 @@ SORTS: dict[str, Callable[[Data], Any]] = {
 def finding_row(hunt: OpenHunt, number: int, finding: Finding) -> Data:
     """One line of the list. Rates allow for the judge's errors where these are known."""
     place = hunt.place(finding.subject)
-    corrected = finding.details_data.get("corrected") or {"rate": finding.rate, "interval": finding.interval}
-    low, high = corrected["interval"]
+    rate = hunt.reader.rate(finding)
     return {
-        **rate_data(corrected["rate"], (low, high)),
+        **rate_data(rate.rate, rate.interval),
+        "counted": rate.counted,
         "number": number + 1,
         "subject": finding.subject,
         "title": finding.title,
@@ -70,7 +71,7 @@ def findings(hunt: OpenHunt, query: Mapping[str, str]) -> Data | None:
     }
 
 
-def _all_rows(hunt: OpenHunt, loaded: LoadedHunt) -> list[Data]:
+def _all_rows(hunt: OpenHunt, loaded: HuntEvidence) -> list[Data]:
     rows = [finding_row(hunt, number, one) for number, one in enumerate(loaded.findings)]
     for row in rows:
         row["search"] = f"{row['title']} {row['caption']} {row['subject']} {row['status']}".casefold()
@@ -124,13 +125,14 @@ def shot_data(shot: Shot | None) -> Data | None:
         "marks": [asdict(mark) for mark in shot.marks],
         "lines": [asdict(line) for line in shot.lines],
         "replies": [asdict(line) for line in shot.replies],
+        "purpose": shot.purpose,
+        "apart": shot.apart,
     }
 
 
 def example_of(hunt: OpenHunt, finding: Finding) -> Data:
     """The first failed picture of a finding, and its parent's that passed at the same seed, if any."""
-    reader = hunt.evidence(shots=SHOTS)
-    evidence = reader.read(finding)
+    evidence = hunt.evidence(finding, shots=SHOTS)
     failed = [
         (at, shot)
         for at, shot in enumerate(evidence.own.shots)
@@ -149,12 +151,11 @@ def finding(hunt: OpenHunt, subject: str) -> Data | None:
     loaded = hunt.loaded(wait=0.25)
     if loaded is None:
         return None
-    reader = hunt.evidence(shots=SHOTS, parents=PARENTS)
     number = next((at for at, one in enumerate(loaded.findings) if one.subject == subject), None)
     if number is None:
-        return _bare(hunt, reader, subject)
+        return _bare(hunt, subject)
     found = loaded.findings[number]
-    evidence = reader.read(found)
+    evidence = hunt.evidence(found, SHOTS, PARENTS)
     return {
         **finding_row(hunt, number, found),
         "e_value": found.e_value,
@@ -172,20 +173,20 @@ def finding(hunt: OpenHunt, subject: str) -> Data | None:
     }
 
 
-def _bare(hunt: OpenHunt, reader: EvidenceReader, subject: str) -> Data:
+def _bare(hunt: OpenHunt, subject: str) -> Data:
     """A subject that is no finding: what was seen of it."""
-    shots = reader.shots(subject)
+    shots = hunt.reader.shots(subject)
     failures = sum(shot.verdict is Verdict.FAIL for shot in shots)
     trials = failures + sum(shot.verdict is Verdict.PASS for shot in shots)
-    low, high = clopper_pearson(failures, trials)
-    row = Row(subject, subject, failures, trials, shots, (float(low), float(high)))
+    rate = rate_of_counts(failures, trials)
+    row = ShotRow(subject, subject, rate, shots)
     title = next((line.text for shot in shots for line in shot.lines if line.label == "prompt"), subject)
     return {
         "subject": subject,
         "title": title,
         "caption": "",
         "status": "",
-        **rate_data(failures / trials if trials else float("nan"), (float(low), float(high))),
+        **rate_data(rate.rate if trials else float("nan"), rate.interval),
         "failures": failures,
         "trials": trials,
         "own": _row_data(row),
@@ -198,13 +199,13 @@ def _bare(hunt: OpenHunt, reader: EvidenceReader, subject: str) -> Data:
     }
 
 
-def _row_data(row: Row) -> Data:
+def _row_data(row: ShotRow) -> Data:
     return {
         "subject": row.subject,
         "title": row.title,
-        "failures": row.failures,
-        "trials": row.trials,
-        "interval": list(row.interval),
+        "failures": row.rate.failures,
+        "trials": row.rate.of,
+        "interval": list(row.rate.interval),
         "shots": [shot_data(shot) for shot in row.shots],
     }
 

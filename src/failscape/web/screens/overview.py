@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Any
 
 from failscape.atlas import Event
-from failscape.report.load import LoadedHunt
-from failscape.report.page import failing_limit, target_name
+from failscape.evidence import HuntEvidence
 from failscape.web.library import Library, OpenHunt
 from failscape.web.screens.findings import example_of, finding_row
 
@@ -35,7 +34,7 @@ def _hunt_line(hunt: OpenHunt) -> Data:
     return {
         "id": hunt.row.id,
         "kind": hunt.row.kind,
-        "target": target_name(hunt.row),
+        "target": hunt.reader.target,
         "trials": sum(hunt.atlas.counts(hunt.row.id).values()),
         "running": is_running(hunt),
     }
@@ -56,7 +55,7 @@ def overview(hunt: OpenHunt) -> Data:
     loaded = hunt.loaded(wait=0.25)
     return {
         "kind": row.kind,
-        "target": target_name(row),
+        "target": hunt.reader.target,
         "models": {role: one.model or one.provider for role, one in row.identities.items()},
         "counts": {verdict.value: number for verdict, number in atlas.counts(row.id).items()},
         "spent": {
@@ -68,7 +67,7 @@ def overview(hunt: OpenHunt) -> Data:
         "budget": budget if isinstance(budget, dict) else {},
         "running": is_running(hunt),
         "stopped": runs[-1].why if runs else "",
-        "limit": failing_limit(row),
+        "limit": hunt.reader.limit,
         "level": search.get("fdr") if isinstance(search, dict) else None,
         "warnings": warnings_of(hunt, loaded),
         "problem": _problem(hunt),
@@ -81,21 +80,21 @@ def _problem(hunt: OpenHunt) -> Data | None:
     return None if error is None else {"error": error.message, "fix": error.fix}
 
 
-def _found(hunt: OpenHunt, loaded: LoadedHunt) -> Data:
+def _found(hunt: OpenHunt, loaded: HuntEvidence) -> Data:
     return {
         "as_of": loaded.trials,
         "findings": len(loaded.findings),
         "statuses": dict(Counter(finding.status for finding in loaded.findings)),
         "curve": loaded.curve,
         "phase": loaded.progress.phase,
-        "undecided": loaded.undecided,
+        "undecided": loaded.found.undecided,
         "judge": loaded.judge.source if loaded.judge is not None else "",
         "headlines": _headlines(hunt, loaded),
         "worst": _worst(hunt, loaded),
     }
 
 
-def _headlines(hunt: OpenHunt, loaded: LoadedHunt) -> list[Data]:
+def _headlines(hunt: OpenHunt, loaded: HuntEvidence) -> list[Data]:
     """Findings about different things, with a picture each: more of one thing tells little more."""
     seen: set[str] = set()
     first: list[int] = []
@@ -118,21 +117,21 @@ def _headlines(hunt: OpenHunt, loaded: LoadedHunt) -> list[Data]:
     ]
 
 
-def _worst(hunt: OpenHunt, loaded: LoadedHunt) -> list[Data]:
+def _worst(hunt: OpenHunt, loaded: HuntEvidence) -> list[Data]:
     """Things with the most findings."""
     count = Counter(place.about for one in loaded.findings if (place := hunt.place(one.subject)) is not None)
     return [{"name": name, "findings": number} for name, number in count.most_common(WORST)]
 
 
-def warnings_of(hunt: OpenHunt, loaded: LoadedHunt | None) -> list[Data]:
+def warnings_of(hunt: OpenHunt, loaded: HuntEvidence | None) -> list[Data]:
     """Each warning once, as it was last seen."""
     events: dict[tuple[str, Any], Event] = {}
     for event in hunt.atlas.events():
         if event.kind in ("warning", "error") and event.hunt in (None, hunt.row.id):
             events[event.kind, event.detail.get("name", event.id)] = event
     found = [{"at": event.at, "kind": event.kind, **_words(event.detail)} for event in events.values()]
-    if loaded is not None and loaded.warning:
-        found.append({"at": None, "kind": "warning", "text": loaded.warning, "fix": ""})
+    if loaded is not None and loaded.found.warning:
+        found.append({"at": None, "kind": "warning", "text": loaded.found.warning, "fix": ""})
     return found
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from failscape.atlas.decisions import decided
 from failscape.atlas.records import images_of
-from failscape.report.load import shot_of
 from failscape.trials import steps_from_json
 from failscape.web.columns import TrialFilter
 from failscape.web.library import OpenHunt
@@ -61,7 +60,7 @@ def _items(hunt: OpenHunt, ids: Sequence[int], streams: Mapping[int, str]) -> li
 def trial(hunt: OpenHunt, number: int) -> Data:
     """One trial with all that was asked and said."""
     stored = hunt.atlas.trial(hunt.row.id, number)
-    shot = shot_data(shot_of(stored)) or {}
+    shot = shot_data(hunt.reader.shot(stored)) or {}
     return {
         **shot,
         "id": stored.id,

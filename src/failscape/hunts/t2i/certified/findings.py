@@ -18,6 +18,7 @@ from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.claims import Claim
 from failscape.hunts.t2i.certified.forecast import log_evidence
 from failscape.hunts.t2i.findings import ClaimDetails, NodeEvidence, describe_failure
+from failscape.hunts.t2i.purposes import EVIDENCE, FIRST_LOOK
 from failscape.hunts.t2i.survey.assemble import SurveyInput, survey_of
 from failscape.hunts.t2i.survey.judge_view import Counts
 from failscape.hunts.t2i.survey.survey import T2ISurvey
@@ -43,6 +44,7 @@ def describe_claim(hunt: CertifiedHunt, claim: Claim) -> Finding:
         hunt.prompting.wording,
         tier,
         lambda subject: _tally(hunt, ledger.slot_of[subject]) if subject in ledger.slot_of else None,
+        (EVIDENCE,) if tier == "certified" else (EVIDENCE, FIRST_LOOK),
     )
     details = ClaimDetails(
         minimal=True,

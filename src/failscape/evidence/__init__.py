@@ -1,0 +1,39 @@
+"""The one evidence model: a typed read model of a hunt that commands, pages, viewer and Python API share.
+
+Each number has one definition and one named denominator (`Rate.counted`), wherever it appears.
+"""
+
+from failscape.evidence.examples import BeforeAfter, varied_examples
+from failscape.evidence.found import Build, Found, choose_hunt, config_of, rebuild_hunt
+from failscape.evidence.hunt import HuntEvidence, HuntReader, PurposeCounts, SubjectCounts, load_hunt
+from failscape.evidence.marks import CheckTally, Mark, Quote
+from failscape.evidence.places import Place, Placer
+from failscape.evidence.rates import Rate, missing_of
+from failscape.evidence.records import finding_records
+from failscape.evidence.shots import FindingEvidence, Shot, ShotRow
+
+__all__ = [
+    "BeforeAfter",
+    "Build",
+    "CheckTally",
+    "FindingEvidence",
+    "Found",
+    "HuntEvidence",
+    "HuntReader",
+    "Mark",
+    "Place",
+    "Placer",
+    "PurposeCounts",
+    "Quote",
+    "Rate",
+    "Shot",
+    "ShotRow",
+    "SubjectCounts",
+    "choose_hunt",
+    "config_of",
+    "finding_records",
+    "load_hunt",
+    "missing_of",
+    "rebuild_hunt",
+    "varied_examples",
+]

@@ -1,0 +1,135 @@
+"""Brings back what a hunt found: a fresh hunt is told every recorded trial. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from pydantic import ValidationError
+
+from failscape.atlas import Atlas, HuntRow
+from failscape.atlas.contents import changed_corpus
+from failscape.atlas.reviews import hunt_accuracy
+from failscape.config import HuntConfig
+from failscape.errors import AtlasError, ConfigError, FailscapeError
+from failscape.hunts.protocol import Hunt
+from failscape.hunts.t2i.findings import corrected
+from failscape.plugins import find_kind, kind_of
+from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.trials import AsData, Finding, Progress
+
+CURVE_POINTS = 160
+
+Build = Callable[[HuntRow], Hunt]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a hunt found, as its trials leave it. `curve` is (trials told, findings then), first to last.
+
+    `suspects` look failing but are not claimed, most promising first. `survey` is what the hunt says about
+    the whole space: its own type, with `as_data()` for all others. `undecided` subjects used up their trials
+    without a verdict. `warning` says what speaks against all of it. `judge` is how its judge errs, where
+    that was measured. `purposes`: key of a trial → what it was for, where the key itself does not tell.
+    """
+
+    findings: list[Finding]
+    suspects: list[Finding]
+    progress: Progress
+    curve: list[tuple[int, int]]
+    survey: AsData | None = None
+    undecided: int = 0
+    warning: str = ""
+    judge: JudgeAccuracy | None = None
+    purposes: dict[str, str] = field(default_factory=dict)
+
+
+def choose_hunt(atlas: Atlas, hunt_id: int | None = None) -> HuntRow:
+    """The hunt asked for, else the one with the latest recorded trial. It must have trials."""
+    row = atlas.hunt(hunt_id)
+    if not sum(atlas.counts(row.id).values()):
+        which = "no hunt" if hunt_id is None else f"hunt {hunt_id} not"
+        raise AtlasError(
+            f"{atlas.folder} has no trials yet: {which} got as far as recording one",
+            f"failscape run CONFIG --atlas {atlas.folder} goes on with it",
+        )
+    return row
+
+
+def rebuild_hunt(row: HuntRow, accuracy: JudgeAccuracy | None = None) -> Hunt:
+    """A fresh hunt with the settings that the atlas keeps."""
+    config = config_of(row)
+    return kind_of(config).build(config, row.shard, accuracy)
+
+
+def config_of(row: HuntRow) -> HuntConfig:
+    """The stored settings, checked. Models that an imported hunt never had are filled in by name only."""
+    try:
+        settings = find_kind(row.kind).settings
+    except ConfigError as error:
+        fix = "pip install --upgrade failscape, or the package that brings this kind of hunt"
+        raise AtlasError(f"hunt {row.id} is of the unknown kind {row.kind!r}", fix) from error
+    data = dict(row.config)
+    try:
+        return settings.model_validate(data)
+    except ValidationError as error:
+        missing = [fault["loc"][0] for fault in error.errors() if fault["type"] == "missing"]
+    data.update({str(name): {"provider": "unknown"} for name in missing})
+    try:
+        return settings.model_validate({"hunt": row.kind, **data})
+    except ValidationError as error:
+        raise AtlasError(
+            f"the settings of hunt {row.id} are not understood: {error}", "pip install --upgrade failscape"
+        ) from error
+
+
+def read_found(atlas: Atlas, row: HuntRow, build: Build | None = None) -> Found:
+    """Tell a fresh hunt every recorded trial and note on the way how its findings grew."""
+    warning = changed_corpus(row.config, row.identities)
+    try:
+        judge = hunt_accuracy(atlas, row)
+        hunt = build(row) if build else rebuild_hunt(row, judge)
+        curve = _tell_all(atlas, row.id, hunt)
+    except FailscapeError as error:
+        if not warning:
+            raise
+        fix = "use the version of failscape that it was run with"
+        raise AtlasError(f"{warning}. Its trials cannot be told again: {error.message}", fix) from error
+    findings = [_as_shown(atlas, row.id, one, judge) for one in hunt.findings()]
+    curve[-1] = (curve[-1][0], len(findings))  # progress may lag behind
+    return Found(
+        findings=findings,
+        suspects=[_as_shown(atlas, row.id, one, judge) for one in hunt.suspects()],
+        progress=hunt.progress(),
+        curve=curve,
+        survey=hunt.survey(),
+        undecided=len(hunt.undecided()),
+        warning=warning,
+        judge=judge,
+        purposes=hunt.purposes(),
+    )
+
+
+def _tell_all(atlas: Atlas, hunt_id: int, hunt: Hunt) -> list[tuple[int, int]]:
+    for subject, number, passed in atlas.verdicts(hunt_id):
+        hunt.expect(subject, number, passed)
+    every = max(1, sum(atlas.counts(hunt_id).values()) // CURVE_POINTS)
+    trials = atlas.replay(hunt_id)
+    told, curve = 0, [(0, 0)]
+    while group := list(islice(trials, every)):
+        for trial in group:
+            hunt.tell(trial)
+        told += len(group)
+        curve.append((told, hunt.progress().findings))
+    return curve
+
+
+def _as_shown(atlas: Atlas, hunt_id: int, finding: Finding, judge: JudgeAccuracy | None) -> Finding:
+    """With the prompt that the model got, where all trials sent the same: today's wording may be another.
+
+    And with the true rate behind the judged one, where the judge's errors are known.
+    """
+    sent = atlas.prompts(hunt_id, finding.subject)
+    finding = replace(finding, caption=sent.pop()) if len(sent) == 1 else finding
+    return corrected(finding, judge) if judge else finding

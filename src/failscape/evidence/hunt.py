@@ -1,0 +1,271 @@
+"""The read model of a hunt: what every screen, command and page shows of it comes from here.
+
+`HuntReader` is there at once: counts, cost, events, trials, places. `HuntEvidence` adds what the hunt found,
+for which its trials have to be told again. Both read only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+from failscape.atlas import Atlas, Event, HuntRow, RunRow, Spent, StoredTrial
+from failscape.errors import ConfigError
+from failscape.evidence.found import Build, Found, choose_hunt, read_found
+from failscape.evidence.places import placer_of
+from failscape.evidence.rates import Rate, rate_of_counts, shown_rate
+from failscape.evidence.shots import FindingEvidence, Shot, gather, shot_of
+from failscape.models.roles import Usage
+from failscape.plugins import HuntKind, find_kind
+from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.trials import AsData, Finding, Progress, Verdict
+
+TRIALS_PER_SUBJECT = 400
+"""Most trials of a subject that are shown. `findings --json` and `trials` have no such limit."""
+CACHED_SUBJECTS = 256
+CACHED_PLACES = 100_000
+SHOTS, PARENTS = 6, 3
+
+_MARK = re.compile(r"#([a-z]*)\d*$")
+_LETTER = "substr(key, length(subject) + 2, 1)"
+"""The same in SQL: what follows `subject#`."""
+_PLAIN = HuntKind()
+"""Stands for a kind that is not installed here."""
+
+Told = TypeVar("Told")
+
+
+class SubjectCounts(NamedTuple):
+    """Trials of one subject that the search drew; those apart from it are left out."""
+
+    subject: str
+    passes: int
+    fails: int
+    invalid: int
+
+    @property
+    def valid(self) -> int:
+        return self.passes + self.fails
+
+
+@dataclass(frozen=True, slots=True)
+class PurposeCounts:
+    """Trials drawn for one purpose, by verdict. `apart`: they do not follow the search."""
+
+    purpose: str
+    apart: bool
+    passes: int
+    fails: int
+    invalid: int
+
+    @property
+    def valid(self) -> int:
+        return self.passes + self.fails
+
+
+class HuntReader:
+    """One hunt of an atlas, as far as it can be read without telling its trials again. Safe for threads."""
+
+    def __init__(self, atlas: Atlas, row: HuntRow) -> None:
+        self.atlas = atlas
+        self.row = row
+        try:
+            self.kind: HuntKind = find_kind(row.kind)
+        except ConfigError:
+            self.kind = _PLAIN
+        self._apart = frozenset(self.kind.apart)
+        self.place = lru_cache(CACHED_PLACES)(placer_of(row.kind, row.config))
+        # Siblings share parents, so most subjects are asked for again and again.
+        self._shots_of = lru_cache(CACHED_SUBJECTS)(self._read_shots)
+
+    # Settings
+
+    @property
+    def target(self) -> str:
+        """What the model under test is called: its model name, the end of its path, or its provider."""
+        target = self.row.config.get("target")
+        settings: dict[str, Any] = target if isinstance(target, dict) else {}
+        path = re.split(r"[/\\:]", str(settings.get("path") or "").rstrip("/\\"))[-1]
+        return str(settings.get("model") or path or settings.get("provider") or "the target")
+
+    @property
+    def unit(self) -> str:
+        """What one trial is called."""
+        return self.kind.unit
+
+    @property
+    def limit(self) -> float | None:
+        """The share of failures above which a subject counts as failing, where the settings name one."""
+        threshold = self._setting("search", "threshold")
+        if isinstance(threshold, int | float):
+            return 1 - float(threshold)
+        margin = self._setting("confirm", "margin")
+        return float(margin) if isinstance(margin, int | float) else None
+
+    @property
+    def level(self) -> float | None:
+        """The share of false claims that certified findings keep to, where the settings name one."""
+        level = self._setting("search", "fdr") or self._setting("confirm", "fdr")
+        return float(level) if isinstance(level, int | float) else None
+
+    def _setting(self, part: str, name: str) -> Any:
+        settings = self.row.config.get(part)
+        return settings.get(name) if isinstance(settings, dict) else None
+
+    # Counts and cost
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """All trials by verdict, whatever they were drawn for."""
+        return self.atlas.counts(self.row.id)
+
+    @property
+    def trials(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def spent(self) -> Spent:
+        return self.atlas.spent(self.row.id)
+
+    @property
+    def costs(self) -> dict[str, tuple[int, Usage]]:
+        return self.atlas.costs(self.row.id)
+
+    @property
+    def runs(self) -> list[RunRow]:
+        return self.atlas.runs(self.row.id)
+
+    @property
+    def events(self) -> list[Event]:
+        return [event for event in self.atlas.events() if event.hunt in (None, self.row.id)]
+
+    @property
+    def warnings(self) -> list[Event]:
+        """What the runs noticed, each once, as it was last seen: later ones have later numbers."""
+        noticed = [event for event in self.events if event.kind in ("warning", "error")]
+        return list({(one.kind, one.detail.get("name", one.id)): one for one in noticed}.values())
+
+    def purposes(self) -> list[PurposeCounts]:
+        """All trials by what they were drawn for; those of the search first."""
+        known, found = self.kind.purposes, dict[str, dict[str, int]]()
+        query = f"SELECT {_LETTER}, verdict, count(*) FROM trials WHERE hunt = ? GROUP BY 1, 2"
+        with self.atlas.reading() as db:
+            for letter, verdict, number in db.execute(query, (self.row.id,)):
+                counts = found.setdefault(letter if letter in known else "", {})
+                counts[verdict] = counts.get(verdict, 0) + number
+        lines = [
+            PurposeCounts(
+                known.get(mark, ""),
+                mark in self._apart,
+                *(counts.get(one.value, 0) for one in (Verdict.PASS, Verdict.FAIL, Verdict.INVALID)),
+            )
+            for mark, counts in found.items()
+        ]
+        return sorted(lines, key=lambda one: (one.apart, -one.valid))
+
+    def seen_rate(self, apart: bool = False) -> Rate:
+        """The share of failures among trials that the search chose, or among those apart from it."""
+        lines = [one for one in self.purposes() if one.apart is apart]
+        fails, valid = sum(one.fails for one in lines), sum(one.valid for one in lines)
+        names = " and ".join(one.purpose for one in lines if one.purpose) if apart else "the search"
+        return rate_of_counts(fails, valid, f"valid {self.unit}s that {names} drew")
+
+    def subjects(self) -> Iterator[SubjectCounts]:
+        """Each subject with its trials of the search, in order of subject."""
+        apart = tuple(self._apart)
+        where = f" AND {_LETTER} NOT IN ({','.join('?' * len(apart))})" if apart else ""
+        query = (
+            "SELECT subject, sum(verdict = 'pass'), sum(verdict = 'fail'), sum(verdict = 'invalid')"
+            f" FROM trials WHERE hunt = ?{where} GROUP BY subject ORDER BY subject"
+        )
+        with self.atlas.reading() as db:
+            for row in db.execute(query, (self.row.id, *apart)):
+                yield SubjectCounts(*row)
+
+    # Trials
+
+    def purpose(self, key: str) -> str:
+        """What a trial was drawn for, in words."""
+        return self.kind.purposes.get(self.mark(key), "")
+
+    def mark(self, key: str) -> str:
+        """The letter in a trial's key that says what it was drawn for."""
+        found = _MARK.search(key)
+        return found[1] if found else ""
+
+    def shots(self, subject: str) -> tuple[Shot, ...]:
+        """The trials of any subject, in the order of trying; none for an unknown one."""
+        return self._shots_of(subject)
+
+    def evidence(self, finding: Finding, shots: int = SHOTS, parents: int = PARENTS) -> FindingEvidence:
+        """A finding with its trials, and those of its parents beside them."""
+        return gather(finding, self.shots, shots, parents, self.unit)
+
+    def rate(self, finding: Finding) -> Rate:
+        """The rate of a finding or suspect as every screen shows it."""
+        return shown_rate(finding, self.unit)
+
+    def _read_shots(self, subject: str) -> tuple[Shot, ...]:
+        stored = self.atlas.trials(self.row.id, subject=subject, limit=TRIALS_PER_SUBJECT)
+        return tuple(self.shot(one) for one in stored)
+
+    def shot(self, stored: StoredTrial) -> Shot:
+        """A trial as it is shown."""
+        key = stored.trial.key
+        return shot_of(stored, self.purpose(key), self.mark(key) in self._apart)
+
+
+class HuntEvidence(HuntReader):
+    """A hunt with what it found. A snapshot: `found` stays as it was when its trials were told."""
+
+    def __init__(self, atlas: Atlas, row: HuntRow, found: Found) -> None:
+        super().__init__(atlas, row)
+        self.found = found
+
+    @property
+    def findings(self) -> list[Finding]:
+        return self.found.findings
+
+    @property
+    def suspects(self) -> list[Finding]:
+        return self.found.suspects
+
+    @property
+    def progress(self) -> Progress:
+        return self.found.progress
+
+    @property
+    def curve(self) -> list[tuple[int, int]]:
+        return self.found.curve
+
+    @property
+    def survey(self) -> AsData | None:
+        return self.found.survey
+
+    @property
+    def judge(self) -> JudgeAccuracy | None:
+        return self.found.judge
+
+    def survey_as(self, kind: type[Told]) -> Told | None:
+        """What the hunt says about the whole space, where that is of the type that the reader knows."""
+        return self.survey if isinstance(self.survey, kind) else None
+
+    @cached_property
+    def statuses(self) -> dict[str, int]:
+        """Status → number of findings and suspects, over all of them."""
+        found: dict[str, int] = {}
+        for finding in (*self.findings, *self.suspects):
+            found[finding.status] = found.get(finding.status, 0) + 1
+        return found
+
+    def purpose(self, key: str) -> str:
+        return self.found.purposes.get(key) or super().purpose(key)
+
+
+def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build | None = None) -> HuntEvidence:
+    """The hunt asked for, else the one with the latest recorded trial, with what it found."""
+    row = choose_hunt(atlas, hunt_id)
+    return HuntEvidence(atlas, row, read_found(atlas, row, build))
