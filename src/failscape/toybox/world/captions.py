@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from failscape.spaces.wording import with_article
 from failscape.toybox.world.scenes import Attributes, Scene, Thing, relations
 from failscape.toybox.world.vocab import ATTRIBUTES, COUNTS, DEFAULTS, MENTIONABLE
 from failscape.toybox.world.wording import (
@@ -15,7 +16,6 @@ from failscape.toybox.world.wording import (
     PHRASES,
     STYLE_OPENINGS,
     noun,
-    with_article,
 )
 
 Rng = np.random.Generator | None

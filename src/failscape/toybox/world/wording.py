@@ -83,11 +83,6 @@ def noun(entity: str, count: str = "one") -> str:
     return entity if count == "one" else PLURALS[entity]
 
 
-def with_article(phrase: str) -> str:
-    """Put "a" or "an" before a phrase."""
-    return f"{'an' if phrase[0] in 'aeiou' else 'a'} {phrase}"
-
-
 def vocabulary() -> list[str]:
     """Return every word (and mark) that captions and descriptions can use, sorted."""
     texts: list[str] = [
