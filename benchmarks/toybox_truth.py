@@ -23,7 +23,7 @@ from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.wording import Wording
 from failscape.toybox.eyes import Eyes
 from failscape.toybox.painter import ToyPainter
-from failscape.toybox.truth import TABLE, Measured, write_truth
+from failscape.toybox.truth import TABLE, MeasuredNode, write_truth
 from failscape.trials import derive_seed
 
 IMAGES = {0: 200, 1: 64, 2: 32}
@@ -42,7 +42,7 @@ def models() -> tuple[ToyPainter, Eyes, Wording]:
     return ToyPainter(), Eyes(), Wording(lattice().corpus)
 
 
-def measure(subject: str) -> tuple[str, Measured]:
+def measure(subject: str) -> tuple[str, MeasuredNode]:
     painter, eyes, wording = models()
     node = lattice().parse(subject)
     count, checks = IMAGES[len(node.values)], wording.checks(node)
@@ -50,7 +50,7 @@ def measure(subject: str) -> tuple[str, Measured]:
     images = painter.paint([wording.caption(node)] * count, seeds)
     decided = np.array(eyes.judge(images, [checks] * count), dtype=bool)
     holds = tuple(int(total) for total in decided.sum(axis=0))
-    return subject, Measured(count, int(decided.all(axis=1).sum()), holds)
+    return subject, MeasuredNode(count, int(decided.all(axis=1).sum()), holds)
 
 
 def nodes() -> Iterator[Node]:
@@ -84,12 +84,12 @@ def main() -> None:
                     f"{number} of {len(left)} nodes, {pace * (len(left) - number) / 60:.1f} min left",
                     flush=True,
                 )
-    rows = {s: Measured(done[s][1], done[s][2], tuple(done[s][3])) for s in subjects}
+    rows = {s: MeasuredNode(done[s][1], done[s][2], tuple(done[s][3])) for s in subjects}
     write_truth(rows, options.out)
     describe(rows)
 
 
-def describe(rows: dict[str, Measured]) -> None:
+def describe(rows: dict[str, MeasuredNode]) -> None:
     for layer in (0, 1, 2):
         rates = [row.rate for subject, row in rows.items() if len(lattice().parse(subject).values) == layer]
         failing = np.mean(np.array(rates) > 0.2)

@@ -22,7 +22,7 @@ from benchmarks.toybox_truth import lattice, measure, models
 from failscape.spaces.lattice import Node
 from failscape.testing.scoring import Checkpoint, score_claims
 from failscape.toybox.provider import weights_digest
-from failscape.toybox.truth import Measured, painter_truth
+from failscape.toybox.truth import MeasuredNode, painter_truth
 from failscape.trials import Decide, Finding, Generate, Probe, Trial, reach_verdict
 
 BATCH = 32
@@ -68,7 +68,7 @@ class Painted:
     def is_minimal(self, subject: str) -> bool:
         return self.fails(subject) and not any(map(self.fails, _ancestors(subject)))
 
-    def _measured(self, subject: str) -> Measured:
+    def _measured(self, subject: str) -> MeasuredNode:
         row = painter_truth().get(subject)
         if row is None:
             key = f"truth {_weights()} {subject}"
@@ -77,7 +77,7 @@ class Painted:
                 made = measure(subject)[1]
                 kept = [made.images, made.passes]
                 self._keep(key, kept)
-            row = Measured(kept[0], kept[1], ())
+            row = MeasuredNode(kept[0], kept[1], ())
         return row
 
     @cached_property

@@ -9,7 +9,7 @@ import pytest
 
 from failscape.stats.evalues import log_e_value
 from failscape.stats.judging.accuracy import JudgeAccuracy
-from failscape.stats.judging.reviews import Stratum, accuracy_of
+from failscape.stats.judging.reviews import LabelledStratum, accuracy_of
 
 ALPHA, THRESHOLD, IMAGES = 0.05, 0.8, 120
 KINDS = ("entity", "Base: Colour", "Image: Style")
@@ -92,7 +92,7 @@ def test_corrected_intervals_cover_the_true_rate(rate, drop) -> None:
 
 def review(
     rng: np.random.Generator, sens: float, spec: float, share: float, checks: int, labels: int
-) -> list[Stratum]:
+) -> list[LabelledStratum]:
     """A hunt's answers, and `labels` of each stratum labelled by somebody who is always right."""
     truth = rng.random(checks) < share
     answer = rng.random(checks) < np.where(truth, sens, 1 - spec)
@@ -103,7 +103,7 @@ def review(
             members = np.flatnonzero((answer == says) & (near == close))
             if len(members):
                 seen = truth[rng.choice(members, min(labels, len(members)), replace=False)]
-                found.append(Stratum(says, len(members), int(seen.sum()), int((~seen).sum())))
+                found.append(LabelledStratum(says, len(members), int(seen.sum()), int((~seen).sum())))
     return found
 
 

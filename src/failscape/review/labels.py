@@ -23,7 +23,7 @@ from failscape.atlas.reviews import (
 from failscape.errors import ConfigError
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.stats.judging.agreement import Agreement, agreement
-from failscape.stats.judging.reviews import Stratum, accuracies_of
+from failscape.stats.judging.reviews import LabelledStratum, accuracies_of
 
 YES, NO, UNSURE = "yes", "no", "unsure"
 SPELLINGS = {
@@ -109,7 +109,7 @@ def _error(path: Path, line: int, message: str, fix: str) -> ConfigError:
 
 def measure(atlas: Atlas, judge: str) -> Reviewed:
     """The accuracy of a judge from all labels in this atlas. Items that people disagree on are unsure."""
-    strata: dict[str, list[Stratum]] = defaultdict(list)
+    strata: dict[str, list[LabelledStratum]] = defaultdict(list)
     counts: dict[str, tuple[int, int]] = {}
     labels: list[ReviewLabel] = []
     unsure = 0
@@ -121,7 +121,7 @@ def measure(atlas: Atlas, judge: str) -> Reviewed:
         for key, members in strata_of(items_of(atlas, review.uid)).items():
             said = Counter(agreed.get(item.item, "") for item in members)
             population = sum(item.stands_for for item in members)
-            strata[key[0]].append(Stratum(key[1], population, said[YES], said[NO]))
+            strata[key[0]].append(LabelledStratum(key[1], population, said[YES], said[NO]))
             yes, no = counts.get(key[0], (0, 0))
             counts[key[0]] = yes + said[YES], no + said[NO]
     people = tuple(sorted({label.reviewer for label in labels}))

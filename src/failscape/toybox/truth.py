@@ -19,7 +19,7 @@ FIELDS: Final = ("subject", "images", "passes", "checks")
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredNode:
     """`images` were drawn of a node, `passes` showed all of it; `checks` counts how often each check held."""
 
     images: int
@@ -33,18 +33,18 @@ class Measured:
 
 
 @cache
-def painter_truth(path: Path = TABLE) -> dict[str, Measured]:
+def painter_truth(path: Path = TABLE) -> dict[str, MeasuredNode]:
     """Subject → what was measured. A subject is the node's text, as in an atlas."""
     with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
         return {
-            row["subject"]: Measured(
+            row["subject"]: MeasuredNode(
                 int(row["images"]), int(row["passes"]), tuple(int(count) for count in row["checks"].split())
             )
             for row in csv.DictReader(lines)
         }
 
 
-def write_truth(rows: dict[str, Measured], path: Path = TABLE) -> None:
+def write_truth(rows: dict[str, MeasuredNode], path: Path = TABLE) -> None:
     """Write the table; the same rows give the same bytes."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")

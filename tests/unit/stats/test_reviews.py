@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
 from failscape.stats.judging.agreement import agreement
-from failscape.stats.judging.reviews import FEW, Stratum, accuracies_of, accuracy_of
+from failscape.stats.judging.reviews import FEW, LabelledStratum, accuracies_of, accuracy_of
 
 
 def test_strata_count_with_what_they_stand_for() -> None:
     # 900 answers "yes", 100 "no", ten of each labelled: plain shares would give 9 / 12 for sensitivity.
-    found = accuracy_of([Stratum(True, 900, 9, 1), Stratum(False, 100, 3, 7)])
+    found = accuracy_of([LabelledStratum(True, 900, 9, 1), LabelledStratum(False, 100, 3, 7)])
     assert found.sensitivity.rate == pytest.approx(900 * 0.9 / (900 * 0.9 + 100 * 0.3))
     assert found.specificity.rate == pytest.approx(100 * 0.7 / (100 * 0.7 + 900 * 0.1))
 
@@ -28,8 +28,8 @@ counts = st.integers(1, 60)
 def test_labels_for_everything_give_plain_shares(both, false_yes, missed, neither) -> None:
     found = accuracy_of(
         [
-            Stratum(True, both + false_yes, both, false_yes),
-            Stratum(False, missed + neither, missed, neither),
+            LabelledStratum(True, both + false_yes, both, false_yes),
+            LabelledStratum(False, missed + neither, missed, neither),
         ]
     )
     assert found.sensitivity.rate == pytest.approx(both / (both + missed))
@@ -37,7 +37,7 @@ def test_labels_for_everything_give_plain_shares(both, false_yes, missed, neithe
     assert found.sensitivity.of <= both + missed
 
 
-@given(st.lists(st.builds(Stratum, st.booleans(), st.integers(1, 5000), counts, counts), max_size=6))
+@given(st.lists(st.builds(LabelledStratum, st.booleans(), st.integers(1, 5000), counts, counts), max_size=6))
 def test_any_labels_give_usable_rates(strata) -> None:
     for measured in (accuracy_of(strata).sensitivity, accuracy_of(strata).specificity):
         assert 0 <= measured.at_least(0.01) <= measured.rate + 1e-9
@@ -46,28 +46,28 @@ def test_any_labels_give_usable_rates(strata) -> None:
 
 def test_what_nobody_saw_stays_unknown() -> None:
     """All answers were yes and all labels too: nothing is known about what does not hold."""
-    found = accuracy_of([Stratum(True, 500, 20, 0)])
+    found = accuracy_of([LabelledStratum(True, 500, 20, 0)])
     assert found.sensitivity.rate == 1
     assert found.sensitivity.of > 400
     assert (found.specificity.at_least(0.05), found.specificity.at_most(0.05)) == (0, 1)
 
 
 def test_a_stratum_labelled_all_alike_is_not_without_doubt() -> None:
-    few = accuracy_of([Stratum(True, 900, 10, 0), Stratum(False, 900, 0, 10)])
-    many = accuracy_of([Stratum(True, 900, 200, 0), Stratum(False, 900, 0, 200)])
+    few = accuracy_of([LabelledStratum(True, 900, 10, 0), LabelledStratum(False, 900, 0, 10)])
+    many = accuracy_of([LabelledStratum(True, 900, 200, 0), LabelledStratum(False, 900, 0, 200)])
     assert few.sensitivity.at_least(0.05) < 0.9 < many.sensitivity.at_least(0.05)
 
 
-def census(sensitivity: float, specificity: float, of: int = 400) -> list[Stratum]:
+def census(sensitivity: float, specificity: float, of: int = 400) -> list[LabelledStratum]:
     true, false = round(sensitivity * of), round(specificity * of)
     return [
-        Stratum(True, true + of - false, true, of - false),
-        Stratum(False, of - true + false, of - true, false),
+        LabelledStratum(True, true + of - false, true, of - false),
+        LabelledStratum(False, of - true + false, of - true, false),
     ]
 
 
 def test_kinds_with_few_cases_are_helped_by_the_others() -> None:
-    poor = [Stratum(True, 500, 30, 0)]  # nothing was missing: nothing is known about what is
+    poor = [LabelledStratum(True, 500, 30, 0)]  # nothing was missing: nothing is known about what is
     alike = accuracies_of({"poor": poor, **{kind: census(0.95, 0.9) for kind in "abcdef"}})
     apart = accuracies_of(
         {

@@ -12,7 +12,7 @@ from failscape.spaces.lattice import Lattice
 from failscape.spaces.wording import Wording
 from failscape.toybox.eyes import Eyes
 from failscape.toybox.painter import ToyPainter
-from failscape.toybox.truth import Measured, painter_truth, write_truth
+from failscape.toybox.truth import MeasuredNode, painter_truth, write_truth
 from failscape.trials import derive_seed
 
 LATTICE = Lattice(load_corpus("toybox"), "all", ("Base", "Background", "Image"), 2)
@@ -48,7 +48,7 @@ def test_the_painter_still_draws_what_was_measured() -> None:
 
 
 def test_a_table_can_be_written_and_read(tmp_path: Path) -> None:
-    rows = {"cow": Measured(10, 7, (9,)), "cow; Base: colour=red": Measured(10, 2, (9, 2))}
+    rows = {"cow": MeasuredNode(10, 7, (9,)), "cow; Base: colour=red": MeasuredNode(10, 2, (9, 2))}
     path = tmp_path / "truth.csv.gz"
     write_truth(rows, path)
     assert painter_truth(path) == rows

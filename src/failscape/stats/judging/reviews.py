@@ -24,7 +24,7 @@ FEW = 10
 UNKNOWN = Measured(0.5, 0.0)
 
 
-class Stratum(NamedTuple):
+class LabelledStratum(NamedTuple):
     """Answers of a judge that are alike: all `answer`, `population` of them, some labelled yes or no."""
 
     answer: bool
@@ -42,7 +42,7 @@ class _Part(NamedTuple):
     labelled: float
 
 
-def accuracies_of(kinds: Mapping[str, Sequence[Stratum]]) -> dict[str, KindAccuracy]:
+def accuracies_of(kinds: Mapping[str, Sequence[LabelledStratum]]) -> dict[str, KindAccuracy]:
     """How the judge errs on each kind, and in "*" what is likely for a kind that nobody labelled.
 
     Where a kind has few cases of one sort (a target that never misses a place leaves nothing to learn about
@@ -93,7 +93,7 @@ def _one_more(kinds: Sequence[Measured]) -> Measured:
     return Measured(mean, min(worth * few, sum(one.of for one in known)))
 
 
-def accuracy_of(strata: Sequence[Stratum]) -> KindAccuracy:
+def accuracy_of(strata: Sequence[LabelledStratum]) -> KindAccuracy:
     """Sensitivity: of all that truly holds, what the judge called true. Specificity likewise."""
     holds = [_Part(one.answer, one.population, one.yes, one.yes + one.no) for one in strata]
     not_so = [_Part(not one.answer, one.population, one.no, one.yes + one.no) for one in strata]
