@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 
-from failscape.cli import COMMANDS
+from failscape.cli import COMMANDS, cli
 from failscape.cli.schema import config_schema
 from failscape.config.files import load_config, parse_config
 
@@ -39,6 +42,30 @@ def test_pages_name_commands_and_files_that_exist(page: Path) -> None:
         assert command in COMMANDS, f"{page.name}: failscape {command}"
     for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text):
         assert link.startswith("http") or (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def shown_commands(page: Path) -> list[str]:
+    """Every line of a shell block that calls failscape, joined where it is continued, without comments."""
+    text = page.read_text(encoding="utf-8")
+    blocks = "\n".join(re.findall(r"```(?:bash|console|sh)\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
+    lines = (line.removeprefix("$ ").partition(" #")[0].strip() for line in blocks.splitlines())
+    return [line for line in lines if line.startswith("failscape ")]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_on_pages_have_the_options_they_show(page: Path) -> None:
+    for line in shown_commands(page):
+        words = shlex.split(re.split(r" (?:[|>&]|&&) ?", line)[0])[1:]
+        command: click.Command = cli
+        while isinstance(command, click.Group):
+            found = command.get_command(click.Context(command), words[0]) if words else None
+            assert found is not None, f"{page.name}: {line}"
+            command, words = found, words[1:]
+        known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+        for word in itertools.takewhile(lambda word: word != "--", words):
+            name = word.partition("=")[0]
+            if re.fullmatch(r"--?[a-z][\w-]*", name):
+                assert name in known | {"--help"}, f"{page.name}: {line}: no {name}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -112,8 +139,6 @@ def test_the_guide_to_the_code_names_files_that_exist() -> None:
 
 def test_every_command_has_a_file_and_help() -> None:
     from click.testing import CliRunner
-
-    from failscape.cli import cli
 
     for name in COMMANDS:
         result = CliRunner().invoke(cli, [name, "--help"])

@@ -144,9 +144,6 @@ class TransformersQuestioner(Consulted):
         asks = [contract.ask(words, count) for words, count in zip(guidance, counts, strict=True)]
         return await self.consult(list(images), asks, [_questions(contract, count) for count in counts])
 
-    async def learn(self, rewards: Sequence[tuple[str, float]]) -> None:
-        return None
-
 
 def _questions(contract: ProposeContract, count: int) -> Reader[list[str]]:
     return lambda text: contract.read(text, count)
