@@ -130,6 +130,13 @@ class LoadedAtlas:
         with self._open() as atlas:
             return load_hunt(atlas, hunt).findings
 
+    def suspects(self, hunt: int | None = None) -> list[Finding]:
+        """What looks failing but is not claimed, most promising first; `details` say what is missing."""
+        from failscape.evidence import load_hunt
+
+        with self._open() as atlas:
+            return load_hunt(atlas, hunt).suspects
+
     def trials(
         self,
         subject: str | None = None,
