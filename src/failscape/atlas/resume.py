@@ -26,7 +26,18 @@ FREE_SETTINGS = (("search", "predictor"),)
 """Settings deeper down that may change: a predictor says what comes first, not what is made of it."""
 
 FREE_MODEL_KEYS = frozenset(
-    {"endpoints", "api_key_env", "timeout", "patience", "concurrency", "batch", "price"}
+    {
+        "endpoints",
+        "api_key_env",
+        "timeout",
+        "patience",
+        "concurrency",
+        "batch",
+        "price",
+        "image_hosts",
+        "image_max_bytes",
+        "image_max_pixels",
+    }
 )
 """Keys of a model's section that may change on resume: the same model answers."""
 

@@ -15,11 +15,13 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     PrivateAttr,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from failscape.errors import ConfigError
+from failscape.picture_limits import DEFAULT_LIMITS, PictureLimits
 
 SECRETS = frozenset({"api_key", "apikey", "token", "secret", "password", "authorization"})
 """Params with these names would carry a key into the atlas, where the config is kept."""
@@ -44,6 +46,15 @@ class ModelConfig(Settings):
     params: dict[str, Any] = Field(default_factory=dict, description="passed through to the model")
     contract: Literal["boolean", "choice"] = Field("boolean", description="how a judge is asked")
     image_max_side: int | None = Field(None, ge=16, description="shrink images to this before upload")
+    image_max_bytes: int = Field(
+        DEFAULT_LIMITS.bytes, ge=1024, description="largest picture that is taken from it, in bytes"
+    )
+    image_max_pixels: int = Field(
+        DEFAULT_LIMITS.pixels, ge=256, description="largest picture that is taken from it, in pixels"
+    )
+    image_hosts: tuple[str, ...] = Field(
+        (), description="hosts besides the endpoint's own that pictures may be fetched from"
+    )
     api_key_env: str = Field("", description="name of the environment variable that holds the key")
     timeout: float = Field(120.0, gt=0, description="seconds for one request")
     patience: float = Field(300.0, ge=0, description="seconds to wait for endpoints that are down")
@@ -83,6 +94,26 @@ class ModelConfig(Settings):
                 "an endpoint must not hold a query (`?…`); name a key's variable in `api_key_env`"
             )
         return endpoints
+
+    @field_validator("endpoints", "image_hosts", mode="before")
+    @classmethod
+    def _a_list(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, str):
+            # The value is not shown: an address may hold a secret by mistake.
+            raise ValueError(f'must be a list, not one text: write `{info.field_name}: ["…"]`')
+        return value
+
+    @field_validator("image_hosts")
+    @classmethod
+    def _hosts_only(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if "/" in host or "@" in host or not host.strip():
+                raise ValueError("a host is a bare name, such as `cdn.lab.org`, `10.0.0.7:8080`, `*.lab.org`")
+        return hosts
+
+    @property
+    def picture_limits(self) -> PictureLimits:
+        return PictureLimits(self.image_max_bytes, self.image_max_pixels)
 
     @field_validator("params")
     @classmethod

@@ -18,6 +18,7 @@ from failscape.config import HuntConfig
 from failscape.hunts.protocol import Hunt, replay
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity
+from failscape.models.transport.endpoints import EndpointStats
 from failscape.models.transport.http import HttpModel
 from failscape.plugins import kind_of
 from failscape.runtime.accuracy import choose_accuracy
@@ -96,7 +97,7 @@ async def run_hunt(
     """Run a hunt that has been told all its recorded trials, with models that have been started."""
     prices = {role: model.price for role, model in config.models().items() if model.price}
     budget = Budget(config.budget, atlas.spent(hunt_id), prices)
-    watch = _Watch(hunt, budget, reporter, resumed)
+    watch = _Watch(hunt, team, budget, reporter, resumed)
     lessons = Lessons(hunt, team, reporter)
 
     def look() -> None:
@@ -132,14 +133,18 @@ async def run_hunt(
 
 def _log_endpoints(atlas: Atlas, hunt_id: int, team: Team) -> None:
     """Keep how each endpoint fared, and say which ones were taken out for a while."""
+    for role, stats in _endpoints(team):
+        atlas.log("endpoint", {"role": role, **asdict(stats)}, hunt_id)
+        if stats.ejected:
+            text = f"{stats.endpoint} was taken out {stats.ejected} times, at last for: {stats.last_fault}"
+            atlas.log("warning", {"name": "endpoint", "text": text, "fix": "look at its log"}, hunt_id)
+
+
+def _endpoints(team: Team) -> Iterator[tuple[str, EndpointStats]]:
+    """Each endpoint of the models behind HTTP, with the role that it serves."""
     for role, model in team.models.items():
         for stats in model.stats() if isinstance(model, HttpModel) else []:
-            atlas.log("endpoint", {"role": role, **asdict(stats)}, hunt_id)
-            if stats.ejected:
-                text = (
-                    f"{stats.endpoint} was taken out {stats.ejected} times, at last for: {stats.last_fault}"
-                )
-                atlas.log("warning", {"name": "endpoint", "text": text, "fix": "look at its log"}, hunt_id)
+            yield role, stats
 
 
 class _Watch:
@@ -147,9 +152,11 @@ class _Watch:
 
     engine: Engine
 
-    def __init__(self, hunt: Hunt, budget: Budget, reporter: Reporter, resumed: int) -> None:
+    def __init__(self, hunt: Hunt, team: Team, budget: Budget, reporter: Reporter, resumed: int) -> None:
         self.warned: dict[str, HealthWarning] = {}
+        self._out: set[str] = set()
         self._hunt = hunt
+        self._team = team
         self._budget = budget
         self._reporter = reporter
         self._resumed = resumed
@@ -163,6 +170,14 @@ class _Watch:
             self._last = now
             self._reporter.update(self._snapshot(now))
             self.write_warnings()
+            self._name_endpoints()
+
+    def _name_endpoints(self) -> None:
+        """Say at once, and once, which endpoints were taken out: the run goes on without them."""
+        for role, stats in _endpoints(self._team):
+            if stats.state == "ejected" and stats.endpoint not in self._out:
+                self._out.add(stats.endpoint)
+                self._reporter.note("warning", f"{role}: {stats.endpoint} is taken out: {stats.last_fault}")
 
     def write_warnings(self) -> None:
         for warning in self.engine.health.warnings():

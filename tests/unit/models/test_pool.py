@@ -121,9 +121,107 @@ async def test_a_bad_request_after_success_is_a_refusal() -> None:
 
 
 async def test_a_success_of_one_endpoint_proves_the_settings_of_all() -> None:
-    rig = Rig(lambda url, number: OK if "e0" in url else Response(400, {}, b"too long"), endpoints=2)
+    rig = Rig(lambda url, number: OK if number == 0 else Response(400, {}, b"too long"), endpoints=2)
     await rig.post()
     with pytest.raises(Refused, match="too long"):
+        await rig.post()
+    assert rig.urls == ["http://e0/p", "http://e1/p", "http://e0/p"], (
+        "one that never succeeded is not believed"
+    )
+
+
+WRONG = (
+    Response(400, {}, b"no such parameter"),
+    Response(404, {}, b"no such model"),
+    Response(422, {}, b"cannot be processed"),
+    Response(401, {}, b"who are you"),
+    Response(200, {}, b"<html>Welcome</html>"),
+)
+
+
+def read_fine(body: bytes) -> str:
+    if body != b"fine":
+        raise BadReply("not in form")
+    return body.decode()
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda response: f"{response.status}")
+async def test_one_bad_endpoint_does_not_spoil_a_good_pool(wrong: Response) -> None:
+    """The bad one answers at once, the good ones take their time: by speed alone it would get nearly all."""
+
+    async def slowly() -> Response:
+        await asyncio.sleep(0.002)
+        return OK
+
+    rig = Rig(lambda url, number: wrong if "e1" in url else slowly(), endpoints=3, most=4)
+    for endpoint in rig.pool._endpoints:
+        endpoint.state = EndpointState()  # rests of a second and more, as in a real run
+    replies = await asyncio.gather(*(rig.pool.post("/p", b"", read_fine) for _ in range(200)))
+    assert [reply.value for reply in replies] == ["fine"] * 200, "nothing is lost"
+    bad = rig.pool.stats()[1]
+    assert bad.requests <= 12, f"{bad.requests} of 200 requests went to the bad one"
+    assert bad.state == "ejected"
+    assert bad.ejected >= 1
+    assert bad.refused + bad.bad == bad.requests
+
+
+async def test_only_when_all_refuse_does_it_stop() -> None:
+    rig = Rig(lambda url, number: Response(404, {}, b"no such model"), endpoints=3)
+    with pytest.raises(Permanent, match=r"all 3 endpoints refuse; .*no such model"):
+        await rig.post()
+    assert len(rig.urls) == 3
+
+
+async def test_a_trusted_endpoint_that_refuses_is_believed_at_once() -> None:
+    rig = Rig(script_of(OK, OK, Response(400, {}, b"too long")), endpoints=2)
+    await rig.post()
+    await rig.post()
+    with pytest.raises(Refused, match="too long"):
+        await rig.post()
+    assert len(rig.urls) == 3
+
+
+async def test_an_endpoint_that_goes_wrong_later_loses_its_trust() -> None:
+    """Restarted with another model, say: after a few refusals in a row others are asked as well."""
+    broken = False
+
+    def script(url: str, number: int) -> Response:
+        return Response(400, {}, b"no") if broken and "e1" in url else OK
+
+    rig = Rig(script, endpoints=2)
+    for _ in range(4):
+        await rig.post()
+    broken = True
+    refused = 0
+    for _ in range(40):
+        try:
+            await rig.post()
+        except Refused:
+            refused += 1
+    assert refused == 2
+    assert rig.pool.stats()[1].ejected >= 1
+
+
+async def test_a_refusal_by_policy_is_the_models_own_and_asked_once() -> None:
+    rig = Rig(lambda url, number: Response(400, {}, b'{"code": "content_policy_violation"}'), endpoints=3)
+    with pytest.raises(Refused):
+        await rig.post()
+    assert len(rig.urls) == 1
+
+
+async def test_a_bad_endpoint_and_a_dead_one_are_an_outage() -> None:
+    def script(url: str, number: int) -> Response | Exception:
+        return Response(400, {}, b"no") if "e0" in url else ConnectionResetError("x")
+
+    rig = Rig(script, endpoints=2, patience=0.3)
+    with pytest.raises(ModelError) as caught:
+        await asyncio.wait_for(rig.post(), 5)
+    assert "e1" in str(caught.value)
+
+
+async def test_a_wait_that_is_too_long_is_named() -> None:
+    rig = Rig(lambda url, number: Response(429, {"Retry-After": "1000000000"}, b""))
+    with pytest.raises(Transient, match=r"asks to wait 1,000,000,000 s \(Retry-After\)"):
         await rig.post()
 
 

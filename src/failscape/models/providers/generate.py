@@ -41,15 +41,14 @@ class GenerateModel(HttpModel):
             "model": self.config.model,
         }
         payload = with_params(fields, self.config.params)
-        answer = await self.ask("/generate", payload, lambda body: _read_images(body, len(wanted)))
+        answer = await self.ask("/generate", payload, lambda body: self._read_images(body, len(wanted)))
         return answer.value, self.bill(answer)
 
-
-def _read_images(body: bytes, count: int) -> list[Picture]:
-    images = decode(body)["images"]
-    if not isinstance(images, list) or len(images) != count:
-        raise BadReply(f"the reply should hold {count} `images`")
-    return [picture_from_base64(image) for image in images]
+    def _read_images(self, body: bytes, count: int) -> list[Picture]:
+        images = decode(body)["images"]
+        if not isinstance(images, list) or len(images) != count:
+            raise BadReply(f"the reply should hold {count} `images`")
+        return [picture_from_base64(image, self.limits) for image in images]
 
 
 def _base(address: str) -> str:

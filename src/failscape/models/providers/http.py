@@ -42,7 +42,7 @@ class HttpClassifier(HttpModel):
 
     async def _classify(self, images: Sequence[Picture]) -> tuple[list[Ranking], Usage]:
         side, count = self.config.image_max_side, len(images)
-        shown = [image.shrunk(side) if side else image for image in images]
+        shown = [image.shrunk(side) if side else image.plain() for image in images]
         fields = {"images": [base64_of(image.data) for image in shown], "model": self.config.model}
         payload = with_params(fields, self.config.params)
         answer = await self.ask(PATH, payload, lambda body: read_labels(body, count))

@@ -18,14 +18,10 @@ from failscape.models.contracts.judge import Decisions, judge_contract
 from failscape.models.contracts.propose import ProposeContract
 from failscape.models.contracts.verify import VerifyContract
 from failscape.models.roles import AnswerToVerify, Conversation, Identity, Model, Reply, Usage, Verification
-from failscape.models.transport.encoding import (
-    bytes_of_data_uri,
-    data_uri,
-    picture_from_base64,
-    picture_from_bytes,
-)
+from failscape.models.transport.encoding import data_uri, picture_from_base64, picture_from_bytes
 from failscape.models.transport.endpoints import Backoff
-from failscape.models.transport.http import NOTHING, HttpModel, decode, with_params
+from failscape.models.transport.http import NOTHING, HttpModel, decode, encode, with_params
+from failscape.picture_limits import PictureLimits
 from failscape.pictures import Picture
 from failscape.trials import Check
 
@@ -262,21 +258,30 @@ BOUNDARY = "failscape-5c1f0b7e9a3d4286"
 """Fixed, so that equal requests are equal bytes; long enough not to occur in an image by chance."""
 
 
-class OpenAIEditor(HttpModel):
-    """One image a request; params are fields of the form. The seed is sent unless `params` has one."""
+class OpenAIImages(HttpModel):
+    """What generator and editor share: one image a request, in the reply or where the reply says."""
 
-    def __init__(
-        self,
-        config: ModelConfig,
-        backoff: Backoff | None = None,
-        *,
-        read: Callable[[bytes], Picture | str],
-    ) -> None:
+    async def _drawn(self, path: str, compose: Callable[[], bytes]) -> Reply[Picture]:
+        """`compose` may meet a broken image."""
+        spent = NOTHING
+        try:
+            answer = await self.pool.post(path, compose(), lambda body: _read_image(body, self.limits))
+            picture, spent = answer.value, self.bill(answer)
+            if isinstance(picture, str):
+                picture = await self.download(picture, answer.base)
+        except (BadReply, Refused) as error:
+            return self.invalid(error, spent)
+        return Reply(picture, usage=spent)
+
+
+class OpenAIEditor(OpenAIImages):
+    """Params are fields of the form. The seed is sent unless `params` has one."""
+
+    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
         identity = Identity("editor", "openai", config.model, {"params": config.params})
         super().__init__(identity, config, openai_base, backoff)
         self.batch = 1
         self._headers = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}", **self._access}
-        self._read = read
 
     async def edit(
         self, images: Sequence[Picture], instructions: Sequence[str], seeds: Sequence[int]
@@ -287,16 +292,7 @@ class OpenAIEditor(HttpModel):
     async def _edit(self, image: Picture, instruction: str, seed: int) -> Reply[Picture]:
         fields = {"model": self.config.model, "prompt": instruction, "n": 1, "response_format": "b64_json"}
         fields |= {"seed": seed, **self.config.params}
-        spent = NOTHING
-        try:
-            body = form_of(fields, image)
-            answer = await self.pool.post("/images/edits", body, self._read)
-            picture, spent = answer.value, self.bill(answer)
-            if isinstance(picture, str):
-                picture = picture_from_bytes(await self.download(picture, answer.base))
-        except (BadReply, Refused) as error:
-            return self.invalid(error, spent)
-        return Reply(picture, usage=spent)
+        return await self._drawn("/images/edits", lambda: form_of(fields, image.plain()))
 
 
 def form_of(fields: Mapping[str, Any], image: Picture) -> bytes:
@@ -315,8 +311,8 @@ EMBED_BATCH = 32
 ROLES = ("generator", "editor", *CHAT_ROLES, "embedder")
 
 
-class OpenAIGenerator(HttpModel):
-    """`POST {base}/images/generations`, one image a request."""
+class OpenAIGenerator(OpenAIImages):
+    """`POST {base}/images/generations`."""
 
     def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
         identity = Identity("generator", "openai", config.model, {"params": config.params})
@@ -334,28 +330,20 @@ class OpenAIGenerator(HttpModel):
         payload = {"prompt": prompt, **self._constant}
         if self._sends_seed:
             payload["seed"] = seed
-        spent = NOTHING
-        try:
-            answer = await self.ask("/images/generations", payload, _read_image)
-            picture, spent = answer.value, self.bill(answer)
-            if isinstance(picture, str):
-                picture = picture_from_bytes(await self.download(picture, answer.base))
-        except (BadReply, Refused) as error:
-            return self.invalid(error, spent)
-        return Reply(picture, usage=spent)
+        return await self._drawn("/images/generations", lambda: encode(payload))
 
 
-def _read_image(body: bytes) -> Picture | str:
+def _read_image(body: bytes, limits: PictureLimits) -> Picture | str:
     """The picture, or the address where it lies. Some servers reply with the bare file."""
     if Picture(body).format:
-        return picture_from_bytes(body)
+        return picture_from_bytes(body, limits)
     item = decode(body)["data"][0]
     if item.get("b64_json"):
-        return picture_from_base64(item["b64_json"])
+        return picture_from_base64(item["b64_json"], limits)
     url = item["url"]
     if not isinstance(url, str):
         raise BadReply("the reply holds neither `b64_json` nor `url`")
-    return picture_from_bytes(bytes_of_data_uri(url)) if url.startswith("data:") else url
+    return picture_from_base64(url, limits) if url.startswith("data:") else url
 
 
 class OpenAIEmbedder(HttpModel):
@@ -397,7 +385,7 @@ def create(role: str, config: ModelConfig, backoff: Backoff | None = None) -> Mo
     """The factory that the registry calls."""
     roles: dict[str, Any] = {
         "generator": OpenAIGenerator,
-        "editor": partial(OpenAIEditor, read=_read_image),
+        "editor": OpenAIEditor,
         "embedder": OpenAIEmbedder,
         **CHAT_ROLES,
     }

@@ -142,6 +142,7 @@ class PythonModel:
         self.batch = config.batch or int(_said(function, "batch", BATCH if shape.batched else 1))
         self.parallel = 1
         self._shape = shape
+        shape.limits = config.picture_limits
         self._function = function
         self._name = name
         self._inline = bool(_said(function, "inline", False))

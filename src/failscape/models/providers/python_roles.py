@@ -14,6 +14,7 @@ from PIL import Image
 from failscape.errors import BadReply
 from failscape.models.roles import ROLES, Conversation, Reply, Verification
 from failscape.models.transport.encoding import picture_from_bytes
+from failscape.picture_limits import DEFAULT_LIMITS, PictureLimits
 from failscape.pictures import Picture
 
 Columns = Sequence[Sequence[Any]]
@@ -38,6 +39,7 @@ class CallShape:
         self.batched = batched or raw
         self.history = history
         self.raw = raw
+        self.limits = DEFAULT_LIMITS
 
     @property
     def signature(self) -> str:
@@ -100,7 +102,7 @@ class GeneratorShape(CallShape):
         return [self.reply(value, ()) for value in _listed(returned, count)]
 
     def value(self, value: Any, row: tuple[Any, ...]) -> Picture:
-        return to_picture(value)
+        return to_picture(value, self.limits)
 
 
 class EditorShape(CallShape):
@@ -112,7 +114,7 @@ class EditorShape(CallShape):
     arity = 3
 
     def value(self, value: Any, row: tuple[Any, ...]) -> Picture:
-        return to_picture(value)
+        return to_picture(value, self.limits)
 
 
 class JudgeShape(CallShape):
@@ -252,13 +254,14 @@ SHAPES: dict[str, type[CallShape]] = {
 }
 
 
-def to_picture(value: Any) -> Picture:
+def to_picture(value: Any, limits: PictureLimits = DEFAULT_LIMITS) -> Picture:
     """A picture from what people's code returns."""
     if isinstance(value, Picture):
         return value
     if isinstance(value, bytes | bytearray | memoryview):
-        return picture_from_bytes(bytes(value))
+        return picture_from_bytes(bytes(value), limits)
     if isinstance(value, Image.Image):
+        limits.check_size(*value.size)
         return Picture.from_image(value if value.mode in ("RGB", "L", "RGBA", "P") else value.convert("RGB"))
     if isinstance(value, np.ndarray) and value.dtype == np.uint8 and _is_pixels(value):
         return Picture.from_array(value)

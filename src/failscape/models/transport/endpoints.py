@@ -92,10 +92,14 @@ class EndpointState:
         rest. Only the trial request does.
         """
         self._failures += 1
+        return (trial or self._failures >= self._eject_after) and self.expel(now, trial)
+
+    def expel(self, now: float, trial: bool) -> bool:
+        """Take it out for a while, longer each time; says whether it was in."""
         if trial:
             self.on_trial = False
             self._rest = min(self._longest, self._rest * 2)
-        elif self.ejected or self._failures < self._eject_after:
+        elif self.ejected:
             return False
         self.ejected = True
         self.until = now + self._rest
@@ -152,6 +156,8 @@ class Backoff:
 
 
 DEFAULT_HOLD = 0.25
+DOUBTED = 3
+"""So many refusals or unusable replies in a row, and what an endpoint was good for before counts no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,16 +173,20 @@ class EndpointStats:
     rate_limited: int
     transient: int
     bad: int
+    refused: int
     ejected: int
     last_fault: str
 
 
 class Endpoint:
-    """Where requests go. `in_flight` counts those that are out."""
+    """Where requests go.
+
+    `in_flight` counts those that are out, `unusable` refusals and replies out of form since a good one.
+    """
 
     __slots__ = (
-        "aimd", "bad", "base", "ejections", "in_flight", "last_fault", "name", "ok", "rate_limited",
-        "requests", "state", "transient",
+        "aimd", "bad", "base", "ejections", "has_peers", "in_flight", "last_fault", "name", "ok",
+        "rate_limited", "refused", "requests", "state", "transient", "unusable",
     )  # fmt: skip
 
     def __init__(self, base: str, most: int, state: EndpointState | None = None) -> None:
@@ -185,7 +195,9 @@ class Endpoint:
         self.aimd = Aimd(most)
         self.state = state or EndpointState()
         self.in_flight = 0
-        self.requests = self.ok = self.rate_limited = self.transient = self.bad = self.ejections = 0
+        self.requests = self.ok = self.rate_limited = self.transient = self.bad = self.refused = 0
+        self.ejections = self.unusable = 0
+        self.has_peers = False
         self.last_fault = ""
 
     def __repr__(self) -> str:
@@ -210,8 +222,17 @@ class Endpoint:
         if trial:
             self.state.let_go()
 
+    @property
+    def trusted(self) -> bool:
+        """Whether a refusal is the request's fault. One that never answered well may be set up wrong."""
+        return not self.has_peers or (self.ok > 0 and self.unusable < DOUBTED)
+
+    def expel(self, now: float, trial: bool = False) -> None:
+        self.ejections += self.state.expel(now, trial)
+
     def succeeded(self) -> None:
         self.ok += 1
+        self.unusable = 0
         self.aimd.succeeded(self.in_flight)
         self.state.succeeded()
         self.in_flight -= 1
@@ -232,9 +253,13 @@ class Endpoint:
             self.transient += 1
             self.ejections += self.state.failed(now, trial)
         else:
-            # It answered, if not as we like: it is up.
+            self.unusable += 1
             self.bad += isinstance(error, BadReply)
-            self.state.succeeded()
+            self.refused += not isinstance(error, BadReply)
+            if self.trusted:
+                self.state.succeeded()  # it answered, if not as we like: it is up
+            elif trial or self.unusable >= DOUBTED:
+                self.expel(now, trial)
 
     def stats(self, now: float) -> EndpointStats:
         waiting = "waiting" if now < self.state.until else "ok"
@@ -248,6 +273,7 @@ class Endpoint:
             rate_limited=self.rate_limited,
             transient=self.transient,
             bad=self.bad,
+            refused=self.refused,
             ejected=self.ejections,
             last_fault=self.last_fault,
         )

@@ -17,6 +17,8 @@ import aiohttp
 
 from failscape.errors import BadReply, ModelError, Permanent, RateLimited, Refused, Transient
 
+NETWORK_FAULTS = (aiohttp.ClientError, TimeoutError, OSError)
+
 FIXES = {
     401: "set the environment variable named by `api_key_env` to a valid key",
     403: "use a key that may use this model (`api_key_env`), or ask for access",
@@ -103,7 +105,7 @@ def classify_status(
         return RateLimited(message, endpoint, wait)
     if status >= 500 or status in _PASSING:
         return Transient(message, "", endpoint)
-    if status in _ONE_REQUEST_ONLY and (ever_succeeded or _is_refusal(body)):
+    if status in _ONE_REQUEST_ONLY and (ever_succeeded or is_refusal(body)):
         return Refused(message, "", endpoint)
     if 300 <= status < 400:
         return Permanent(message, "put the address it redirects to in `endpoints`", endpoint)
@@ -145,7 +147,7 @@ def _unknown_host(error: aiohttp.ClientConnectorDNSError) -> bool:
     return isinstance(error.os_error, socket.gaierror) and error.os_error.errno == socket.EAI_NONAME
 
 
-def _is_refusal(body: bytes) -> bool:
+def is_refusal(body: bytes) -> bool:
     """OpenAI, Azure and others name the policy in `code` or `type`, not in a fixed place: look at all."""
     start = body[:4000].lower()
     return any(word.encode() in start for word in _REFUSAL_WORDS)

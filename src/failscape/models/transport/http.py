@@ -11,22 +11,26 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import aiohttp
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, ModelError, Refused
 from failscape.models.roles import Identity, Reply, Usage
+from failscape.models.transport.encoding import picture_from_bytes
 from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointStats
 from failscape.models.transport.faults import Redactor, shown_url
-from failscape.models.transport.pool import NETWORK_FAULTS, EndpointPool, PoolReply, Response
+from failscape.models.transport.fetching import PictureFetcher, read_body
+from failscape.models.transport.pool import EndpointPool, PoolReply, Response
+from failscape.pictures import Picture
 
 Item = TypeVar("Item")
 T = TypeVar("T")
 
 CONNECT_SECONDS = 15.0
 KEEP_ALIVE_SECONDS = 60.0
+REPLY_ROOM = 4 * 2**20
 NOTHING = Usage(requests=0)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -114,8 +118,15 @@ class HttpModel:
         self._redactor = Redactor(self._key)
         self._access = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._headers = {"Content-Type": "application/json", **self._access}
+        self.limits = config.picture_limits
+        # In base64 a picture is a third longer; the rest is room for what stands around it.
+        self._longest_reply = (config.batch or 1) * self.limits.bytes * 4 // 3 + REPLY_ROOM
         self.pool = EndpointPool(
             read_endpoints(config, normal), self._send, config.patience, backoff, self._redactor
+        )
+
+        self._fetcher = PictureFetcher(
+            config.image_hosts, self.limits, self._access, config.timeout, self._redactor, self.pool.pause
         )
 
     def __repr__(self) -> str:
@@ -137,6 +148,7 @@ class HttpModel:
 
     async def close(self) -> None:
         self.pool.close()
+        await self._fetcher.close()
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -148,7 +160,7 @@ class HttpModel:
     async def _send(self, url: str, body: bytes) -> Response:
         post = self._live_session().post(url, data=body, headers=self._headers, allow_redirects=False)
         async with post as response:
-            return Response(response.status, response.headers, await response.read())
+            return Response(response.status, response.headers, await read_body(response, self._longest_reply))
 
     def _live_session(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -158,28 +170,9 @@ class HttpModel:
     def ask(self, path: str, payload: dict[str, Any], read: Callable[[bytes], T]) -> Awaitable[PoolReply[T]]:
         return self.pool.post(path, encode(payload), read)
 
-    async def download(self, url: str, base: str = "") -> bytes:
-        """The bytes behind an address that an endpoint named in its reply.
-
-        The key goes along only to the endpoint that gave the address, never to a third party.
-        """
-        url = urljoin(base + "/", url)
-        parts, home = urlsplit(url), urlsplit(base)
-        if parts.scheme not in ("http", "https"):
-            raise BadReply(f"the reply names an image at {shown_url(url)!r}, which is no web address")
-        own = (parts.scheme, parts.netloc) == (home.scheme, home.netloc)
-        headers = self._access if own else {}
-        for attempt in range(3):
-            try:
-                async with self._live_session().get(url, headers=headers) as response:
-                    if response.status == 200:
-                        return await response.read()
-                    fault = f"answered {response.status}"
-            except NETWORK_FAULTS as error:
-                fault = self._redactor.clean(str(error)) or type(error).__name__
-            if attempt < 2:
-                await self.pool.pause(attempt + 1)
-        raise BadReply(f"{shown_url(url)} {fault}: the image could not be fetched")
+    async def download(self, url: str, base: str) -> Picture:
+        """The picture behind an address that the endpoint at `base` named in its reply."""
+        return picture_from_bytes(await self._fetcher.fetch(url, base), self.limits)
 
     def bill(self, answer: PoolReply[Any], tokens: tuple[int, int] = (0, 0)) -> Usage:
         cost = self.config.price * answer.answered

@@ -10,16 +10,22 @@ import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Generic, NamedTuple, TypeVar
 
 import aiohttp
 
-from failscape.errors import BadReply, ModelError, RateLimited, Refused, Transient
+from failscape.errors import BadReply, ModelError, Permanent, RateLimited, Refused, Transient
 from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointStats, Outage
-from failscape.models.transport.faults import Redactor, classify_exception, classify_status
+from failscape.models.transport.faults import (
+    NETWORK_FAULTS,
+    Redactor,
+    classify_exception,
+    classify_status,
+    is_refusal,
+)
 
 T = TypeVar("T")
 E = TypeVar("E", bound=ModelError)
@@ -31,10 +37,15 @@ class Response(NamedTuple):
     body: bytes
 
 
+class _Waiter(NamedTuple):
+    """One that waits for a place, but not at those it has tried in vain."""
+
+    place: asyncio.Future[tuple[Endpoint, bool]]
+    avoid: Container[Endpoint]
+
+
 Transport = Callable[[str, bytes], Awaitable[Response]]
 """Posts a body to an address. The pool turns what it raises into `ModelError`s."""
-
-NETWORK_FAULTS = (aiohttp.ClientError, TimeoutError, OSError)
 
 BAD_REPLIES = 3
 """A reply out of form is asked for this often in all."""
@@ -63,7 +74,8 @@ class _Journey:
     """One request on its way through its attempts.
 
     `seen` is how many successes the pool had when we last looked, `suspect` how many failures came while
-    that number grew. In an outage it does not grow, so an outage makes nobody suspect.
+    that number grew. In an outage it does not grow, so an outage makes nobody suspect. `accused` are the
+    endpoints that refused it or gave no usable reply; `final`: the model itself refused, whoever serves it.
     """
 
     started: float = 0.0
@@ -75,6 +87,8 @@ class _Journey:
     seen: int = 0
     suspect: int = 0
     failed_trial: bool = False
+    final: bool = False
+    accused: dict[Endpoint, ModelError] = field(default_factory=dict)
 
     def billed(self, error: E) -> E:
         return error.counting(self.requests, self.answered)
@@ -96,6 +110,8 @@ class EndpointPool:
     ) -> None:
         self._endpoints = list(endpoints)
         self._rotation = list(endpoints)
+        for endpoint in self._endpoints:
+            endpoint.has_peers = len(self._endpoints) > 1
         self._transport = transport
         self._patience = patience
         self._backoff = backoff or Backoff()
@@ -104,7 +120,7 @@ class EndpointPool:
         self._chance = chance
         self._sleep = sleep
         self._outage = Outage(enough=5 * len(self._endpoints))
-        self._queue: deque[asyncio.Future[tuple[Endpoint, bool]]] = deque()
+        self._queue: deque[_Waiter] = deque()
         self._alarm: asyncio.TimerHandle | None = None
         self._last_error: ModelError | None = None
         self._successes = 0
@@ -128,12 +144,13 @@ class EndpointPool:
         journey = _Journey()
         while True:
             try:
-                endpoint, trial = self._take() or await self._queue_up(journey)
+                endpoint, trial = self._take(journey) or await self._queue_up(journey)
             except ModelError as error:
                 journey.billed(error)
                 raise
             outcome = await self._attempt(endpoint, trial, path, body, read, journey)
             if not isinstance(outcome, ModelError):
+                self._blame(journey.accused)
                 seconds = self._clock() - journey.started
                 return PoolReply(outcome, endpoint.base, journey.requests, journey.answered, seconds)
             await self._after_failure(outcome, endpoint, journey)
@@ -158,6 +175,8 @@ class EndpointPool:
         try:
             response = await self._transport(endpoint.base + path, body)
             outcome = self._understand(response, endpoint, read, journey)
+        except BadReply as error:  # its body is longer than any reply may be
+            outcome = error
         except NETWORK_FAULTS as fault:
             outcome = classify_exception(fault, endpoint.name, endpoint.ok > 0, self._redactor)
             outcome.__cause__ = fault
@@ -182,6 +201,7 @@ class EndpointPool:
     ) -> T | ModelError:
         status, headers, body = response
         if not 200 <= status < 300:
+            journey.final = is_refusal(body)
             # All endpoints serve the same model with the same settings: a success of one proves them right.
             succeeded, now = self._successes > 0, datetime.now(UTC)
             return classify_status(status, headers, body, endpoint.name, succeeded, now, self._redactor)
@@ -189,6 +209,7 @@ class EndpointPool:
         try:
             return read(body)
         except ModelError as error:
+            journey.final = isinstance(error, Refused)
             error.message = f"{endpoint.name}: {self._redactor.clean(error.message)}"
             error.endpoint = endpoint.name
             return error
@@ -202,8 +223,14 @@ class EndpointPool:
         if isinstance(error, RateLimited | Transient):
             self._last_error = error
             self._outage.failed(now)
-        else:
+        elif endpoint.trusted:
             self._outage.succeeded()
+
+    def _blame(self, accused: Mapping[Endpoint, ModelError]) -> None:
+        """Another endpoint did what these did not: the fault is theirs."""
+        for endpoint, error in accused.items():
+            if not endpoint.trusted or isinstance(error, Permanent):
+                endpoint.expel(self._clock())
 
     async def _after_failure(self, error: ModelError, endpoint: Endpoint, journey: _Journey) -> None:
         """Return when another attempt is worth it, after the wait that is due; raise when it is not."""
@@ -227,9 +254,23 @@ class EndpointPool:
                 await self.pause(journey.transient)
         elif isinstance(error, BadReply) and journey.bad + 1 < BAD_REPLIES:
             journey.bad += 1
+            journey.accused[endpoint] = error
             await self.pause(journey.bad)
-        else:
+        elif not self._worth_trying_elsewhere(error, endpoint, journey):
             raise error
+
+    def _worth_trying_elsewhere(self, error: ModelError, endpoint: Endpoint, journey: _Journey) -> bool:
+        """Whether the endpoint may be at fault and not the request, and there is another to tell."""
+        if journey.final or isinstance(error, BadReply):
+            return False
+        if isinstance(error, Refused) and endpoint.trusted:
+            return False
+        journey.accused[endpoint] = error
+        if len(journey.accused) < len(self._endpoints):
+            return True
+        if len(journey.accused) > 1:
+            error.message = f"all {len(journey.accused)} endpoints refuse; {error.message}"
+        return False
 
     async def pause(self, failures: int) -> None:
         """Wait as long as is due after so many failures in a row."""
@@ -240,10 +281,12 @@ class EndpointPool:
             raise journey.billed(self._given_up())
 
     def _given_up(self) -> ModelError:
-        last = self._last_error
-        names = ", ".join(endpoint.name for endpoint in self._endpoints)
-        seconds = self._outage.lasts(self._clock())
-        message = f"no answer from {names} for {seconds:.0f} s (patience {self._patience:g} s)"
+        last, now = self._last_error, self._clock()
+        names, patience = ", ".join(endpoint.name for endpoint in self._endpoints), f"{self._patience:g} s"
+        told = min(endpoint.state.until for endpoint in self._endpoints) - now
+        message = f"no answer from {names} for {self._outage.lasts(now):.0f} s (patience {patience})"
+        if told > self._longest_wait:
+            message = f"{names} asks to wait {told:,.0f} s (Retry-After), longer than patience ({patience})"
         fix = (last.fix if last else "") or "see to the server"
         error = Transient(
             f"{message}; last: {last.message if last else '?'}", f"{fix}, then run again", names
@@ -253,14 +296,17 @@ class EndpointPool:
 
     # Waiting for a place: first come, first served, and one alarm for the whole pool.
 
-    def _take(self) -> tuple[Endpoint, bool] | None:
+    def _take(self, journey: _Journey) -> tuple[Endpoint, bool] | None:
         """A place, if one is free and nobody came earlier."""
-        return None if self._queue else self._free_place()
+        return None if self._queue else self._free_place(self._to_avoid(journey))
 
-    def _free_place(self) -> tuple[Endpoint, bool] | None:
+    def _to_avoid(self, journey: _Journey) -> Container[Endpoint]:
+        return journey.accused if len(journey.accused) < len(self._endpoints) else ()
+
+    def _free_place(self, avoid: Container[Endpoint]) -> tuple[Endpoint, bool] | None:
         """A place at the least busy endpoint; equally busy ones take turns."""
         now = self._clock()
-        free = [endpoint for endpoint in self._rotation if endpoint.free(now)]
+        free = [endpoint for endpoint in self._rotation if endpoint.free(now) and endpoint not in avoid]
         if not free:
             return None
         endpoint = free[0]
@@ -277,10 +323,11 @@ class EndpointPool:
         make the next try.
         """
         future: asyncio.Future[tuple[Endpoint, bool]] = asyncio.get_running_loop().create_future()
+        waiter = _Waiter(future, self._to_avoid(journey))
         if journey.requests and not journey.failed_trial:
-            self._queue.appendleft(future)
+            self._queue.appendleft(waiter)
         else:
-            self._queue.append(future)
+            self._queue.append(waiter)
         self._dispatch()
         try:
             return await future
@@ -293,21 +340,31 @@ class EndpointPool:
 
     def _dispatch(self) -> None:
         """Give free places to those who wait; when none is left, see that somebody looks again in time."""
+        choosy: list[_Waiter] = []
         while self._queue:
-            if self._queue[0].done():
-                self._queue.popleft()
+            waiter = self._queue.popleft()
+            if waiter.place.done():
                 continue
-            place = self._free_place()
-            if place is None:
-                self._set_alarm()
-                return
-            self._queue.popleft().set_result(place)
+            place = self._free_place(waiter.avoid)
+            if place is not None:
+                waiter.place.set_result(place)
+                continue
+            choosy.append(waiter)
+            if not waiter.avoid:  # nothing is free for anybody
+                break
+        self._queue.extendleft(reversed(choosy))
+        if self._queue:
+            self._set_alarm()
+
+    @property
+    def _longest_wait(self) -> float:
+        return max(self._patience, 1.0)
 
     def _set_alarm(self) -> None:
         """Ring when the first resting endpoint may be tried, or when patience runs out."""
         now = self._clock()
         openings = [endpoint.state.until for endpoint in self._endpoints]
-        too_long = min(openings) - now > max(self._patience, 1.0)
+        too_long = min(openings) - now > self._longest_wait
         if too_long or self._outage.hopeless(now, self._patience):
             self._fail_all()
             return
@@ -330,7 +387,8 @@ class EndpointPool:
         self._dispatch()
 
     def _fail_all(self) -> None:
-        for future in self._queue:
-            if not future.done():
-                future.set_exception(self._given_up())
+        error = self._given_up()
+        for waiter in self._queue:
+            if not waiter.place.done():
+                waiter.place.set_exception(error)
         self._queue.clear()
