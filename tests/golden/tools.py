@@ -103,7 +103,11 @@ def page_of(atlas: Path, out: Path) -> list[str]:
     reader = _VisibleText()
     reader.feed((out / "index.html").read_text(encoding="utf-8"))
     reader.close()
-    return [_timeless(line.replace(str(atlas), "ATLAS")) for line in reader.lines]
+    return [NEWER_SETTINGS.sub("", _timeless(line.replace(str(atlas), "ATLAS"))) for line in reader.lines]
+
+
+NEWER_SETTINGS = re.compile(r"image_(?:max_bytes|max_pixels): \d+ |image_hosts: \[\] ")
+"""Settings that the atlases in `fixtures` were made without, at their defaults: new hunts show them."""
 
 
 def numbers_in(lines: list[str]) -> list[str]:
