@@ -6,7 +6,7 @@ from functools import cache
 
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
-from failscape.hunts.vlm.outcomes import Ledger
+from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
 from failscape.spaces.questions import Pattern
 from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
@@ -16,7 +16,7 @@ MARGIN = 0.2
 
 
 def hunted(seed: int, questions: int, kind: type[Planner], weak: dict[Pattern, float]) -> VlmHunt:
-    grammar, ledger = PlantedGrammar(), Ledger()
+    grammar, ledger = PlantedGrammar(), QuestionLog()
     confirmation = Confirmation(MARGIN, 0.05, 120, 80)
     planner = kind(grammar, ledger, confirmation, Rounds(), seed)
     hunt = VlmHunt(grammar, ledger, confirmation, planner, questions)

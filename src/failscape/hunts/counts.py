@@ -1,25 +1,20 @@
-"""What is known about one node: which tries are told, and how they went."""
+"""How tries went: the one count of passes and fails that all hunts keep, and what t2i adds for a node."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from failscape.spaces.lattice import Node
-from failscape.trials import Trial
+from failscape.trials import Trial, Verdict
 
 
-class Tally:
-    """Counts of one node. `told` and `flying` are sets of try numbers, as bits of an integer."""
+@dataclass(slots=True)
+class Counts:
+    """Fails and passes are valid tries; invalid ones are counted apart and never a failure."""
 
-    __slots__ = ("dropped", "fails", "flying", "invalid", "node", "outcome", "passes", "told")
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.passes = 0
-        self.fails = 0
-        self.invalid = 0
-        self.told = 0
-        self.flying = 0
-        self.outcome = ""
-        self.dropped: list[int] | None = None
+    fails: int = 0
+    passes: int = 0
+    invalid: int = 0
 
     @property
     def valid(self) -> int:
@@ -28,6 +23,33 @@ class Tally:
     @property
     def tries(self) -> int:
         return self.passes + self.fails + self.invalid
+
+    @property
+    def rate(self) -> float:
+        """The share of valid tries that failed; 0 before the first."""
+        return self.fails / self.valid if self.valid else 0.0
+
+    def count(self, verdict: Verdict) -> None:
+        if verdict is Verdict.FAIL:
+            self.fails += 1
+        elif verdict is Verdict.PASS:
+            self.passes += 1
+        else:
+            self.invalid += 1
+
+
+class Tally(Counts):
+    """Counts of one node. `told` and `flying` are sets of try numbers, as bits of an integer."""
+
+    __slots__ = ("dropped", "flying", "node", "outcome", "told")
+
+    def __init__(self, node: Node) -> None:
+        super().__init__()
+        self.node = node
+        self.told = 0
+        self.flying = 0
+        self.outcome = ""
+        self.dropped: list[int] | None = None
 
     def next_try(self) -> int:
         """The lowest number that is neither told nor in flight."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from failscape.spaces.wording import with_article
 from failscape.toybox.world import COLOURS, DEFAULTS, ENTITIES, PLACES, PLURALS, Scene, Thing, relations
 
 NUMBERS: Final = ("zero", "one", "two", "three", "four", "five")
@@ -279,17 +280,13 @@ def word_question(form: Form, slots: Slots, wording: int = 0) -> str:
     values = dict(slots)
     if "thing" in values:
         values["things"] = PLURALS[values["thing"]]
-        values["a thing"] = _article(values["thing"])
+        values["a thing"] = with_article(values["thing"])
     if "other" in values:
         values["others"] = PLURALS[values["other"]]
     for name, value in values.items():
         text = text.replace(f"{{{name}}}", value)
     text = re.sub(r"\ba (?=[aeiou])", "an ", text)
     return f"{text}?"
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def normal_answer(text: str) -> str:

@@ -9,7 +9,7 @@ from failscape.hunts.protocol import Hunt
 from failscape.hunts.vlm.confirm import FAILING, PASSING, UNDECIDED, Confirmation, sharper
 from failscape.hunts.vlm.findings import findings_of
 from failscape.hunts.vlm.hunt import VlmHunt
-from failscape.hunts.vlm.outcomes import CONFIRM, Ledger, Outcome
+from failscape.hunts.vlm.outcomes import CONFIRM, QuestionLog, QuestionOutcome
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
 from failscape.spaces.questions import ANY, Pattern, explains, make_pattern
 from failscape.stats.judging.accuracy import JudgeAccuracy
@@ -28,7 +28,7 @@ def build(
     kind: type[Planner] = Planner,
     accuracy: JudgeAccuracy | None = None,
 ) -> VlmHunt:
-    grammar, ledger = PlantedGrammar(), Ledger()
+    grammar, ledger = PlantedGrammar(), QuestionLog()
     confirmation = Confirmation(0.2, 0.05, 60, 80, accuracy)
     planner = kind(grammar, ledger, confirmation, Rounds(size=16, turns=turns), seed)
     return VlmHunt(grammar, ledger, confirmation, planner, questions)
@@ -128,9 +128,9 @@ def accuracy(sensitivity: float, specificity: float) -> JudgeAccuracy:
     return JudgeAccuracy.from_rates({"*": (sensitivity, specificity)})
 
 
-def outcome(pattern: Pattern, failed: bool, **features: str) -> Outcome:
+def outcome(pattern: Pattern, failed: bool, **features: str) -> QuestionOutcome:
     verdict = Verdict.FAIL if failed else Verdict.PASS
-    return Outcome("0.0", CONFIRM, pattern, pattern, verdict, "?", features=tuple(features.items()))
+    return QuestionOutcome("0.0", CONFIRM, pattern, pattern, verdict, "?", features=tuple(features.items()))
 
 
 def test_slots_are_limited_and_states_follow_the_counts() -> None:
@@ -150,7 +150,7 @@ def test_slots_are_limited_and_states_follow_the_counts() -> None:
 def test_a_list_without_what_it_explains_meets_the_level_on_its_own() -> None:
     """Modes that another explains lend no evidence to the list that leaves them out."""
     confirmation = Confirmation(0.2, 0.05, modes=120, most=80)
-    ledger = Ledger()
+    ledger = QuestionLog()
     simple = make_pattern("count", ["counting"])
     narrow = [simple.with_clause(("light", f"{number}")) for number in range(20)]
     for pattern, failed in [(simple, 4), *((one, 8) for one in narrow)]:

@@ -7,7 +7,7 @@ import pytest
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
-from failscape.hunts.vlm.outcomes import Ledger
+from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Rounds
 from failscape.hunts.vlm.training.lessons import LessonPlanner, Schedule
 from failscape.hunts.vlm.training.rewards import Rewards, Weights, Written
@@ -20,7 +20,7 @@ COUNTING = make_pattern("counting", ["counting"])
 
 
 def build(warm_up: int = 0, embeds: bool = False, questions: int = 500) -> VlmHunt:
-    grammar, ledger = PlantedGrammar(), Ledger()
+    grammar, ledger = PlantedGrammar(), QuestionLog()
     confirmation = Confirmation(0.2, 0.05, 60, 80)
     schedule = Schedule(6, 4, 4, warm_up, questions, embeds)
     planner = LessonPlanner(grammar, ledger, confirmation, Rounds(16), 0, grammar, schedule, Weights())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failscape.hunts.vlm.outcomes import SEARCH, Outcome
+from failscape.hunts.vlm.outcomes import SEARCH, QuestionOutcome
 from failscape.hunts.vlm.taxonomy import compare, grow, grow_named, merged_names, meta_skill
 from failscape.models.contracts.skills import SkillsContract
 from failscape.spaces.questions import Pattern, make_pattern
@@ -12,8 +12,8 @@ COUNT = make_pattern("count", ["counting"])
 HOP = make_pattern("hop", ["relation", "two-hop"], [("relation", "below")])
 
 
-def outcome(pattern: Pattern, verdict: Verdict, text: str = "?") -> Outcome:
-    return Outcome("0.0", SEARCH, pattern, pattern, verdict, text)
+def outcome(pattern: Pattern, verdict: Verdict, text: str = "?") -> QuestionOutcome:
+    return QuestionOutcome("0.0", SEARCH, pattern, pattern, verdict, text)
 
 
 def test_counts_add_up_and_invalid_questions_are_left_out() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from failscape.hunts.classifier.prompts import SAID, Clause, Description, Template
 from failscape.hunts.classifier.settings import Rules
-from failscape.hunts.classifier.tallies import Arm, Block, Counts
+from failscape.hunts.classifier.tallies import Arm, Block, ImageCounts
 from failscape.spaces.wording import capitalised, plural_of
 from failscape.stats.excess import absent_share, paired_difference
 from failscape.stats.intervals import clopper_pearson
@@ -135,7 +135,7 @@ def describe_bug(field: Field, arm: Arm, real: dict[str, Any] | None = None) -> 
     )
 
 
-def _sentence(field: Field, arm: Arm, counts: Counts, causes: list[dict[str, Any]]) -> str:
+def _sentence(field: Field, arm: Arm, counts: ImageCounts, causes: list[dict[str, Any]]) -> str:
     """About the one wrong label that most failures share, else about any wrong label."""
     target, base = field.targets[arm.description.label], field.classes[arm.description.label].base
     often, hits = counts.wrong.most_common(1)[0] if counts.wrong else ("", 0)
@@ -144,18 +144,18 @@ def _sentence(field: Field, arm: Arm, counts: Counts, causes: list[dict[str, Any
         rates, interval = (counts.rate, base.rate), rate_interval(field, counts)
     else:
         rates = (hits / max(1, counts.valid), base.wrong[called] / max(1, base.valid))
-        about = Counts(hits, counts.valid - hits, counts.invalid, counts.absent)
+        about = ImageCounts(hits, counts.valid - hits, counts.invalid, counts.absent)
         interval = rate_interval(field, about)
     cause = _cause(causes, over="" if not called or hits == counts.fails else ", over all wrong labels")
     return sentence(target.name, arm.clauses, called, rates, interval, often, cause)
 
 
-def rate_interval(field: Field, counts: Counts) -> tuple[float, float]:
+def rate_interval(field: Field, counts: ImageCounts) -> tuple[float, float]:
     """Exact for the images; its lower end also allows for accepted images that do not show the object."""
     return widened(counts.fails, counts.valid, gone_of(field.rules, counts))
 
 
-def gone_of(rules: Rules, counts: Counts) -> float:
+def gone_of(rules: Rules, counts: ImageCounts) -> float:
     """The share of counted images that may not show the object."""
     seen = counts.valid + counts.absent
     return float(absent_share(counts.valid, seen, rules.sensitivity, rules.slip)) if rules.slip else 0.0
@@ -169,7 +169,7 @@ def widened(fails: int, valid: int, gone: float) -> tuple[float, float]:
     return max(0.0, (low - gone) / (1 - gone)), min(1.0, high / (1 - gone))
 
 
-def counts_data(field: Field, counts: Counts) -> dict[str, Any]:
+def counts_data(field: Field, counts: ImageCounts) -> dict[str, Any]:
     return {
         "fails": counts.fails,
         "valid": counts.valid,

@@ -20,7 +20,7 @@ from failscape.hunts.classifier.race import Outlook
 from failscape.hunts.classifier.real_photos import RealPhotos
 from failscape.hunts.classifier.settings import Rules, stream_seed
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
-from failscape.hunts.classifier.tallies import ClassState, Counts, Photo, Target, wrong_label
+from failscape.hunts.classifier.tallies import ClassState, ImageCounts, Photo, Target, wrong_label
 from failscape.hunts.rounds import Outcome, Planned, ProbeRounds
 from failscape.spaces.corpus import Corpus
 from failscape.trials import (
@@ -223,7 +223,7 @@ class ClassifierHunt(ProbeRounds):
                 shown = f"{base.tries - base.absent} of {base.tries} images show it"
             state.skip = f"skipped: {shown}"
 
-    def _is_undrawable(self, counts: Counts) -> bool:
+    def _is_undrawable(self, counts: ImageCounts) -> bool:
         """Hardly any image of it can be used."""
         enough = min(20, 2 * self.rules.baseline)
         return counts.tries >= enough and counts.valid < self.rules.least_presence * counts.tries

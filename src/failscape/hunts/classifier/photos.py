@@ -22,7 +22,7 @@ from failscape.hunts.classifier.clause_mining import Words
 from failscape.hunts.classifier.findings import cause_words, gone_of, points, sentence, widened
 from failscape.hunts.classifier.prompts import Clause, Template, describe
 from failscape.hunts.classifier.settings import Rules, stream_seed
-from failscape.hunts.classifier.tallies import Counts, Photo, Seen, Target
+from failscape.hunts.classifier.tallies import ImageCounts, Photo, Seen, Target
 from failscape.hunts.rounds import Outcome, Planned, ProbeRounds
 from failscape.spaces.corpus import Corpus
 from failscape.stats.excess import log_excess, log_excess_grid, paired_difference
@@ -229,7 +229,7 @@ class PhotoHunt(ProbeRounds):
         )
 
     def _analyse(self) -> list[Finding]:
-        tested: list[tuple[float, int, Clause, Counts, Counts]] = []
+        tested: list[tuple[float, int, Clause, ImageCounts, ImageCounts]] = []
         for label in range(len(self.targets)):
             mine, gone = self._usable(label)
             decide = [seen for seen in mine if not seen.photo.suggests]
@@ -251,7 +251,9 @@ class PhotoHunt(ProbeRounds):
         mine = [seen for seen in self._seen if seen.photo.label == label]
         return [seen for seen in mine if seen.valid], gone_of(self.rules, _counts(mine))
 
-    def _finding(self, log_e: float, label: int, clause: Clause, having: Counts, rest: Counts) -> Finding:
+    def _finding(
+        self, log_e: float, label: int, clause: Clause, having: ImageCounts, rest: ImageCounts
+    ) -> Finding:
         target = self.targets[label]
         often, hits = having.wrong.most_common(1)[0] if having.wrong else ("", 0)
         called = often if hits >= MOSTLY * having.fails else ""
@@ -312,8 +314,8 @@ def _suggested(seen: Sequence[Seen]) -> list[Clause]:
     return [known[label] for label in ranked[:PER_CLASS]]
 
 
-def _counts(seen: Sequence[Seen]) -> Counts:
-    counts = Counts()
+def _counts(seen: Sequence[Seen]) -> ImageCounts:
+    counts = ImageCounts()
     for one in seen:
         counts.add(one.outcome)
     return counts

@@ -1,7 +1,4 @@
-"""What is known about a class and about a description: counts, wrong labels, and blocks of fresh images.
-
-The classes that are hunted: their names, the labels that count as right, their superclasses.
-"""
+"""What a classifier hunt knows of its classes and descriptions: names, counts, wrong labels, fresh images."""
 
 from __future__ import annotations
 
@@ -9,8 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from failscape.hunts.classifier.prompts import Clause, Description
+from failscape.hunts.counts import Counts
 from failscape.hunts.rounds import Outcome
-from failscape.trials import NOT_SHOWN, Check, Verdict
+from failscape.spaces.wording import capitalised, with_article
+from failscape.trials import NOT_SHOWN, Check
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,42 +27,22 @@ class Target:
 
     def presence(self) -> Check:
         """The gate that every image has to pass: is the class visible at all?"""
-        from failscape.spaces.wording import capitalised, with_article
-
         statement = f"{capitalised(with_article(self.name))} is visible in the image."
         return Check("entity", self.name, statement, self.others, gate=True)
 
 
 @dataclass(slots=True)
-class Counts:
-    """Outcomes of images of one prompt. `wrong` counts the labels that failures got."""
+class ImageCounts(Counts):
+    """Images of one prompt. `absent` of the invalid ones do not show the object; `wrong` labels of fails."""
 
-    fails: int = 0
-    passes: int = 0
-    invalid: int = 0
     absent: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
 
-    @property
-    def valid(self) -> int:
-        return self.fails + self.passes
-
-    @property
-    def tries(self) -> int:
-        return self.valid + self.invalid
-
-    @property
-    def rate(self) -> float:
-        return self.fails / self.valid if self.valid else 0.0
-
     def add(self, outcome: Outcome) -> None:
-        if outcome.verdict is Verdict.FAIL:
-            self.fails += 1
+        self.count(outcome.verdict)
+        if outcome.failed:
             self.wrong[wrong_label(outcome)] += 1
-        elif outcome.verdict is Verdict.PASS:
-            self.passes += 1
-        else:
-            self.invalid += 1
+        elif not outcome.valid:
             self.absent += outcome.reason.startswith(NOT_SHOWN)
 
 
@@ -92,7 +71,7 @@ class ClassState:
 
     name: str
     goal: int
-    base: Counts = field(default_factory=Counts)
+    base: ImageCounts = field(default_factory=ImageCounts)
     issued: int = 0
     images: list[tuple[str, bool, str]] = field(default_factory=list)
     described: list[Described] = field(default_factory=list)
@@ -113,7 +92,7 @@ class Arm:
     description: Description
     subject: str
     source: str
-    counts: Counts = field(default_factory=Counts)
+    counts: ImageCounts = field(default_factory=ImageCounts)
     issued: int = 0
     log_e: float = 0.0
     shorter: tuple[str, ...] | None = None
@@ -141,7 +120,7 @@ class Block:
     goal: int = 0
     issued: int = 0
     outcomes: dict[int, bool | None] = field(default_factory=dict)
-    counts: Counts = field(default_factory=Counts)
+    counts: ImageCounts = field(default_factory=ImageCounts)
 
     @property
     def complete(self) -> bool:
@@ -149,8 +128,7 @@ class Block:
 
     def add(self, number: int, outcome: Outcome) -> None:
         self.counts.add(outcome)
-        valid = outcome.verdict in (Verdict.PASS, Verdict.FAIL)
-        self.outcomes[number] = outcome.verdict is Verdict.FAIL if valid else None
+        self.outcomes[number] = outcome.failed if outcome.valid else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +152,8 @@ class Seen:
 
     @property
     def valid(self) -> bool:
-        return self.outcome.verdict in (Verdict.PASS, Verdict.FAIL)
+        return self.outcome.valid
 
     @property
     def failed(self) -> bool:
-        return self.outcome.verdict is Verdict.FAIL
+        return self.outcome.failed

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.confirm import OPEN, PASS_DOUBT, PASSING, Confirmation, above
-from failscape.hunts.vlm.outcomes import Count, Ledger
+from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.spaces.questions import ANY, Grammar, Pattern, explains, make_pattern
 
 Cell = tuple[tuple[str, ...], int]
@@ -37,7 +38,7 @@ _FEWEST = 2
 class Archive:
     """Reads the ledger and the slots, and owns nothing but what it made of them at the last `refresh`."""
 
-    def __init__(self, grammar: Grammar, ledger: Ledger, confirmation: Confirmation) -> None:
+    def __init__(self, grammar: Grammar, ledger: QuestionLog, confirmation: Confirmation) -> None:
         self._grammar = grammar
         self._ledger = ledger
         self._confirmation = confirmation
@@ -51,7 +52,7 @@ class Archive:
         """Look at the counts again: elites of all cells, and how much speaks against each suspect."""
         self._ledger.know(self._confirmation.claims())
         self._explaining = self._confirmation.explaining()
-        found = [p for p in self._ledger.suspects if self._ledger.pooled[p].failures >= _FEWEST]
+        found = [p for p in self._ledger.suspects if self._ledger.pooled[p].fails >= _FEWEST]
         self._suspects = [pattern for pattern in found if not self.explained(pattern)]
         self._doubts = self._chances(self._suspects)
         self.cells = {}
@@ -89,9 +90,7 @@ class Archive:
 
     def choose(self, rng: random.Random) -> Pattern:
         """What to ask next."""
-        waiting = [
-            p for p in self.simplest if self._ledger.direct[p].trials < FIRST and not self.explained(p)
-        ]
+        waiting = [p for p in self.simplest if self._ledger.direct[p].valid < FIRST and not self.explained(p)]
         if waiting:
             return min(waiting, key=lambda p: (self._ledger.planned[p], p))
         if rng.random() < EXPLORE or not self.cells:
@@ -108,7 +107,7 @@ class Archive:
             return True
         direct = self._ledger.direct.get(pattern)
         return bool(
-            direct and direct.trials >= FIRST and above(self._confirmation.margin, direct) <= PASS_DOUBT
+            direct and direct.valid >= FIRST and above(self._confirmation.margin, direct) <= PASS_DOUBT
         )
 
     def _explore(self, rng: random.Random) -> Pattern:
@@ -151,16 +150,16 @@ class Archive:
 
     def _believed(self, pattern: Pattern) -> tuple[float, float]:
         """Beta parameters: its own counts, and its form's rate for a start."""
-        count = self._ledger.pooled.get(pattern) or Count()
+        count = self._ledger.pooled.get(pattern) or Counts()
         rate = self._rate_of_form(pattern)
-        return PRIOR * rate + count.failures, PRIOR * (1 - rate) + count.passes
+        return PRIOR * rate + count.fails, PRIOR * (1 - rate) + count.passes
 
     def _rate_of_form(self, pattern: Pattern) -> float:
         base = (
             self._ledger.pooled.get(make_pattern(pattern.form, pattern.skills)) if pattern.clauses else None
         )
         count = base or self._ledger.overall
-        return (count.failures + 0.5) / (count.trials + 1.0)
+        return (count.fails + 0.5) / (count.valid + 1.0)
 
     def _chances(self, patterns: list[Pattern]) -> NDArray[np.float64]:
         if not patterns:

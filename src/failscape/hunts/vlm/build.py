@@ -11,7 +11,7 @@ from failscape.hunts.protocol import Content
 from failscape.hunts.vlm.config import VlmConfig
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
-from failscape.hunts.vlm.outcomes import Ledger
+from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
 from failscape.hunts.vlm.training.lessons import KEPT_FOR_CONFIRMATION, LessonPlanner, Schedule
 from failscape.hunts.vlm.training.rewards import Weights
@@ -36,7 +36,7 @@ def build_hunt(
     seed = config.seed
     asking, confirm = config.questioner, config.confirm
     grammar, sights = make_grammar(config)
-    ledger = Ledger(depth=2 if grammar.exact else 0)
+    ledger = QuestionLog(depth=2 if grammar.exact else 0)
     known = accuracy or _accuracy(config)
     confirmation = Confirmation(confirm.margin, confirm.fdr, confirm.modes, confirm.most, known)
     rounds = Rounds(asking.round, confirm.share, asking.per_image, config.turns)

@@ -3,25 +3,21 @@
 Every mode put to the test takes one of a number of slots fixed before the run, gets fresh pictures and other
 words, and an e-process: valid whenever we look. e-BH over all slots keeps the share of false modes in a list
 below the level. Whether a mode passes is a posterior's word: good enough to stop spending, never a claim.
-
-Is a failing mode wider than what fails? Looks for one clause that holds all of its failures. Pure.
-
-"counting" may fail at 40 % because "counting at night" fails at 90 % and by day all is well. Then the narrow
-mode is the finding: the failure rate outside it is no longer above the margin.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from failscape.hunts.vlm.outcomes import Count, Ledger, Outcome
-from failscape.spaces.questions import Clause, Pattern, explains
+from failscape.hunts.counts import Counts
+from failscape.hunts.vlm.outcomes import QuestionOutcome
+from failscape.spaces.questions import Pattern, explains
 from failscape.stats import log_e_bh, log_e_value
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
@@ -43,18 +39,18 @@ class Slot:
 
     pattern: Pattern
     why: str
-    count: Count = field(default_factory=Count)
-    wordings: dict[str, Count] = field(default_factory=dict)
+    count: Counts = field(default_factory=Counts)
+    wordings: dict[str, Counts] = field(default_factory=dict)
     agreement: float = 0.0
     images: set[str] = field(default_factory=set)
     planned: int = 0
     starved: int = 0
 
-    def add(self, outcome: Outcome) -> None:
-        self.count.add(outcome)
+    def add(self, outcome: QuestionOutcome) -> None:
+        self.count.count(outcome.verdict)
         self.planned -= 1
         if outcome.valid:
-            self.wordings.setdefault(outcome.wording, Count()).add(outcome)
+            self.wordings.setdefault(outcome.wording, Counts()).count(outcome.verdict)
             self.agreement += outcome.agreement
             self.images.update(outcome.images)
 
@@ -86,7 +82,7 @@ class Confirmation:
         self._states[pattern] = OPEN
         return True
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: QuestionOutcome) -> None:
         self.slots[outcome.wanted].add(outcome)
 
     def settle(self) -> None:
@@ -109,22 +105,22 @@ class Confirmation:
         count = slot.count
         if log_e >= need:
             return FAILING
-        if count.trials >= _LEAST and above(self.margin, count) <= PASS_DOUBT:
+        if count.valid >= _LEAST and above(self.margin, count) <= PASS_DOUBT:
             return PASSING
-        spent = count.trials + count.invalid
+        spent = count.valid + count.invalid
         if spent >= self._most or slot.starved > 2 or self._hopeless(count, need - log_e):
             return UNDECIDED
         return OPEN
 
-    def _hopeless(self, count: Count, missing: float) -> bool:
+    def _hopeless(self, count: Counts, missing: float) -> bool:
         """Whether a claim is out of reach: at the rate seen, the questions left do not suffice."""
-        if count.trials < _LOOK_AHEAD:
+        if count.valid < _LOOK_AHEAD:
             return False
-        limit, rate = 1 - self._limit, (count.failures + 1) / (count.trials + 2)
+        limit, rate = 1 - self._limit, (count.fails + 1) / (count.valid + 2)
         if rate <= limit:
             return True
         gain = rate * np.log(rate / limit) + (1 - rate) * np.log((1 - rate) / (1 - limit))
-        return bool(count.trials + missing / gain > 1.5 * self._most)
+        return bool(count.valid + missing / gain > 1.5 * self._most)
 
     def state(self, pattern: Pattern) -> str:
         """`""` for a mode that was never put to the test."""
@@ -147,11 +143,11 @@ class Confirmation:
         """Which modes get how many questions in a round with so much room: the nearest to a claim first."""
         ranked = sorted(
             (slot for slot in self.slots.values() if self._states[slot.pattern] == OPEN),
-            key=lambda slot: -float(log_e_value(slot.count.passes, slot.count.failures, self._limit)),
+            key=lambda slot: -float(log_e_value(slot.count.passes, slot.count.fails, self._limit)),
         )
         found = []
         for slot in ranked:
-            number = min(STEP, room, self._most - slot.count.trials - slot.planned)
+            number = min(STEP, room, self._most - slot.count.valid - slot.planned)
             if number > 0:
                 slot.planned += number
                 found.append((slot.pattern, number))
@@ -165,7 +161,7 @@ class Confirmation:
 
     def log_e_values(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         passes = [slot.count.passes for slot in self.slots.values()]
-        failures = [slot.count.failures for slot in self.slots.values()]
+        failures = [slot.count.fails for slot in self.slots.values()]
         return log_e_value(passes, failures, self._limit) if passes else np.zeros(0)
 
     def certified(self, among: Collection[Pattern] | None = None) -> dict[Pattern, float]:
@@ -178,14 +174,14 @@ class Confirmation:
         kept = log_e_bh(list(logs.values()), self.fdr, self.modes)
         return {pattern: log_e for (pattern, log_e), keep in zip(logs.items(), kept, strict=True) if keep}
 
-    def wording_rates(self, pattern: Pattern) -> dict[str, Count]:
+    def wording_rates(self, pattern: Pattern) -> dict[str, Counts]:
         return dict(sorted(self.slots[pattern].wordings.items()))
 
 
-def above(margin: float, count: Count, prior: tuple[float, float] = (1.0, 1.0)) -> float:
+def above(margin: float, count: Counts, prior: tuple[float, float] = (1.0, 1.0)) -> float:
     """The posterior chance that the failure rate lies above the margin."""
     failures, passes = prior
-    return float(1 - special.betainc(failures + count.failures, passes + count.passes, margin))
+    return float(1 - special.betainc(failures + count.fails, passes + count.passes, margin))
 
 
 def spread(counts: Counter[str]) -> float:
@@ -193,55 +189,3 @@ def spread(counts: Counter[str]) -> float:
     total = counts.total()
     shares = np.array([number / total for number in counts.values() if number]) if total else np.zeros(0)
     return float(-(shares * np.log(shares)).sum()) if len(shares) else 0.0
-
-
-ENOUGH = 60
-"""Questions of a failing mode that are looked at before it is left as wide as it is."""
-
-SURE_RATE = 0.85
-"""A mode that fails this often is as sharp as it needs to be."""
-
-_LEAST_OUTSIDE = 8
-_LEAST_INSIDE = 3
-_DOUBT = 0.2
-_GAP = 0.3
-_MOST_CLAUSES = 2
-_SHARPER = 0.1
-
-
-def sharper(pattern: Pattern, outcomes: Iterable[Outcome], margin: float) -> Pattern | None:
-    """The mode narrowed by the clause outside which hardly anything fails; None when there is none."""
-    named = {name for name, _ in pattern.clauses}
-    inside: dict[Clause, Count] = defaultdict(Count)
-    total = Count()
-    for outcome in outcomes:
-        total.add(outcome)
-        for clause in outcome.features:
-            if clause[0] not in named:
-                inside[clause].add(outcome)
-    if total.rate >= SURE_RATE or len(named) >= _MOST_CLAUSES:
-        return None
-    best: tuple[float, Clause] | None = None
-    for clause, count in sorted(inside.items()):
-        outside = Count(total.failures - count.failures, total.passes - count.passes)
-        if count.failures < _LEAST_INSIDE or outside.trials < _LEAST_OUTSIDE:
-            continue
-        gap = count.rate - outside.rate
-        if gap >= _GAP and above(margin, outside) <= _DOUBT and (best is None or gap > best[0]):
-            best = gap, clause
-    return pattern.with_clause(best[1]) if best else None
-
-
-def due_to(certified: Iterable[Pattern], ledger: Ledger, confirmation: Confirmation) -> set[Pattern]:
-    """Certified modes whose failures are those of other, sharper certified modes: nothing is left besides."""
-    rates = {pattern: confirmation.slots[pattern].count.rate for pattern in certified}
-    found = set()
-    for pattern, rate in rates.items():
-        sharp = [one for one in rates if rates[one] > rate + _SHARPER and not explains(one, pattern)]
-        rest = Count()
-        for outcome in ledger.of(pattern):
-            if not any(explains(one, outcome.full) for one in sharp):
-                rest.add(outcome)
-        if sharp and rest.trials >= _LEAST_OUTSIDE and above(confirmation.margin, rest) <= _DOUBT:
-            found.add(pattern)
-    return found

@@ -10,8 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from failscape.hunts.vlm.confirm import ANSWER, OPEN, PASS_DOUBT, PASSING, Confirmation, above, due_to
-from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, Count, Ledger, Outcome
+from failscape.hunts.counts import Counts
+from failscape.hunts.vlm.confirm import ANSWER, OPEN, PASS_DOUBT, PASSING, Confirmation, above
+from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, QuestionLog, QuestionOutcome
+from failscape.hunts.vlm.sharpening import due_to
 from failscape.spaces.questions import Grammar, Pattern, explains
 from failscape.stats import clopper_pearson
 from failscape.trials import Finding
@@ -22,7 +24,7 @@ CONFIRMATION = "confirmation"
 _CONTRAST = 0.3
 
 
-def findings_of(ledger: Ledger, confirmation: Confirmation, grammar: Grammar) -> list[Finding]:
+def findings_of(ledger: QuestionLog, confirmation: Confirmation, grammar: Grammar) -> list[Finding]:
     """Certified modes that no simpler certified mode explains, most certain first."""
     certified = confirmation.certified()
     found = [
@@ -32,7 +34,9 @@ def findings_of(ledger: Ledger, confirmation: Confirmation, grammar: Grammar) ->
     return sorted(found, key=lambda finding: (-finding.e_value, finding.subject))
 
 
-def _listed(certified: dict[Pattern, float], ledger: Ledger, confirmation: Confirmation) -> list[Pattern]:
+def _listed(
+    certified: dict[Pattern, float], ledger: QuestionLog, confirmation: Confirmation
+) -> list[Pattern]:
     """Modes that stand for themselves, by e-BH of their own.
 
     Leaving modes out makes the list shorter, and a shorter list asks for more evidence of each. What is too
@@ -51,7 +55,7 @@ def _listed(certified: dict[Pattern, float], ledger: Ledger, confirmation: Confi
 
 
 def _finding(
-    ledger: Ledger,
+    ledger: QuestionLog,
     confirmation: Confirmation,
     grammar: Grammar,
     pattern: Pattern,
@@ -73,9 +77,9 @@ def _finding(
         "simpler": simpler,
         "contrast": contrast(ledger, confirmation, grammar, pattern),
         "explains": [one.text for one in certified if one != pattern and explains(pattern, one)],
-        "wordings": {name: [one.failures, one.trials] for name, one in wordings.items()},
+        "wordings": {name: [one.fails, one.valid] for name, one in wordings.items()},
         "pictures": len(slot.images),
-        "agreement": round(slot.agreement / count.trials, 4) if count.trials else None,
+        "agreement": round(slot.agreement / count.valid, 4) if count.valid else None,
         "examples": [example_data(one) for one in failures],
     }
     return Finding(
@@ -86,8 +90,8 @@ def _finding(
         rate=rate,
         interval=interval,
         e_value=math.exp(min(certified[pattern], 700.0)),
-        trials=count.trials,
-        failures=count.failures,
+        trials=count.valid,
+        failures=count.fails,
         invalid=count.invalid,
         counted=(CONFIRMATION,),
         parents=tuple(one for one in simpler if one["trials"]),
@@ -95,51 +99,51 @@ def _finding(
     )
 
 
-def failure_rate(confirmation: Confirmation, count: Count) -> tuple[float, tuple[float, float]]:
+def failure_rate(confirmation: Confirmation, count: Counts) -> tuple[float, tuple[float, float]]:
     """The rate with its interval, corrected for the verifier's errors where they are known."""
     if confirmation.accuracy is not None:
-        passes, (low, high) = confirmation.accuracy.correct(count.passes, count.failures, (ANSWER,))
+        passes, (low, high) = confirmation.accuracy.correct(count.passes, count.fails, (ANSWER,))
         return 1 - passes, (1 - high, 1 - low)
-    low_end, high_end = clopper_pearson(count.failures, count.trials)
+    low_end, high_end = clopper_pearson(count.fails, count.valid)
     return count.rate, (float(low_end), float(high_end))
 
 
-def known_count(ledger: Ledger, confirmation: Confirmation, pattern: Pattern) -> Count:
+def known_count(ledger: QuestionLog, confirmation: Confirmation, pattern: Pattern) -> Counts:
     """Questions asked for this very pattern, in the search and in confirmation."""
-    direct = ledger.direct.get(pattern) or Count()
+    direct = ledger.direct.get(pattern) or Counts()
     slot = confirmation.slots.get(pattern)
-    tested = slot.count if slot else Count()
-    return Count(direct.failures + tested.failures, direct.passes + tested.passes)
+    tested = slot.count if slot else Counts()
+    return Counts(direct.fails + tested.fails, direct.passes + tested.passes)
 
 
-def _simpler(ledger: Ledger, confirmation: Confirmation, pattern: Pattern) -> dict[str, Any]:
+def _simpler(ledger: QuestionLog, confirmation: Confirmation, pattern: Pattern) -> dict[str, Any]:
     count = known_count(ledger, confirmation, pattern)
     state = confirmation.state(pattern)
-    if state in ("", OPEN) and count.trials >= EXAMPLES and above(confirmation.margin, count) <= PASS_DOUBT:
+    if state in ("", OPEN) and count.valid >= EXAMPLES and above(confirmation.margin, count) <= PASS_DOUBT:
         state = PASSING
-    low, high = clopper_pearson(count.failures, count.trials)
+    low, high = clopper_pearson(count.fails, count.valid)
     return {
         "subject": pattern.text,
         "title": pattern.title,
         "state": state or "untested",
-        "failures": count.failures,
-        "trials": count.trials,
+        "failures": count.fails,
+        "trials": count.valid,
         "rate": count.rate,
         "interval": [float(low), float(high)],
     }
 
 
 def contrast(
-    ledger: Ledger, confirmation: Confirmation, grammar: Grammar, pattern: Pattern
+    ledger: QuestionLog, confirmation: Confirmation, grammar: Grammar, pattern: Pattern
 ) -> dict[str, Any] | None:
     """The nearest variant that the target gets right: another value of a clause, a clause or skill less."""
-    best: tuple[float, Pattern, list[Outcome]] | None = None
+    best: tuple[float, Pattern, list[QuestionOutcome]] | None = None
     for variant, asked in _variants(ledger, grammar, pattern):
-        count = Count()
+        count = Counts()
         for outcome in asked:
-            count.add(outcome)
+            count.count(outcome.verdict)
         doubt = above(confirmation.margin, count)
-        if count.trials >= 3 and doubt < _CONTRAST and (best is None or doubt < best[0]):
+        if count.valid >= 3 and doubt < _CONTRAST and (best is None or doubt < best[0]):
             best = doubt, variant, asked
     if best is None:
         return None
@@ -154,11 +158,13 @@ def contrast(
     }
 
 
-def _variants(ledger: Ledger, grammar: Grammar, pattern: Pattern) -> Iterator[tuple[Pattern, list[Outcome]]]:
+def _variants(
+    ledger: QuestionLog, grammar: Grammar, pattern: Pattern
+) -> Iterator[tuple[Pattern, list[QuestionOutcome]]]:
     """Patterns one step away, with questions that were asked of them or happen to be examples of them."""
     for clause in pattern.clauses:
         wider = pattern.without_clause(clause)
-        by_value: dict[Pattern, list[Outcome]] = defaultdict(list)
+        by_value: dict[Pattern, list[QuestionOutcome]] = defaultdict(list)
         for outcome in ledger.of(wider):
             for other in outcome.features:
                 if other[0] == clause[0] and other != clause:
@@ -168,7 +174,7 @@ def _variants(ledger: Ledger, grammar: Grammar, pattern: Pattern) -> Iterator[tu
         yield simple, ledger.of(simple)
 
 
-def examples(ledger: Ledger, pattern: Pattern, failed: bool) -> list[Outcome]:
+def examples(ledger: QuestionLog, pattern: Pattern, failed: bool) -> list[QuestionOutcome]:
     """Questions asked for a pattern, those of its confirmation first."""
     asked = [
         one
@@ -179,7 +185,7 @@ def examples(ledger: Ledger, pattern: Pattern, failed: bool) -> list[Outcome]:
     return sorted(asked, key=lambda one: order.get(one.purpose, 2))[:EXAMPLES]
 
 
-def example_data(outcome: Outcome) -> dict[str, Any]:
+def example_data(outcome: QuestionOutcome) -> dict[str, Any]:
     return {
         "key": outcome.key,
         "question": outcome.text,

@@ -15,7 +15,7 @@ from failscape.hunts.vlm.archive import Archive
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.findings import CONFIRMATION, findings_of
 from failscape.hunts.vlm.items import Item
-from failscape.hunts.vlm.outcomes import CONFIRM, Ledger
+from failscape.hunts.vlm.outcomes import CONFIRM, QuestionLog
 from failscape.hunts.vlm.survey import Survey
 from failscape.hunts.vlm.training.lessons import Lesson, LessonPlanner, begun_lesson
 from failscape.spaces.questions import Grammar
@@ -38,7 +38,7 @@ class VlmHunt(RoundHunt[Item]):
     def __init__(
         self,
         grammar: Grammar,
-        ledger: Ledger,
+        ledger: QuestionLog,
         confirmation: Confirmation,
         planner: PlansRounds,
         questions: int,

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from failscape.hunts.vlm.outcomes import SEARCH, Outcome
+from failscape.hunts.vlm.outcomes import SEARCH, QuestionOutcome
 from failscape.spaces.questions import Asked, Draft, FollowUp, Grammar, Pattern, Sight
 from failscape.trials import (
     Answer,
@@ -51,7 +51,7 @@ class Item:
     vectors: list[list[float]] = field(default_factory=list)
     images: tuple[str, ...] = ()
     pending: dict[str, Any] = field(default_factory=dict)
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    outcomes: dict[str, QuestionOutcome] = field(default_factory=dict)
 
     def start(self) -> list[Probe]:
         if isinstance(self.work, Asked):
@@ -82,7 +82,7 @@ class Item:
         return probes
 
     @property
-    def results(self) -> list[Outcome]:
+    def results(self) -> list[QuestionOutcome]:
         """In an order that does not depend on who answered first."""
         return [self.outcomes[key] for key in sorted(self.outcomes)]
 
@@ -116,16 +116,16 @@ class Item:
         self.pending[key] = EMBEDDING
         return [Probe(key, self.wanted.text, (Embed(tuple(map(str, texts))),), 0)]
 
-    def _invalid(self, text: str, why: str) -> Outcome:
+    def _invalid(self, text: str, why: str) -> QuestionOutcome:
         verdict = Verdict.INVALID
-        return Outcome(
+        return QuestionOutcome(
             "", self.purpose, self.wanted, self.wanted, verdict, text, reason=why, round=self.round
         )
 
-    def _answered(self, trial: Trial, asked: Asked) -> Outcome:
+    def _answered(self, trial: Trial, asked: Asked) -> QuestionOutcome:
         answer, agreement = said(trial, len(asked.sight.steps))
         first = self.wanted.second_turn  # it is asked for what comes after
-        return Outcome(
+        return QuestionOutcome(
             trial.key,
             SEARCH if first else self.purpose,
             asked.pattern if first else self.wanted,
@@ -142,7 +142,7 @@ class Item:
             self.round,
         )
 
-    def _follow_up(self, asked: Asked, outcome: Outcome) -> list[Probe]:
+    def _follow_up(self, asked: Asked, outcome: QuestionOutcome) -> list[Probe]:
         key = f"{outcome.key}>"
         found = self.grammar.follow_up(asked, outcome.answer, random.Random(key))
         if found is None:
@@ -152,13 +152,13 @@ class Item:
         steps = (Show(outcome.images), turns, Answer(found.text), Verify(found.expected))
         return [Probe(key, found.pattern.text, steps, self._seed_of(key))]
 
-    def _followed(self, trial: Trial, found: FollowUp) -> Outcome:
+    def _followed(self, trial: Trial, found: FollowUp) -> QuestionOutcome:
         answer, agreement = said(trial, 2)
         images = tuple(trial.facts[0]) if trial.facts else ()
         first = trial.facts[1][-1] if len(trial.facts) > 1 else ["", ""]
         reason = f"contradiction: said {first[1]!r} to {first[0]!r} before; {trial.reason}"
         purpose = self.purpose if found.pattern == self.wanted else SEARCH
-        outcome = Outcome(
+        outcome = QuestionOutcome(
             trial.key,
             purpose,
             found.pattern,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from failscape.hunts.counts import Counts
 from failscape.spaces.questions import ANY, Clause, Pattern, explains, make_pattern
 from failscape.trials import Verdict
 
@@ -21,7 +22,7 @@ ANSWER_CLAUSE = "answer"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class QuestionOutcome:
     """One question and what came of it. `wanted` is the pattern it was asked for, `pattern` its own.
 
     `key` is empty for a question that was found invalid before anybody was asked. `agreement` is the share of
@@ -58,32 +59,7 @@ class Outcome:
         return self.verdict is Verdict.FAIL
 
 
-@dataclass(slots=True)
-class Count:
-    """Failures and passes of a pattern; invalid ones apart."""
-
-    failures: int = 0
-    passes: int = 0
-    invalid: int = 0
-
-    @property
-    def trials(self) -> int:
-        return self.failures + self.passes
-
-    @property
-    def rate(self) -> float:
-        return self.failures / self.trials if self.trials else 0.0
-
-    def add(self, outcome: Outcome) -> None:
-        if outcome.failed:
-            self.failures += 1
-        elif outcome.valid:
-            self.passes += 1
-        else:
-            self.invalid += 1
-
-
-class Ledger:
+class QuestionLog:
     """All outcomes in order, and the counts made from those of the search.
 
     `direct` counts questions by the pattern they were asked for: an unbiased sample of it. `pooled` counts
@@ -91,19 +67,19 @@ class Ledger:
     """
 
     def __init__(self, depth: int = 2) -> None:
-        self.outcomes: list[Outcome] = []
-        self.direct: dict[Pattern, Count] = defaultdict(Count)
-        self.pooled: dict[Pattern, Count] = defaultdict(Count)
+        self.outcomes: list[QuestionOutcome] = []
+        self.direct: dict[Pattern, Counts] = defaultdict(Counts)
+        self.pooled: dict[Pattern, Counts] = defaultdict(Counts)
         self.planned: Counter[Pattern] = Counter()
-        self.overall = Count()
+        self.overall = Counts()
         self.suspects: dict[Pattern, None] = {}
         """Patterns with a failure, in the order met."""
-        self._failures: dict[Pattern, list[Outcome]] = defaultdict(list)
-        self._of: dict[Pattern, list[Outcome]] = defaultdict(list)
+        self._failures: dict[Pattern, list[QuestionOutcome]] = defaultdict(list)
+        self._of: dict[Pattern, list[QuestionOutcome]] = defaultdict(list)
         self.known: tuple[Pattern, ...] = ()
         self._depth = depth
 
-    def add(self, outcomes: Iterable[Outcome]) -> None:
+    def add(self, outcomes: Iterable[QuestionOutcome]) -> None:
         for outcome in outcomes:
             self.outcomes.append(outcome)
             if outcome.valid:
@@ -111,16 +87,16 @@ class Ledger:
             if outcome.purpose != CONFIRM:
                 self._count(outcome)
 
-    def _count(self, outcome: Outcome) -> None:
-        self.direct[outcome.wanted].add(outcome)
-        self.overall.add(outcome)
+    def _count(self, outcome: QuestionOutcome) -> None:
+        self.direct[outcome.wanted].count(outcome.verdict)
+        self.overall.count(outcome.verdict)
         self._pool(outcome)
 
-    def _pool(self, outcome: Outcome) -> None:
+    def _pool(self, outcome: QuestionOutcome) -> None:
         if not outcome.valid or any(explains(known, outcome.full) for known in self.known):
             return
         for pattern in examples_of(outcome, self._depth):
-            self.pooled[pattern].add(outcome)
+            self.pooled[pattern].count(outcome.verdict)
             if outcome.failed:
                 self.suspects.setdefault(pattern)
                 self._failures[pattern].append(outcome)
@@ -137,7 +113,7 @@ class Ledger:
             if outcome.purpose != CONFIRM:
                 self._pool(outcome)
 
-    def unexplained(self, pattern: Pattern) -> list[Outcome]:
+    def unexplained(self, pattern: Pattern) -> list[QuestionOutcome]:
         """As `of`, without the questions that a known mode besides this one explains."""
         others = [
             known for known in self.known if not explains(known, pattern) and not explains(pattern, known)
@@ -149,16 +125,16 @@ class Ledger:
         """How many questions reached the target."""
         return sum(1 for outcome in self.outcomes if outcome.key)
 
-    def of(self, pattern: Pattern) -> list[Outcome]:
+    def of(self, pattern: Pattern) -> list[QuestionOutcome]:
         """Valid questions that were asked for this very pattern, in the search and in confirmation."""
         return self._of.get(pattern, [])
 
-    def failures_of(self, pattern: Pattern) -> list[Outcome]:
+    def failures_of(self, pattern: Pattern) -> list[QuestionOutcome]:
         """Failed questions of the search that are examples of a pattern."""
         return self._failures.get(pattern, [])
 
 
-def examples_of(outcome: Outcome, depth: int) -> Iterator[Pattern]:
+def examples_of(outcome: QuestionOutcome, depth: int) -> Iterator[Pattern]:
     """Patterns that a question is an example of: its form with none to `depth` of its features, and its
     features alone, whatever the form."""
     form, skills = outcome.pattern.form, outcome.pattern.skills

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from failscape.hunts.vlm.archive import Archive
-from failscape.hunts.vlm.confirm import ENOUGH, SURE_RATE, Confirmation, sharper
+from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.items import Item
-from failscape.hunts.vlm.outcomes import CONFIRM, LOOK, SEARCH, Ledger
+from failscape.hunts.vlm.outcomes import CONFIRM, LOOK, SEARCH, QuestionLog
+from failscape.hunts.vlm.sharpening import ENOUGH, SURE_RATE, sharper
 from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern, Sights
 
 LOOKS = 3
@@ -43,7 +44,7 @@ class Planner:
     """How many rounds may be under way besides the one being planned."""
 
     def __init__(
-        self, grammar: Grammar, ledger: Ledger, confirmation: Confirmation, rounds: Rounds, seed: int
+        self, grammar: Grammar, ledger: QuestionLog, confirmation: Confirmation, rounds: Rounds, seed: int
     ) -> None:
         self.archive = Archive(grammar, ledger, confirmation)
         self._grammar = grammar
@@ -179,7 +180,7 @@ class ZeroShotPlanner(Planner):
     def __init__(
         self,
         grammar: Grammar,
-        ledger: Ledger,
+        ledger: QuestionLog,
         confirmation: Confirmation,
         rounds: Rounds,
         seed: int,

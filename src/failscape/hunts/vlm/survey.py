@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.archive import Archive
 from failscape.hunts.vlm.confirm import Confirmation, spread
-from failscape.hunts.vlm.outcomes import SEARCH, Count, Ledger, Outcome
+from failscape.hunts.vlm.outcomes import SEARCH, QuestionLog, QuestionOutcome
 from failscape.hunts.vlm.taxonomy import grow
 from failscape.stats.texts import self_bleu, word_vectors
 from failscape.trials import Finding
@@ -27,7 +28,7 @@ _SAMPLE = 200
 
 class Survey:
     def __init__(
-        self, ledger: Ledger, confirmation: Confirmation, archive: Archive, findings: Sequence[Finding]
+        self, ledger: QuestionLog, confirmation: Confirmation, archive: Archive, findings: Sequence[Finding]
     ) -> None:
         self._ledger = ledger
         self._confirmation = confirmation
@@ -64,17 +65,17 @@ class Survey:
         }
 
 
-def coverage(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def coverage(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
     """What was asked and what failed: skills, combinations, forms; and how much was invalid."""
-    count = Count()
+    count = Counts()
     for outcome in outcomes:
-        count.add(outcome)
+        count.count(outcome.verdict)
     valid = [one for one in outcomes if one.valid]
     failed = [one for one in valid if one.failed]
     return {
         "questions": len(outcomes),
-        "valid": count.trials,
-        "failures": count.failures,
+        "valid": count.valid,
+        "failures": count.fails,
         "discovery_rate": round(count.rate, 4),
         "invalid_share": round(count.invalid / len(outcomes), 4) if outcomes else 0.0,
         "skills": len({skill for one in valid for skill in one.pattern.skills}),
@@ -100,9 +101,9 @@ def diversity(texts: Sequence[str]) -> dict[str, float]:
     }
 
 
-def blocks_of(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
+def blocks_of(outcomes: Sequence[QuestionOutcome]) -> list[list[QuestionOutcome]]:
     """Rounds of the search, joined until there are few enough to draw."""
-    by_round: dict[int, list[Outcome]] = defaultdict(list)
+    by_round: dict[int, list[QuestionOutcome]] = defaultdict(list)
     for outcome in outcomes:
         by_round[outcome.round].append(outcome)
     rounds = [by_round[number] for number in sorted(by_round)]
@@ -110,13 +111,13 @@ def blocks_of(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
     return [list(chain(*rounds[at : at + size])) for at in range(0, len(rounds), size)]
 
 
-def learning(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def learning(outcomes: Sequence[QuestionOutcome]) -> list[dict[str, Any]]:
     """Failure rate among valid questions, invalid share and diversity, over the questions of the search."""
     curve, seen, combinations = [], 0, set()
     for block in blocks_of(outcomes):
-        count = Count()
+        count = Counts()
         for outcome in block:
-            count.add(outcome)
+            count.count(outcome.verdict)
             if outcome.valid:
                 combinations.add(outcome.pattern.skills)
         seen += len(block)
@@ -124,8 +125,8 @@ def learning(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
             {
                 "round": block[-1].round,
                 "questions": seen,
-                "failures": count.failures,
-                "valid": count.trials,
+                "failures": count.fails,
+                "valid": count.valid,
                 "rate": round(count.rate, 4),
                 "invalid": round(count.invalid / len(block), 4),
                 "different": round(len({one.text for one in block}) / len(block), 4),
@@ -135,7 +136,7 @@ def learning(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     return curve
 
 
-def curriculum(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def curriculum(outcomes: Sequence[QuestionOutcome]) -> dict[str, Any]:
     """How often each skill is in the valid questions of each block: what is asked when; and mean depth."""
     blocks = [[one for one in block if one.valid] for block in blocks_of(outcomes)]
     skills = sorted({skill for block in blocks for one in block for skill in one.pattern.skills})

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from failscape.hunts.vlm.outcomes import SEARCH, Count, Outcome
+from failscape.hunts.counts import Counts
+from failscape.hunts.vlm.outcomes import SEARCH, QuestionOutcome
 from failscape.spaces.questions import Pattern
 from failscape.spaces.skills import FAMILIES, OTHER, family_of
 from failscape.stats.texts import near_groups, word_vectors
@@ -26,26 +27,26 @@ class Branch:
     """A node of the tree with all that lies below it."""
 
     name: str
-    count: Count = field(default_factory=Count)
+    count: Counts = field(default_factory=Counts)
     children: dict[str, Branch] = field(default_factory=dict)
-    examples: list[Outcome] = field(default_factory=list)
+    examples: list[QuestionOutcome] = field(default_factory=list)
     subject: str = ""
 
     def child(self, name: str) -> Branch:
         return self.children.setdefault(name, Branch(name))
 
-    def add(self, outcome: Outcome, most: int = 3) -> None:
-        self.count.add(outcome)
+    def add(self, outcome: QuestionOutcome, most: int = 3) -> None:
+        self.count.count(outcome.verdict)
         if outcome.failed and len(self.examples) < most:
             self.examples.append(outcome)
 
     def as_data(self, marks: Mapping[str, str]) -> dict[str, Any]:
-        below = sorted(self.children.values(), key=lambda one: (-one.count.failures, one.name))
+        below = sorted(self.children.values(), key=lambda one: (-one.count.fails, one.name))
         return {
             "name": self.name,
             "subject": self.subject,
-            "failures": self.count.failures,
-            "trials": self.count.trials,
+            "failures": self.count.fails,
+            "trials": self.count.valid,
             "rate": round(self.count.rate, 4),
             "state": marks.get(self.subject, ""),
             "children": [one.as_data(marks) for one in below],
@@ -53,7 +54,7 @@ class Branch:
         }
 
 
-def grow(outcomes: Iterable[Outcome], names: Mapping[str, Sequence[str]] | None = None) -> Branch:
+def grow(outcomes: Iterable[QuestionOutcome], names: Mapping[str, Sequence[str]] | None = None) -> Branch:
     """The tree of all valid questions. `names` maps questions to skills that a model named."""
     merged = merged_names({skill for skills in (names or {}).values() for skill in skills})
     root = Branch("all questions")
@@ -74,7 +75,7 @@ def grow(outcomes: Iterable[Outcome], names: Mapping[str, Sequence[str]] | None 
 def grow_named(asked: Iterable[Sequence[Any]], names: Mapping[str, Sequence[str]]) -> Branch:
     """The tree of questions whose skills a model named, from (question, pattern, failed) rows."""
     chosen = [
-        Outcome(
+        QuestionOutcome(
             "named",
             SEARCH,
             Pattern.parse(pattern),
@@ -135,7 +136,7 @@ def compare(hunts: Mapping[str, Iterable[Pattern]]) -> dict[str, list[str]]:
     return dict(sorted(owners.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 
 
-def _shown(outcome: Outcome) -> dict[str, Any]:
+def _shown(outcome: QuestionOutcome) -> dict[str, Any]:
     return {
         "question": outcome.text,
         "answer": outcome.answer,

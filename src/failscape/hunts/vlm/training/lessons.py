@@ -11,9 +11,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.items import Item
-from failscape.hunts.vlm.outcomes import SEARCH, Count, Ledger, Outcome
+from failscape.hunts.vlm.outcomes import SEARCH, QuestionLog, QuestionOutcome
 from failscape.hunts.vlm.planners import Planner, Rounds
 from failscape.hunts.vlm.training.rewards import Rewards, Weights, Written
 from failscape.spaces.questions import ANY, Draft, Grammar, Pattern, Sights
@@ -60,7 +61,7 @@ class LessonPlanner(Planner):
     def __init__(
         self,
         grammar: Grammar,
-        ledger: Ledger,
+        ledger: QuestionLog,
         confirmation: Confirmation,
         rounds: Rounds,
         seed: int,
@@ -75,7 +76,7 @@ class LessonPlanner(Planner):
         self._rewards = Rewards(weights)
         per_round = schedule.pictures * schedule.group
         self._warm_rounds = -(-schedule.warm_up // per_round)
-        self._brought: dict[str, Count] = defaultdict(Count)
+        self._brought: dict[str, Counts] = defaultdict(Counts)
 
     def plan(self, number: int, left: int) -> list[Item]:
         schedule = self._schedule
@@ -115,7 +116,7 @@ class LessonPlanner(Planner):
         if not self._schedule.adapt or rng.random() < 0.5:
             return rng.choice(skills)
         drawn = {
-            skill: rng.betavariate(1 + self._brought[skill].failures, 1 + self._brought[skill].passes)
+            skill: rng.betavariate(1 + self._brought[skill].fails, 1 + self._brought[skill].passes)
             for skill in skills
         }
         return max(skills, key=lambda skill: drawn[skill])
@@ -150,16 +151,16 @@ class LessonPlanner(Planner):
             texts = tuple(one.text for one in row)
             self.lessons.append(Lesson(name, work.guidance, item.images, texts, tuple(rewards)))
 
-    def _note(self, name: str, row: Sequence[Outcome]) -> None:
+    def _note(self, name: str, row: Sequence[QuestionOutcome]) -> None:
         """An invalid question counts against the skill that was named: it brought nothing."""
         skill = _skill_in(name)
         for outcome in row if skill else ():
             if outcome.failed:
-                self._brought[skill].failures += 1
+                self._brought[skill].fails += 1
             else:
                 self._brought[skill].passes += 1
 
-    def _row(self, item: Item) -> list[Outcome]:
+    def _row(self, item: Item) -> list[QuestionOutcome]:
         """The outcomes of a lesson in the order in which its questions were written."""
         return [
             one for key, one in sorted(item.outcomes.items(), key=lambda pair: _place(pair[0])) if one.text
@@ -188,7 +189,7 @@ def _place(key: str) -> tuple[int, str]:
     return (int(number) if number.isdigit() else -1, key)
 
 
-def _written(item: Item, at: int, outcome: Outcome) -> Written:
+def _written(item: Item, at: int, outcome: QuestionOutcome) -> Written:
     vector = tuple(item.vectors[at]) if at < len(item.vectors) else ()
     skills = outcome.pattern.skills
     asked_for = _skill_in(item.work.guidance) if isinstance(item.work, Draft) else ""
