@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from benchmarks.classifier_oracles import TEMPLATE, Oracle, PlantedOracle, ToyOracle
 from benchmarks.classifier_peers import Claims, b2t, domino, wiles
 from failscape.hunts.classifier.hunt import ClassifierHunt
-from failscape.hunts.classifier.settings import Rules
+from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.testing.planted_classifier import PlantedClassifier
 
 MARGIN = 0.05
@@ -23,7 +23,7 @@ Method = Callable[[Oracle, int], tuple[Claims, int]]
 
 
 def failscape(oracle: Oracle, images: int, **changes: int) -> tuple[Claims, int]:
-    rules = Rules(margin=MARGIN, seed=len(oracle.targets), **changes)
+    rules = ClassifierRules(margin=MARGIN, seed=len(oracle.targets), **changes)
     hunt = ClassifierHunt(oracle.targets, TEMPLATE, oracle.corpus, rules, vectors=True)
     spent = 0
     while spent < images and (probes := hunt.ask(min(256, images - spent))):

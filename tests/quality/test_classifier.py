@@ -6,7 +6,7 @@ import pytest
 
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.prompts import Template
-from failscape.hunts.classifier.settings import Rules
+from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.testing.planted_classifier import PlantedClassifier
 from failscape.testing.scoring import simulate
 
@@ -15,7 +15,7 @@ SEEDS = 20
 
 
 def hunted(world: PlantedClassifier, images: int, **rules: float) -> ClassifierHunt:
-    settings = Rules(seed=world.seed, toggles=0, confirm=20, **rules)  # type: ignore[arg-type]
+    settings = ClassifierRules(seed=world.seed, toggles=0, confirm=20, **rules)  # type: ignore[arg-type]
     hunt = ClassifierHunt(world.targets(), TEMPLATE, world.corpus, settings, vectors=True)
     simulate(hunt, world, images, in_flight=256, shuffle=world.seed)
     return hunt

@@ -143,8 +143,8 @@ async def test_models_and_photos_of_a_users_own(
         assert "as a language model names them" in write_report(atlas).path.read_text(encoding="utf-8")
     assert set(map(tuple, named_skills(told).values())) == {("counting", "counting things")}
     (finding,) = loaded(tmp_path / "atlas").findings
-    assert finding.details["skills"] == ["counting"]
-    assert finding.details["minimal"]
+    assert finding.details.skills == ("counting",)
+    assert finding.details.minimal
     assert "broken.png" in capsys.readouterr().out
 
 

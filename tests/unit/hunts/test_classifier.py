@@ -9,7 +9,7 @@ import pytest
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.prompts import Template
-from failscape.hunts.classifier.settings import Rules
+from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.spaces.wording import with_article
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_classifier import PlantedClassifier
@@ -21,7 +21,7 @@ TEMPLATE = Template("a realistic photograph of a {class} ({superclass}).")
 
 def hunt_of(world: PlantedClassifier, with_corpus: bool = True, **changes: Any) -> ClassifierHunt:
     helpers = {name: changes.pop(name) for name in ("captions", "vectors", "asks") if name in changes}
-    rules = Rules(seed=world.seed, **changes)
+    rules = ClassifierRules(seed=world.seed, **changes)
     return ClassifierHunt(world.targets(), TEMPLATE, world.corpus if with_corpus else None, rules, **helpers)
 
 
@@ -164,4 +164,4 @@ def test_trials_of_other_classes_are_refused() -> None:
 
 def test_no_classes_is_an_error() -> None:
     with pytest.raises(ConfigError, match="at least one class"):
-        ClassifierHunt([], TEMPLATE, None, Rules())
+        ClassifierHunt([], TEMPLATE, None, ClassifierRules())

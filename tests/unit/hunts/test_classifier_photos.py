@@ -11,8 +11,8 @@ from failscape.errors import ConfigError
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.photos import PhotoHunt
 from failscape.hunts.classifier.prompts import Template
-from failscape.hunts.classifier.settings import Rules
-from failscape.hunts.classifier.tallies import Photo, Target
+from failscape.hunts.classifier.settings import ClassifierRules
+from failscape.hunts.classifier.tallies import LabelledPhoto, Target
 from failscape.spaces.corpus import load_corpus
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_classifier import PlantedClassifier
@@ -23,14 +23,14 @@ CORPUS = load_corpus("toybox")
 TARGETS = [Target("penguin", ("penguin",)), Target("cow", ("cow",))]
 
 
-def album(count: int = 400) -> list[Photo]:
+def album(count: int = 400) -> list[LabelledPhoto]:
     """Every fourth photo is at night; its digest tells everything."""
     found = []
     for number in range(count):
         night = number % 4 == 0
         mark = hashlib.blake2b(f"{number}".encode(), digest_size=8).hexdigest()
         said = ("it is at night.",) if night else ("it is in a meadow.",)
-        found.append(Photo(f"{'n' if night else 'd'}{mark}", number % 2, said))
+        found.append(LabelledPhoto(f"{'n' if night else 'd'}{mark}", number % 2, said))
     return found
 
 
@@ -51,7 +51,7 @@ class TestPromises(HuntSuite):
     images = 400
 
     def make_hunt(self) -> PhotoHunt:
-        return PhotoHunt(TARGETS, album(), CORPUS, Rules(round=50))
+        return PhotoHunt(TARGETS, album(), CORPUS, ClassifierRules(round=50))
 
     def run(self, probe: Probe) -> Trial:
         return classify(probe)
@@ -61,7 +61,7 @@ class TestPromisesWithAnEditor(TestPromises):
     images = 460
 
     def make_hunt(self) -> PhotoHunt:
-        return PhotoHunt(TARGETS, album(), CORPUS, Rules(round=50), edits=True)
+        return PhotoHunt(TARGETS, album(), CORPUS, ClassifierRules(round=50), edits=True)
 
 
 def play(hunt: PhotoHunt) -> None:
@@ -71,7 +71,7 @@ def play(hunt: PhotoHunt) -> None:
 
 
 def test_what_fails_in_one_half_is_proven_on_the_other() -> None:
-    hunt = PhotoHunt(TARGETS, album(), CORPUS, Rules())
+    hunt = PhotoHunt(TARGETS, album(), CORPUS, ClassifierRules())
     play(hunt)
     (finding,) = hunt.findings()
     assert finding.subject == "penguin; Background: time=night"
@@ -84,7 +84,7 @@ def test_what_fails_in_one_half_is_proven_on_the_other() -> None:
 
 
 def test_a_presence_check_that_errs_weakens_what_photos_prove() -> None:
-    sure, unsure = (PhotoHunt(TARGETS, album(), CORPUS, Rules(slip=slip)) for slip in (0.0, 0.3))
+    sure, unsure = (PhotoHunt(TARGETS, album(), CORPUS, ClassifierRules(slip=slip)) for slip in (0.0, 0.3))
     for hunt in (sure, unsure):
         play(hunt)
     (first,), (second,) = sure.findings(), unsure.findings()
@@ -95,7 +95,7 @@ def test_a_presence_check_that_errs_weakens_what_photos_prove() -> None:
 
 
 def test_an_editor_shows_that_the_clause_is_the_cause() -> None:
-    hunt = PhotoHunt(TARGETS, album(), CORPUS, Rules(), edits=True)
+    hunt = PhotoHunt(TARGETS, album(), CORPUS, ClassifierRules(), edits=True)
     play(hunt)
     (finding,) = hunt.findings()
     (toggle,) = finding.details["toggles"]
@@ -114,7 +114,7 @@ def test_halves_depend_on_content_alone() -> None:
 
 def test_a_folder_without_the_classes_is_an_error() -> None:
     with pytest.raises(ConfigError, match="no photo has the label"):
-        PhotoHunt(TARGETS, [], CORPUS, Rules())
+        PhotoHunt(TARGETS, [], CORPUS, ClassifierRules())
 
 
 def test_photos_show_whether_a_bug_is_real() -> None:
@@ -123,12 +123,14 @@ def test_photos_show_whether_a_bug_is_real() -> None:
     value = bug.values[0].partition("=")[2]
     label = world.names.index(bug.name)
     photos = [
-        Photo(world.draw(f"{bug.name}; {bug.values[0]}" if odd else bug.name, "photo", n), label, (said,))
+        LabelledPhoto(
+            world.draw(f"{bug.name}; {bug.values[0]}" if odd else bug.name, "photo", n), label, (said,)
+        )
         for n in range(60)
         for odd, said in ((n % 2 == 0, f"it is {value}" if n % 2 == 0 else "it is there"),)
     ]
     template = Template("a photo of a {class}.")
-    hunt = ClassifierHunt(world.targets(), template, world.corpus, Rules(seed=1), photos=photos)
+    hunt = ClassifierHunt(world.targets(), template, world.corpus, ClassifierRules(seed=1), photos=photos)
     simulate(hunt, world, 6_000)
     found = next(one for one in hunt.findings() if one.subject == f"{bug.name}; {bug.values[0]}")
     real = found.details["real"]
@@ -140,12 +142,12 @@ def test_photos_show_whether_a_bug_is_real() -> None:
 def test_matching_by_embedding_asks_for_texts_and_images() -> None:
     world = PlantedClassifier(classes=2, bugs=1, seed=3, rates=(0.8, 0.9))
     label = world.names.index(world.bugs[0].name)
-    photos = [Photo(world.draw(world.bugs[0].name, "photo", n), label) for n in range(5)]
+    photos = [LabelledPhoto(world.draw(world.bugs[0].name, "photo", n), label) for n in range(5)]
     hunt = ClassifierHunt(
         world.targets(),
         Template("a photo of a {class}."),
         world.corpus,
-        Rules(seed=1),
+        ClassifierRules(seed=1),
         photos=photos,
         match="embedding",
     )

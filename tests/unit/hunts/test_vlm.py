@@ -6,11 +6,12 @@ import pytest
 
 from failscape.errors import AtlasError
 from failscape.hunts.protocol import Hunt
-from failscape.hunts.vlm.confirm import FAILING, PASSING, UNDECIDED, Confirmation, sharper
+from failscape.hunts.vlm.confirm import FAILING, PASSING, UNDECIDED, Confirmation
 from failscape.hunts.vlm.findings import findings_of
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import CONFIRM, QuestionLog, QuestionOutcome
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
+from failscape.hunts.vlm.sharpening import sharper
 from failscape.spaces.questions import ANY, Pattern, explains, make_pattern
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.hunt_suite import HuntSuite
@@ -70,19 +71,19 @@ def test_a_weak_skill_is_found_in_its_smallest_form() -> None:
     found = hunt.findings()
     assert [finding.subject for finding in found] == [COUNTING.text]
     assert found[0].status == "certified"
-    assert found[0].details["minimal"]
+    assert found[0].details.minimal
     assert found[0].interval[0] > 0.2
-    example = found[0].details["examples"][0]
-    assert example["answer"] != example["truth"]
+    example = found[0].details.examples[0]
+    assert example.answer != example.truth
 
 
 def test_a_narrow_weakness_is_not_reported_as_a_wide_one() -> None:
     hunt = build(questions=1500)
     simulate(hunt, PlantedAnswerer({NIGHT: 0.9}))
     assert [finding.subject for finding in hunt.findings()] == [NIGHT.text]
-    contrast = hunt.findings()[0].details["contrast"]
+    contrast = hunt.findings()[0].details.contrast
     assert contrast is not None
-    assert contrast["failures"] < contrast["trials"]
+    assert contrast.failures < contrast.trials
 
 
 def test_a_target_without_weakness_gives_no_finding() -> None:
@@ -97,14 +98,14 @@ def test_a_contradiction_between_turns_is_a_failure_of_its_own() -> None:
     simulate(hunt, PlantedAnswerer({}, contradicts={"colour": 0.8}))
     (finding,) = hunt.findings()
     assert finding.subject.startswith("colour → again")
-    assert "contradiction" in finding.details["examples"][0]["reason"]
+    assert "contradiction" in finding.details.examples[0].reason
 
 
 def test_a_target_that_refuses_everything_fails_at_nothing() -> None:
     hunt = build(questions=300)
     simulate(hunt, PlantedAnswerer({COUNTING: 1.0}, refusals=1.0))
     assert hunt.findings() == []
-    assert hunt.survey().as_data()["coverage"]["invalid_share"] == 1.0
+    assert hunt.survey().coverage.invalid_share == 1.0
 
 
 def test_no_more_questions_than_allowed() -> None:

@@ -10,7 +10,7 @@ from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Rounds
 from failscape.hunts.vlm.training.lessons import LessonPlanner, Schedule
-from failscape.hunts.vlm.training.rewards import Rewards, Weights, Written
+from failscape.hunts.vlm.training.rewards import GradedQuestion, Rewards, Weights
 from failscape.spaces.questions import make_pattern
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, simulate
@@ -98,8 +98,8 @@ def test_a_collapse_is_said_and_ends_the_lessons() -> None:
 
 def written(
     text: str, group: str = "a", failed: bool = False, valid: bool = True, skill: str = "x"
-) -> Written:
-    return Written(text, group, (skill,), valid, failed)
+) -> GradedQuestion:
+    return GradedQuestion(text, group, (skill,), valid, failed)
 
 
 def test_failure_diversity_and_validity_pay() -> None:
@@ -130,4 +130,4 @@ def test_a_skill_that_fails_all_the_time_earns_less() -> None:
 
 def test_a_question_without_the_skill_asked_for_is_worth_nothing() -> None:
     rewards = Rewards(Weights())
-    assert rewards.of([Written("a", "g", ("x",), True, True, followed=False)]) == [-Weights().invalid]
+    assert rewards.of([GradedQuestion("a", "g", ("x",), True, True, followed=False)]) == [-Weights().invalid]

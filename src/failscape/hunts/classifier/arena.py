@@ -16,7 +16,7 @@ from failscape.errors import ConfigError
 from failscape.hunts.classifier.candidates import CorpusCandidates
 from failscape.hunts.classifier.clause_mining import Words
 from failscape.hunts.classifier.prompts import Clause, Description, Template, describe
-from failscape.hunts.classifier.settings import Rules
+from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.tallies import Arm, Block, ClassState, Target
 from failscape.spaces.corpus import Corpus
 from failscape.stats.excess import absent_share, log_excess, log_excess_grid
@@ -26,11 +26,11 @@ KEEPS = 0.5
 """A shorter description keeps a bug when it has at least this share of its effect."""
 
 
-class Field:
+class Arena:
     """Everything known so far. `claimed` are the descriptions that are proven at the moment."""
 
     def __init__(
-        self, targets: Sequence[Target], template: Template, corpus: Corpus | None, rules: Rules
+        self, targets: Sequence[Target], template: Template, corpus: Corpus | None, rules: ClassifierRules
     ) -> None:
         if not targets:
             raise ConfigError("a classifier hunt needs at least one class", "name some in `classes`")
@@ -153,23 +153,23 @@ class Field:
 
 
 class Scales:
-    def __init__(self, field: Field) -> None:
-        self._field = field
+    def __init__(self, arena: Arena) -> None:
+        self._arena = arena
         self._grids: dict[int, tuple[tuple[int, int], Any]] = {}
 
     def weigh(self, touched: set[str]) -> None:
         """Bring evidence up to date. A moved baseline touches all descriptions of its class."""
-        rules, stale = self._field.rules, set(touched)
+        rules, stale = self._arena.rules, set(touched)
         moved = set()
-        for at, state in enumerate(self._field.classes):
+        for at, state in enumerate(self._arena.classes):
             counts = (state.base.fails, state.base.passes)
             if self._grids.get(at, (None,))[0] != counts:
                 self._grids[at] = (counts, log_excess_grid(*counts)[0])
                 moved.add(at)
         stale |= {
-            name for name, arm in self._field.arms.items() if arm.issued and arm.description.label in moved
+            name for name, arm in self._arena.arms.items() if arm.issued and arm.description.label in moved
         }
-        arms = [self._field.arms[name] for name in sorted(stale) if self._field.arms[name].counts.tries]
+        arms = [self._arena.arms[name] for name in sorted(stale) if self._arena.arms[name].counts.tries]
         if arms:
             base = np.stack([self._grids[arm.description.label][1] for arm in arms])
             fails, passes = [[getattr(arm.counts, side) for arm in arms] for side in ("fails", "passes")]
@@ -182,12 +182,12 @@ class Scales:
             found = log_excess(base, fails, passes, rules.margin, absent)
             for arm, value in zip(arms, found, strict=True):
                 arm.log_e = float(value)
-        opened = [arm for arm in self._field.arms.values() if arm.counts.tries]
-        sure = log_e_bh([arm.log_e for arm in opened], rules.fdr, self._field.most_tried)
-        self._field.claimed = [arm for arm, yes in zip(opened, sure, strict=True) if yes]
+        opened = [arm for arm in self._arena.arms.values() if arm.counts.tries]
+        sure = log_e_bh([arm.log_e for arm in opened], rules.fdr, self._arena.most_tried)
+        self._arena.claimed = [arm for arm, yes in zip(opened, sure, strict=True) if yes]
 
     def need(self) -> float:
         """log of the evidence at which a description may stop: a little more than e-BH asks for now."""
-        rules, arms = self._field.rules, self._field.arms.values()
+        rules, arms = self._arena.rules, self._arena.arms.values()
         strong = sum(arm.log_e >= -np.log(rules.fdr) for arm in arms)
-        return float(np.log(max(1.5, 1.25 * self._field.most_tried / max(1, strong)) / rules.fdr))
+        return float(np.log(max(1.5, 1.25 * self._arena.most_tried / max(1, strong)) / rules.fdr))

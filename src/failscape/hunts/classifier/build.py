@@ -11,8 +11,8 @@ from failscape.hunts.classifier.config import ClassifierConfig
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.photos import PhotoHunt
 from failscape.hunts.classifier.prompts import Template
-from failscape.hunts.classifier.settings import Rules
-from failscape.hunts.classifier.tallies import Photo, Target
+from failscape.hunts.classifier.settings import ClassifierRules
+from failscape.hunts.classifier.tallies import LabelledPhoto, Target
 from failscape.hunts.protocol import Content, Hunt
 from failscape.names import suggest
 from failscape.pictures import Picture
@@ -61,7 +61,7 @@ def build_hunt(
     )
 
 
-def rules_of(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) -> Rules:
+def rules_of(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) -> ClassifierRules:
     """The presence check's measured errors are upper bounds: how often it sees what is there, or is not."""
     search = config.search.model_dump()
     sensitivity, slip = 1.0, 0.0
@@ -69,7 +69,7 @@ def rules_of(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) ->
         most = accuracy.highest(["entity"], (1 - accuracy.level) / 2)
         sensitivity, slip = most.hit[0], most.slip[0]
     families = config.space.families
-    return Rules(
+    return ClassifierRules(
         **search, top_k=config.top_k, families=families, sensitivity=sensitivity, slip=slip, seed=config.seed
     )
 
@@ -211,11 +211,11 @@ def pictures(config: ClassifierConfig) -> Iterator[Picture]:
         yield from (photo.picture() for photo in album_of(config.photos).photos if photo.digest in wanted)
 
 
-def photos_of(config: ClassifierConfig, targets: Sequence[Target]) -> list[Photo]:
+def photos_of(config: ClassifierConfig, targets: Sequence[Target]) -> list[LabelledPhoto]:
     """Photos whose label is one of a class's names, whatever its case."""
     owner = {name.lower(): at for at, target in enumerate(targets) for name in target.accept}
     return [
-        Photo(photo.digest, owner[photo.label.lower()], photo.captions)
+        LabelledPhoto(photo.digest, owner[photo.label.lower()], photo.captions)
         for photo in album_of(config.photos).photos
         if photo.label.lower() in owner
     ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from failscape.hunts.classifier.prompts import SAID, Clause, Description, Template
-from failscape.hunts.classifier.settings import Rules
+from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.tallies import Arm, Block, ImageCounts
 from failscape.spaces.wording import capitalised, plural_of
 from failscape.stats.excess import absent_share, paired_difference
@@ -19,7 +19,7 @@ from failscape.stats.intervals import clopper_pearson
 from failscape.trials import Finding
 
 if TYPE_CHECKING:
-    from failscape.hunts.classifier.arena import Field
+    from failscape.hunts.classifier.arena import Arena
 
 
 _PLAIN = Template("{class}")
@@ -95,20 +95,20 @@ MOSTLY = 0.6
 """A wrong label with this share of the failures is what the sentence is about."""
 
 
-def describe_bug(field: Field, arm: Arm, real: dict[str, Any] | None = None) -> Finding:
-    state, target = field.classes[arm.description.label], field.targets[arm.description.label]
-    block = field.blocks.get(arm.subject)
+def describe_bug(arena: Arena, arm: Arm, real: dict[str, Any] | None = None) -> Finding:
+    state, target = arena.classes[arm.description.label], arena.targets[arm.description.label]
+    block = arena.blocks.get(arm.subject)
     confirmed = block is not None and block.complete and block.counts.valid > 0
     counts = block.counts if block is not None and confirmed else arm.counts
-    interval = rate_interval(field, counts)
-    toggles = toggles_of(field, arm.description)
+    interval = rate_interval(arena, counts)
+    toggles = toggles_of(arena, arm.description)
     causes = [toggle for toggle in toggles if toggle["what"] == "without" and toggle["interval"][0] > 0]
     spurious = [toggle["clause"] for toggle in causes if toggle["around"]]
-    text = _sentence(field, arm, counts, causes)
+    text = _sentence(arena, arm, counts, causes)
     return Finding(
         subject=arm.subject,
         title=text,
-        caption=field.prompt(arm.description),
+        caption=arena.prompt(arm.description),
         status="certified",
         rate=counts.rate,
         interval=interval,
@@ -116,7 +116,7 @@ def describe_bug(field: Field, arm: Arm, real: dict[str, Any] | None = None) -> 
         trials=counts.valid,
         failures=counts.fails,
         invalid=arm.counts.invalid + (block.counts.invalid if block else 0),
-        parents=(_parent(field, arm.description.label),),
+        parents=(_parent(arena, arm.description.label),),
         counted=("fresh pictures",) if confirmed else ("search",),
         details={
             "class": target.name,
@@ -125,7 +125,7 @@ def describe_bug(field: Field, arm: Arm, real: dict[str, Any] | None = None) -> 
             "source": arm.source,
             "confirmed": confirmed,
             "race": {"fails": arm.counts.fails, "valid": arm.counts.valid, "invalid": arm.counts.invalid},
-            "baseline": counts_data(field, state.base),
+            "baseline": counts_data(arena, state.base),
             "wrong": dict(counts.wrong.most_common(LABELS)),
             "baseline_wrong": dict(state.base.wrong.most_common(LABELS)),
             "toggles": toggles,
@@ -135,27 +135,27 @@ def describe_bug(field: Field, arm: Arm, real: dict[str, Any] | None = None) -> 
     )
 
 
-def _sentence(field: Field, arm: Arm, counts: ImageCounts, causes: list[dict[str, Any]]) -> str:
+def _sentence(arena: Arena, arm: Arm, counts: ImageCounts, causes: list[dict[str, Any]]) -> str:
     """About the one wrong label that most failures share, else about any wrong label."""
-    target, base = field.targets[arm.description.label], field.classes[arm.description.label].base
+    target, base = arena.targets[arm.description.label], arena.classes[arm.description.label].base
     often, hits = counts.wrong.most_common(1)[0] if counts.wrong else ("", 0)
     called = often if hits >= MOSTLY * counts.fails else ""
     if not called:
-        rates, interval = (counts.rate, base.rate), rate_interval(field, counts)
+        rates, interval = (counts.rate, base.rate), rate_interval(arena, counts)
     else:
         rates = (hits / max(1, counts.valid), base.wrong[called] / max(1, base.valid))
         about = ImageCounts(hits, counts.valid - hits, counts.invalid, counts.absent)
-        interval = rate_interval(field, about)
+        interval = rate_interval(arena, about)
     cause = _cause(causes, over="" if not called or hits == counts.fails else ", over all wrong labels")
     return sentence(target.name, arm.clauses, called, rates, interval, often, cause)
 
 
-def rate_interval(field: Field, counts: ImageCounts) -> tuple[float, float]:
+def rate_interval(arena: Arena, counts: ImageCounts) -> tuple[float, float]:
     """Exact for the images; its lower end also allows for accepted images that do not show the object."""
-    return widened(counts.fails, counts.valid, gone_of(field.rules, counts))
+    return widened(counts.fails, counts.valid, gone_of(arena.rules, counts))
 
 
-def gone_of(rules: Rules, counts: ImageCounts) -> float:
+def gone_of(rules: ClassifierRules, counts: ImageCounts) -> float:
     """The share of counted images that may not show the object."""
     seen = counts.valid + counts.absent
     return float(absent_share(counts.valid, seen, rules.sensitivity, rules.slip)) if rules.slip else 0.0
@@ -169,26 +169,26 @@ def widened(fails: int, valid: int, gone: float) -> tuple[float, float]:
     return max(0.0, (low - gone) / (1 - gone)), min(1.0, high / (1 - gone))
 
 
-def counts_data(field: Field, counts: ImageCounts) -> dict[str, Any]:
+def counts_data(arena: Arena, counts: ImageCounts) -> dict[str, Any]:
     return {
         "fails": counts.fails,
         "valid": counts.valid,
         "invalid": counts.invalid,
         "absent": counts.absent,
         "rate": counts.rate,
-        "interval": list(rate_interval(field, counts)),
+        "interval": list(rate_interval(arena, counts)),
     }
 
 
-def toggles_of(field: Field, description: Description) -> list[dict[str, Any]]:
+def toggles_of(arena: Arena, description: Description) -> list[dict[str, Any]]:
     """What each clause does, on the same seeds with it, without it, and with another in its place."""
-    full = field.blocks.get(field.subject(description))
+    full = arena.blocks.get(arena.subject(description))
     found: list[dict[str, Any]] = []
     if full is None:
         return found
     for place, clause in enumerate(description.clauses):
-        for number, other in enumerate(field.toggles(description, place, look=True)):
-            block = field.blocks.get(field.subject(other))
+        for number, other in enumerate(arena.toggles(description, place, look=True)):
+            block = arena.blocks.get(arena.subject(other))
             row = _compare(full, block) if block is not None else None
             if row is None:
                 continue
@@ -201,8 +201,8 @@ def toggles_of(field: Field, description: Description) -> list[dict[str, Any]]:
                     "around": clause.around,
                     "what": "without" if number == 0 else "instead",
                     "instead": instead.value if instead else "",
-                    "caption": field.prompt(other),
-                    "subject": field.subject(other),
+                    "caption": arena.prompt(other),
+                    "subject": arena.subject(other),
                     **row,
                 }
             )
@@ -241,11 +241,11 @@ def _cause(causes: list[dict[str, Any]], over: str) -> str:
     return f"{strongest['words']} is the cause ({points(-strongest['effect'])} without it{over})"
 
 
-def _parent(field: Field, label: int) -> dict[str, Any]:
-    base = field.classes[label].base
+def _parent(arena: Arena, label: int) -> dict[str, Any]:
+    base = arena.classes[label].base
     return {
-        "subject": field.targets[label].name,
-        "caption": field.prompt(Description(label)),
+        "subject": arena.targets[label].name,
+        "caption": arena.prompt(Description(label)),
         "failures": base.fails,
         "trials": base.valid,
     }

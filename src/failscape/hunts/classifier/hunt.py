@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from failscape.errors import ConfigError
-from failscape.hunts.classifier.arena import Field, Scales
+from failscape.hunts.classifier.arena import Arena, Scales
 from failscape.hunts.classifier.findings import describe_bug
 from failscape.hunts.classifier.helpers import Helpers, Use
 from failscape.hunts.classifier.prompts import Description, Template
-from failscape.hunts.classifier.race import Outlook
+from failscape.hunts.classifier.race import BugChances
 from failscape.hunts.classifier.real_photos import RealPhotos
-from failscape.hunts.classifier.settings import Rules, stream_seed
+from failscape.hunts.classifier.settings import ClassifierRules, stream_seed
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
-from failscape.hunts.classifier.tallies import ClassState, ImageCounts, Photo, Target, wrong_label
+from failscape.hunts.classifier.tallies import ClassState, ImageCounts, LabelledPhoto, Target, wrong_label
 from failscape.hunts.rounds import Outcome, Planned, ProbeRounds
 from failscape.spaces.corpus import Corpus
 from failscape.trials import (
@@ -60,22 +60,22 @@ class ClassifierHunt(ProbeRounds):
         targets: Sequence[Target],
         template: Template,
         corpus: Corpus | None,
-        rules: Rules,
+        rules: ClassifierRules,
         *,
         judged: bool = True,
         captions: bool = True,
         vectors: bool = False,
         asks: bool = False,
-        photos: Sequence[Photo] = (),
+        photos: Sequence[LabelledPhoto] = (),
         match: str = "captions",
     ) -> None:
         super().__init__()
-        self.field = Field(targets, template, corpus, rules)
+        self.arena = Arena(targets, template, corpus, rules)
         self.rules = rules
         self._judged = judged
-        self._helpers = Helpers(self.field, captions, vectors, asks)
-        self._scales = Scales(self.field)
-        self._real = RealPhotos(self.field, photos, match == "embedding", captions)
+        self._helpers = Helpers(self.arena, captions, vectors, asks)
+        self._scales = Scales(self.arena)
+        self._real = RealPhotos(self.arena, photos, match == "embedding", captions)
         self._names = {target.name for target in targets}
         self._steps: dict[str, tuple[Step, ...]] = {}
         self._touched: set[str] = set()
@@ -101,11 +101,11 @@ class ClassifierHunt(ProbeRounds):
     def _plan_baselines(self, room: int) -> list[Planned]:
         """In turn over all classes: one that cannot be drawn must not look like a run that cannot work."""
         wanted = []
-        for at, state in enumerate(self.field.classes):
+        for at, state in enumerate(self.arena.classes):
             wanted += [(state.issued + step, at) for step in range(self._missing(state))]
         planned = []
         for number, at in sorted(wanted)[:room]:
-            state = self.field.classes[at]
+            state = self.arena.classes[at]
             state.issued += 1
             planned.append(
                 self._planned("base", at, Description(at), f"b{number}", f"base/{state.name}", number)
@@ -120,7 +120,7 @@ class ClassifierHunt(ProbeRounds):
 
     def _plan_helpers(self, room: int) -> list[Planned]:
         planned: list[Planned] = []
-        for at, state in enumerate(self.field.classes):
+        for at, state in enumerate(self.arena.classes):
             if state.to_describe is not None or state.skip or not state.ready:
                 continue
             probes = self._helpers.probes(at, state)
@@ -132,8 +132,8 @@ class ClassifierHunt(ProbeRounds):
 
     def _plan_blocks(self, room: int) -> list[Planned]:
         planned: list[Planned] = []
-        for subject, block in self.field.blocks.items():
-            name = self.field.targets[block.description.label].name
+        for subject, block in self.arena.blocks.items():
+            name = self.arena.targets[block.description.label].name
             while block.issued < block.goal and len(planned) < room:
                 number = block.issued
                 block.issued += 1
@@ -145,8 +145,8 @@ class ClassifierHunt(ProbeRounds):
     def _plan_race(self, room: int) -> list[Planned]:
         planned: list[Planned] = []
         for subject, images in self._ranking:
-            arm = self.field.arms[subject]
-            if arm.pending or not self.field.classes[arm.description.label].ready:
+            arm = self.arena.arms[subject]
+            if arm.pending or not self.arena.classes[arm.description.label].ready:
                 continue
             for _ in range(min(images, room - len(planned))):
                 number = arm.issued
@@ -161,13 +161,13 @@ class ClassifierHunt(ProbeRounds):
     def _planned(
         self, what: str, owner: Any, description: Description, mark: str, stream: str, number: int
     ) -> Planned:
-        subject = self.field.subject(description)
+        subject = self.arena.subject(description)
         steps = self._steps.get(subject)
         if steps is None:
-            target = self.field.targets[description.label]
+            target = self.arena.targets[description.label]
             gate = (Decide((target.presence(),)),) if self._judged else ()
             last = Classify(target.accept, self.rules.top_k, target.aim)
-            steps = self._steps[subject] = (Generate(self.field.prompt(description)), *gate, last)
+            steps = self._steps[subject] = (Generate(self.arena.prompt(description)), *gate, last)
         probe = Probe(f"{subject}#{mark}", subject, steps, stream_seed(self.rules.seed, stream, number))
         return Planned(probe, Use(what, owner, number))
 
@@ -183,13 +183,13 @@ class ClassifierHunt(ProbeRounds):
 
     def absorb(self, use: Use, outcome: Outcome) -> None:
         if use.what == "race":
-            arm = self.field.arms[use.owner]
+            arm = self.arena.arms[use.owner]
             arm.counts.add(outcome)
             self._touched.add(use.owner)
         elif use.what == "block":
-            self.field.blocks[use.owner].add(use.number, outcome)
+            self.arena.blocks[use.owner].add(use.number, outcome)
         elif use.what == "base":
-            self._absorb_baseline(self.field.classes[use.owner], outcome)
+            self._absorb_baseline(self.arena.classes[use.owner], outcome)
         elif use.what in ("photo", "text"):
             self._real.absorb(use, outcome)
         elif use.what == "caption":
@@ -207,13 +207,13 @@ class ClassifierHunt(ProbeRounds):
         self._give_up_classes()
         self._scales.weigh(self._touched)
         self._touched.clear()
-        for arm in self.field.claimed:
-            self.field.minimise(arm)
+        for arm in self.arena.claimed:
+            self.arena.minimise(arm)
         self._look()
-        self.field.confirm(self._racing)
+        self.arena.confirm(self._racing)
 
     def _give_up_classes(self) -> None:
-        for state in self.field.classes:
+        for state in self.arena.classes:
             base = state.base
             state.ready |= state.issued == base.tries and not self._missing(state)
             if state.skip or not self._is_undrawable(base):
@@ -230,9 +230,9 @@ class ClassifierHunt(ProbeRounds):
 
     def _look(self) -> None:
         """Rank what is still in the race; what is hopeless, proven or used up has left it."""
-        arms = [arm for arm in self.field.arms.values() if not self.field.classes[arm.description.label].skip]
+        arms = [arm for arm in self.arena.arms.values() if not self.arena.classes[arm.description.label].skip]
         need, most = self._scales.need(), self.rules.most_images
-        outlook = Outlook(arms, self.field.classes, self.rules.margin, need)
+        outlook = BugChances(arms, self.arena.classes, self.rules.margin, need)
         index = outlook.index
         self._racing: set[str] = set()
         for at, arm in enumerate(arms):
@@ -243,7 +243,7 @@ class ClassifierHunt(ProbeRounds):
                 if arm.urgent:
                     index[at] *= 8.0
             if arm.log_e > 1.5:
-                self.field.classes[arm.description.label].goal = max(
+                self.arena.classes[arm.description.label].goal = max(
                     self.rules.baseline, self.rules.baseline_more
                 )
         order = np.argsort(-index, kind="stable")
@@ -258,16 +258,16 @@ class ClassifierHunt(ProbeRounds):
 
     def findings(self) -> list[Finding]:
         """Proven descriptions that no shorter one explains, most certain first."""
-        bugs = sorted(self.field.bugs(), key=lambda arm: (-arm.log_e, arm.subject))
-        return [describe_bug(self.field, arm, self._real.about(arm)) for arm in bugs]
+        bugs = sorted(self.arena.bugs(), key=lambda arm: (-arm.log_e, arm.subject))
+        return [describe_bug(self.arena, arm, self._real.about(arm)) for arm in bugs]
 
     def survey(self) -> ClassifierSurvey:
-        return survey_of(self.field)
+        return survey_of(self.arena)
 
     def progress(self) -> Progress:
-        tried = sum(arm.issued > 0 for arm in self.field.arms.values())
+        tried = sum(arm.issued > 0 for arm in self.arena.arms.values())
         if self.done:
-            return Progress("done", tried, tried, len(self.field.bugs()))
-        waiting = sum(not state.ready and not state.skip for state in self.field.classes)
+            return Progress("done", tried, tried, len(self.arena.bugs()))
+        waiting = sum(not state.ready and not state.skip for state in self.arena.classes)
         phase = f"baselines of {waiting} classes" if waiting else "race"
-        return Progress(phase, tried, None, len(self.field.bugs()))
+        return Progress(phase, tried, None, len(self.arena.bugs()))

@@ -21,8 +21,8 @@ from failscape.errors import ConfigError
 from failscape.hunts.classifier.clause_mining import Words
 from failscape.hunts.classifier.findings import cause_words, gone_of, points, sentence, widened
 from failscape.hunts.classifier.prompts import Clause, Template, describe
-from failscape.hunts.classifier.settings import Rules, stream_seed
-from failscape.hunts.classifier.tallies import ImageCounts, Photo, Seen, Target
+from failscape.hunts.classifier.settings import ClassifierRules, stream_seed
+from failscape.hunts.classifier.tallies import ImageCounts, LabelledPhoto, Seen, Target
 from failscape.hunts.rounds import Outcome, Planned, ProbeRounds
 from failscape.spaces.corpus import Corpus
 from failscape.stats.excess import log_excess, log_excess_grid, paired_difference
@@ -53,7 +53,7 @@ class Edited(NamedTuple):
 
 
 class Editing:
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: ClassifierRules) -> None:
         self._rules = rules
         self._asked: set[str] = set()
         self._pairs: dict[str, list[tuple[bool, bool]]] = {}
@@ -150,9 +150,9 @@ class PhotoHunt(ProbeRounds):
     def __init__(
         self,
         targets: Sequence[Target],
-        photos: Sequence[Photo],
+        photos: Sequence[LabelledPhoto],
         corpus: Corpus | None,
-        rules: Rules,
+        rules: ClassifierRules,
         *,
         judged: bool = False,
         captions: bool = False,

@@ -26,7 +26,7 @@ MOST_BASE = 30.0
 STEPS = 4
 
 
-class Outlook:
+class BugChances:
     """For each arm: `chance` that it is a bug, `images` that proving it will still take."""
 
     def __init__(

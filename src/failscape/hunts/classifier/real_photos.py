@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from failscape.hunts.classifier.arena import Field
+from failscape.hunts.classifier.arena import Arena
 from failscape.hunts.classifier.helpers import Use
 from failscape.hunts.classifier.prompts import Description
-from failscape.hunts.classifier.tallies import Arm, Photo
+from failscape.hunts.classifier.tallies import Arm, LabelledPhoto
 from failscape.hunts.rounds import Outcome, Planned
 from failscape.stats.intervals import clopper_pearson
 from failscape.trials import Caption, Classify, Embed, Probe, Show, Step, Verdict
@@ -32,10 +32,10 @@ NEAR = 0.5
 class RealPhotos:
     """`embeds`: match by embedding, which must know texts and images; otherwise by captions."""
 
-    def __init__(self, field: Field, photos: Sequence[Photo], embeds: bool, captions: bool) -> None:
-        self._field = field
+    def __init__(self, arena: Arena, photos: Sequence[LabelledPhoto], embeds: bool, captions: bool) -> None:
+        self._arena = arena
         self._embeds, self._captions = embeds, captions
-        self._photos: dict[int, list[Photo]] = {}
+        self._photos: dict[int, list[LabelledPhoto]] = {}
         for photo in photos:
             mine = self._photos.setdefault(photo.label, [])
             if len(mine) < MOST_PHOTOS:
@@ -48,28 +48,28 @@ class RealPhotos:
     def plan(self, room: int) -> list[Planned]:
         """All photos of a class as soon as it has a bug; two texts for every bug."""
         planned: list[Planned] = []
-        for arm in self._field.bugs() if self._photos else ():
+        for arm in self._arena.bugs() if self._photos else ():
             label = arm.description.label
             if label in self._photos and label not in self._started and len(planned) < room:
                 self._started.add(label)
                 planned += [self._photo(label, number) for number in range(len(self._photos[label]))]
             if self._embeds and label in self._photos and arm.subject not in self._asked:
                 self._asked.add(arm.subject)
-                texts = (self._field.prompt(arm.description), self._field.prompt(Description(label)))
+                texts = (self._arena.prompt(arm.description), self._arena.prompt(Description(label)))
                 probe = Probe(f"{arm.subject}#e0", arm.subject, (Embed(texts),))
                 planned.append(Planned(probe, Use("text", arm.subject, 0)))
         return planned
 
     def _photo(self, label: int, number: int) -> Planned:
-        photo, target = self._photos[label][number], self._field.targets[label]
+        photo, target = self._photos[label][number], self._arena.targets[label]
         steps: list[Step] = [Show((photo.digest,))]
         steps += [Embed()] if self._embeds else []
         steps += [Caption()] if self._describes(photo) else []
-        steps.append(Classify(target.accept, self._field.rules.top_k, target.aim))
+        steps.append(Classify(target.accept, self._arena.rules.top_k, target.aim))
         probe = Probe(f"{target.name}#p{number}", target.name, tuple(steps))
         return Planned(probe, Use("photo", label, number))
 
-    def _describes(self, photo: Photo) -> bool:
+    def _describes(self, photo: LabelledPhoto) -> bool:
         return self._captions and not self._embeds and not photo.captions
 
     def absorb(self, use: Use, outcome: Outcome) -> None:
@@ -79,9 +79,9 @@ class RealPhotos:
             return
         if outcome.verdict not in (Verdict.PASS, Verdict.FAIL):
             return
-        photo, target = self._photos[use.owner][use.number], self._field.targets[use.owner]
+        photo, target = self._photos[use.owner][use.number], self._arena.targets[use.owner]
         said = outcome.facts[1] if self._describes(photo) else photo.captions
-        found = self._field.words.clauses(map(str, said), target.name, target.superclass)
+        found = self._arena.words.clauses(map(str, said), target.name, target.superclass)
         vector = list(outcome.facts[1][0]) if self._embeds else []
         self._seen.setdefault(use.owner, []).append((outcome, {clause.label for clause in found}, vector))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ClassifierRules:
     """`margin`: by how much a bug must exceed the baseline. `fdr`: expected share of false claims, at most.
 
     `baseline` images a class gets at first, `baseline_more` once a description looks like a bug. `candidates`

@@ -11,7 +11,7 @@ from failscape.hunts.classifier.prompts import SAID
 from failscape.spaces.wording import capitalised, plural_of
 
 if TYPE_CHECKING:
-    from failscape.hunts.classifier.arena import Field
+    from failscape.hunts.classifier.arena import Arena
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,46 +55,46 @@ class ClassifierSurvey:
         return asdict(self)
 
 
-def survey_of(field: Field) -> ClassifierSurvey:
-    bugs = Counter(arm.description.label for arm in field.bugs())
-    tried = Counter(arm.description.label for arm in field.arms.values() if arm.counts.tries)
+def survey_of(arena: Arena) -> ClassifierSurvey:
+    bugs = Counter(arm.description.label for arm in arena.bugs())
+    tried = Counter(arm.description.label for arm in arena.arms.values() if arm.counts.tries)
     rows = [
         ClassRow(
             target.name,
             target.superclass,
-            counts_data(field, state.base),
+            counts_data(arena, state.base),
             dict(state.base.wrong.most_common(15)),
             tried[at],
             bugs[at],
             state.skip,
         )
-        for at, (target, state) in enumerate(zip(field.targets, field.classes, strict=True))
+        for at, (target, state) in enumerate(zip(arena.targets, arena.classes, strict=True))
     ]
-    images = [arm.counts for arm in field.arms.values()]
+    images = [arm.counts for arm in arena.arms.values()]
     counts = {
         "tried": sum(tried.values()),
-        "proven": len(field.claimed),
-        "explained by a shorter one": len(field.covered),
+        "proven": len(arena.claimed),
+        "explained by a shorter one": len(arena.covered),
         "images in the race": sum(one.tries for one in images),
-        "images of baselines": sum(state.base.tries for state in field.classes),
-        "fresh images": sum(block.counts.tries for block in field.blocks.values()),
-        "invalid": sum(one.invalid for one in [*images, *(state.base for state in field.classes)]),
+        "images of baselines": sum(state.base.tries for state in arena.classes),
+        "fresh images": sum(block.counts.tries for block in arena.blocks.values()),
+        "invalid": sum(one.invalid for one in [*images, *(state.base for state in arena.classes)]),
     }
     return ClassifierSurvey(
         tuple(rows),
-        tuple(habits_of(field)),
+        tuple(habits_of(arena)),
         counts,
-        field.most_tried,
-        field.rules.margin,
-        field.rules.fdr,
-        field.rules.slip,
+        arena.most_tried,
+        arena.rules.margin,
+        arena.rules.fdr,
+        arena.rules.slip,
     )
 
 
-def habits_of(field: Field) -> list[Habit]:
+def habits_of(arena: Arena) -> list[Habit]:
     """Kinds of which a class has two bugs or more, those with the most first."""
     found: dict[tuple[int, str], list[str]] = {}
-    for arm in field.bugs():
+    for arm in arena.bugs():
         if len(arm.clauses) == 1 and arm.clauses[0].kind != SAID:
             found.setdefault((arm.description.label, arm.clauses[0].kind), []).append(arm.clauses[0].value)
     habits = []
@@ -103,13 +103,13 @@ def habits_of(field: Field) -> list[Habit]:
             continue
         tried = [
             arm
-            for arm in field.arms.values()
+            for arm in arena.arms.values()
             if arm.description.label == label and len(arm.clauses) == 1 and arm.clauses[0].kind == kind
         ]
         safe = [
             arm.clauses[0].value for arm in tried if arm.clauses[0].value not in values and arm.counts.valid
         ]
-        name, sub = field.targets[label].name, kind.partition(": ")[2].lower()
+        name, sub = arena.targets[label].name, kind.partition(": ")[2].lower()
         known = f"; not proven for {', '.join(sorted(safe))}" if 0 < len(safe) <= 4 else ""
         text = (
             f"{capitalised(plural_of(name))} go wrong with {len(values)} of {len(values) + len(safe)} values "

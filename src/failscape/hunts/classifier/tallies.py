@@ -132,7 +132,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Photo:
+class LabelledPhoto:
     """A stored picture of a class (by its number), with what people said about it."""
 
     digest: str
@@ -146,7 +146,7 @@ class Photo:
 
 @dataclass(slots=True)
 class Seen:
-    photo: Photo
+    photo: LabelledPhoto
     outcome: Outcome
     clauses: dict[str, Clause]
 

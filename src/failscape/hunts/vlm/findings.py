@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.confirm import ANSWER, OPEN, PASS_DOUBT, PASSING, Confirmation, above
 from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, QuestionLog, QuestionOutcome
 from failscape.hunts.vlm.sharpening import due_to
-from failscape.spaces.questions import Grammar, Pattern, explains
+from failscape.spaces.questions import Clause, Grammar, Pattern, explains
 from failscape.stats import clopper_pearson
 from failscape.trials import Finding
 
@@ -22,6 +23,65 @@ EXAMPLES = 6
 CONFIRMATION = "confirmation"
 """What questions are asked for that make up the rate of a mode."""
 _CONTRAST = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One question of a mode as people see it."""
+
+    key: str
+    question: str
+    answer: str
+    truth: str
+    reason: str
+    images: tuple[str, ...]
+    skills: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SimplerMode:
+    """A mode with one clause or skill less: whether it fails too."""
+
+    subject: str
+    title: str
+    state: str
+    failures: int
+    trials: int
+    rate: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastMode:
+    """The nearest kind of question that the target gets right."""
+
+    subject: str
+    title: str
+    failures: int
+    trials: int
+    example: Example | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModeDetails:
+    """What a vlm hunt tells of a mode. `minimal`: all simpler modes pass. `wordings`: fails and questions."""
+
+    form: str
+    skills: tuple[str, ...]
+    clauses: tuple[Clause, ...]
+    depth: int
+    margin: float
+    minimal: bool
+    simpler: tuple[SimplerMode, ...]
+    contrast: ContrastMode | None
+    explains: tuple[str, ...]
+    wordings: dict[str, tuple[int, int]]
+    pictures: int
+    agreement: float | None
+    examples: tuple[Example, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 def findings_of(ledger: QuestionLog, confirmation: Confirmation, grammar: Grammar) -> list[Finding]:
@@ -67,21 +127,21 @@ def _finding(
     simpler = [_simpler(ledger, confirmation, one) for one in grammar.simpler(pattern)]
     failures = examples(ledger, pattern, True)
     wordings = confirmation.wording_rates(pattern)
-    details: dict[str, Any] = {
-        "form": pattern.form,
-        "skills": list(pattern.skills),
-        "clauses": [list(clause) for clause in pattern.clauses],
-        "depth": pattern.depth,
-        "margin": confirmation.margin,
-        "minimal": all(one["state"] == PASSING for one in simpler),
-        "simpler": simpler,
-        "contrast": contrast(ledger, confirmation, grammar, pattern),
-        "explains": [one.text for one in certified if one != pattern and explains(pattern, one)],
-        "wordings": {name: [one.fails, one.valid] for name, one in wordings.items()},
-        "pictures": len(slot.images),
-        "agreement": round(slot.agreement / count.valid, 4) if count.valid else None,
-        "examples": [example_data(one) for one in failures],
-    }
+    details = ModeDetails(
+        form=pattern.form,
+        skills=pattern.skills,
+        clauses=pattern.clauses,
+        depth=pattern.depth,
+        margin=confirmation.margin,
+        minimal=all(one.state == PASSING for one in simpler),
+        simpler=tuple(simpler),
+        contrast=contrast(ledger, confirmation, grammar, pattern),
+        explains=tuple(one.text for one in certified if one != pattern and explains(pattern, one)),
+        wordings={name: (one.fails, one.valid) for name, one in wordings.items()},
+        pictures=len(slot.images),
+        agreement=round(slot.agreement / count.valid, 4) if count.valid else None,
+        examples=tuple(example_of(one) for one in failures),
+    )
     return Finding(
         subject=pattern.text,
         title=pattern.title,
@@ -94,7 +154,7 @@ def _finding(
         failures=count.fails,
         invalid=count.invalid,
         counted=(CONFIRMATION,),
-        parents=tuple(one for one in simpler if one["trials"]),
+        parents=tuple(asdict(one) for one in simpler if one.trials),
         details=details,
     )
 
@@ -116,26 +176,26 @@ def known_count(ledger: QuestionLog, confirmation: Confirmation, pattern: Patter
     return Counts(direct.fails + tested.fails, direct.passes + tested.passes)
 
 
-def _simpler(ledger: QuestionLog, confirmation: Confirmation, pattern: Pattern) -> dict[str, Any]:
+def _simpler(ledger: QuestionLog, confirmation: Confirmation, pattern: Pattern) -> SimplerMode:
     count = known_count(ledger, confirmation, pattern)
     state = confirmation.state(pattern)
     if state in ("", OPEN) and count.valid >= EXAMPLES and above(confirmation.margin, count) <= PASS_DOUBT:
         state = PASSING
     low, high = clopper_pearson(count.fails, count.valid)
-    return {
-        "subject": pattern.text,
-        "title": pattern.title,
-        "state": state or "untested",
-        "failures": count.fails,
-        "trials": count.valid,
-        "rate": count.rate,
-        "interval": [float(low), float(high)],
-    }
+    return SimplerMode(
+        pattern.text,
+        pattern.title,
+        state or "untested",
+        count.fails,
+        count.valid,
+        count.rate,
+        (float(low), float(high)),
+    )
 
 
 def contrast(
     ledger: QuestionLog, confirmation: Confirmation, grammar: Grammar, pattern: Pattern
-) -> dict[str, Any] | None:
+) -> ContrastMode | None:
     """The nearest variant that the target gets right: another value of a clause, a clause or skill less."""
     best: tuple[float, Pattern, list[QuestionOutcome]] | None = None
     for variant, asked in _variants(ledger, grammar, pattern):
@@ -149,13 +209,8 @@ def contrast(
         return None
     _, variant, asked = best
     passed = [one for one in asked if not one.failed]
-    return {
-        "subject": variant.text,
-        "title": variant.title,
-        "failures": len(asked) - len(passed),
-        "trials": len(asked),
-        "example": example_data(passed[0]) if passed else None,
-    }
+    example = example_of(passed[0]) if passed else None
+    return ContrastMode(variant.text, variant.title, len(asked) - len(passed), len(asked), example)
 
 
 def _variants(
@@ -185,13 +240,13 @@ def examples(ledger: QuestionLog, pattern: Pattern, failed: bool) -> list[Questi
     return sorted(asked, key=lambda one: order.get(one.purpose, 2))[:EXAMPLES]
 
 
-def example_data(outcome: QuestionOutcome) -> dict[str, Any]:
-    return {
-        "key": outcome.key,
-        "question": outcome.text,
-        "answer": outcome.answer,
-        "truth": outcome.truth,
-        "reason": outcome.reason,
-        "images": list(outcome.images),
-        "skills": list(outcome.pattern.skills),
-    }
+def example_of(outcome: QuestionOutcome) -> Example:
+    return Example(
+        outcome.key,
+        outcome.text,
+        outcome.answer,
+        outcome.truth,
+        outcome.reason,
+        outcome.images,
+        outcome.pattern.skills,
+    )

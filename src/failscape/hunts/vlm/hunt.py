@@ -16,7 +16,7 @@ from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.findings import CONFIRMATION, findings_of
 from failscape.hunts.vlm.items import Item
 from failscape.hunts.vlm.outcomes import CONFIRM, QuestionLog
-from failscape.hunts.vlm.survey import Survey
+from failscape.hunts.vlm.survey import VlmSurvey, survey_of
 from failscape.hunts.vlm.training.lessons import Lesson, LessonPlanner, begun_lesson
 from failscape.spaces.questions import Grammar
 from failscape.trials import Finding, Progress, Trial
@@ -84,8 +84,8 @@ class VlmHunt(RoundHunt[Item]):
             if one.key
         }
 
-    def survey(self) -> Survey:
-        return Survey(self.ledger, self.confirmation, self.planner.archive, self.findings())
+    def survey(self) -> VlmSurvey:
+        return survey_of(self.ledger, self.confirmation, self.planner.archive)
 
     def lessons(self) -> list[Lesson]:
         """What a questioner can learn from so far, in order; empty unless it is in training."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from failscape.hunts.counts import Counts
@@ -22,9 +22,37 @@ ALIKE = 0.8
 _RANK = {name: place for place, name in enumerate((*FAMILIES, OTHER))}
 
 
+@dataclass(frozen=True, slots=True)
+class TreeExample:
+    """A failed question at a leaf."""
+
+    question: str
+    answer: str
+    truth: str
+    images: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A part of the tree as people see it, with all that lies below it. Leaves have examples."""
+
+    name: str
+    subject: str
+    failures: int
+    trials: int
+    rate: float
+    state: str
+    children: tuple[TreeNode, ...]
+    examples: tuple[TreeExample, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
 @dataclass(slots=True)
 class Branch:
-    """A node of the tree with all that lies below it."""
+    """A part of the tree while it grows."""
 
     name: str
     count: Counts = field(default_factory=Counts)
@@ -40,18 +68,19 @@ class Branch:
         if outcome.failed and len(self.examples) < most:
             self.examples.append(outcome)
 
-    def as_data(self, marks: Mapping[str, str]) -> dict[str, Any]:
+    def frozen(self, marks: Mapping[str, str]) -> TreeNode:
+        """As it is told, the most failures first; `marks` are states of modes by subject."""
         below = sorted(self.children.values(), key=lambda one: (-one.count.fails, one.name))
-        return {
-            "name": self.name,
-            "subject": self.subject,
-            "failures": self.count.fails,
-            "trials": self.count.valid,
-            "rate": round(self.count.rate, 4),
-            "state": marks.get(self.subject, ""),
-            "children": [one.as_data(marks) for one in below],
-            "examples": [] if self.children else [_shown(one) for one in self.examples],
-        }
+        return TreeNode(
+            self.name,
+            self.subject,
+            self.count.fails,
+            self.count.valid,
+            round(self.count.rate, 4),
+            marks.get(self.subject, ""),
+            tuple(one.frozen(marks) for one in below),
+            () if self.children else tuple(_shown(one) for one in self.examples),
+        )
 
 
 def grow(outcomes: Iterable[QuestionOutcome], names: Mapping[str, Sequence[str]] | None = None) -> Branch:
@@ -136,11 +165,5 @@ def compare(hunts: Mapping[str, Iterable[Pattern]]) -> dict[str, list[str]]:
     return dict(sorted(owners.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 
 
-def _shown(outcome: QuestionOutcome) -> dict[str, Any]:
-    return {
-        "question": outcome.text,
-        "answer": outcome.answer,
-        "truth": outcome.truth,
-        "images": list(outcome.images),
-        "reason": outcome.reason,
-    }
+def _shown(outcome: QuestionOutcome) -> TreeExample:
+    return TreeExample(outcome.text, outcome.answer, outcome.truth, outcome.images, outcome.reason)

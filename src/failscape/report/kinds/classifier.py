@@ -26,7 +26,7 @@ FILE = "transfer-{hunt}.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TransferCell:
     fails: int
     images: int
     rate: float
@@ -34,18 +34,18 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TransferLine:
     """One finding; `cells` has one entry per model."""
 
     title: str
     subject: str
-    cells: list[Cell]
+    cells: list[TransferCell]
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class TransferMatrix:
     models: list[str]
-    lines: list[Line]
+    lines: list[TransferLine]
 
     def mean(self, column: int) -> float:
         """The share over all pictures of all findings."""
@@ -53,18 +53,18 @@ class Matrix:
         return sum(cell.fails for cell in cells) / max(1, sum(cell.images for cell in cells))
 
 
-def read_transfer(folder: Path, hunt: int) -> Matrix | None:
+def read_transfer(folder: Path, hunt: int) -> TransferMatrix | None:
     """`None` when nobody has made one, or it cannot be read."""
     try:
         data = json.loads((folder / FILE.format(hunt=hunt)).read_text(encoding="utf-8"))
-        return Matrix([str(name) for name in data["models"]], [_line(row) for row in data["lines"]])
+        return TransferMatrix([str(name) for name in data["models"]], [_line(row) for row in data["lines"]])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _line(row: dict[str, Any]) -> Line:
+def _line(row: dict[str, Any]) -> TransferLine:
     cells = [
-        Cell(
+        TransferCell(
             int(cell["fails"]),
             int(cell["images"]),
             float(cell["rate"]),
@@ -72,7 +72,7 @@ def _line(row: dict[str, Any]) -> Line:
         )
         for cell in row["cells"]
     ]
-    return Line(str(row["title"]), str(row["subject"]), cells)
+    return TransferLine(str(row["title"]), str(row["subject"]), cells)
 
 
 TEMPLATE = "classifier.html"
@@ -263,7 +263,7 @@ def _classes(context: Context) -> Iterator[Section]:
     )
 
 
-def _transfer(matrix: Matrix) -> Section:
+def _transfer(matrix: TransferMatrix) -> Section:
     return Section(
         "transfer",
         "Do other classifiers fail there too?",

@@ -6,14 +6,16 @@ See `sections.py` for how it joins the page.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
 
 from failscape.errors import FailscapeError
 from failscape.evidence import Place, Placer, load_hunt
-from failscape.hunts.vlm.taxonomy import compare, grow_named, named_skills
+from failscape.hunts.vlm.findings import Example, ModeDetails
+from failscape.hunts.vlm.survey import Coverage, Diversity, VlmSurvey
+from failscape.hunts.vlm.taxonomy import TreeNode, compare, grow_named, named_skills
 from failscape.report.figures.basic import percent
 from failscape.report.figures.rings import calendar, lines, rings
 from failscape.report.sections import END, LEAD, TRUST, Context, Section, Tile
@@ -33,14 +35,22 @@ class ModeCard:
 
     number: int
     finding: Finding
-    examples: list[dict[str, Any]]
-    contrast: dict[str, Any] | None
+    details: ModeDetails
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A kind of question with the skills that it takes."""
+
+    skills: str
+    node: TreeNode
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
     picture: Markup
-    leaves: list[dict[str, Any]]
+    leaves: list[Leaf]
     total: int
 
 
@@ -50,8 +60,8 @@ class Course:
 
     curve: Markup
     skills: Markup
-    coverage: dict[str, Any]
-    diversity: dict[str, Any]
+    coverage: Coverage
+    diversity: Diversity
     trained: int
 
 
@@ -67,37 +77,38 @@ def placer(config: dict[str, Any]) -> Placer:
 
 
 def tiles(context: Context) -> Iterator[Tile]:
-    coverage = context.survey.get("coverage") or {}
-    if coverage:
-        words = f"of {coverage['valid']:,} valid questions in the search"
-        yield Tile("Failed", percent(coverage["discovery_rate"]), words)
+    survey = context.survey_as(VlmSurvey)
+    if survey:
+        coverage = survey.coverage
+        words = f"of {coverage.valid:,} valid questions in the search"
+        yield Tile("Failed", percent(coverage.discovery_rate), words)
         yield Tile(
-            "Skill combinations", str(coverage["failing_combinations"]), f"of {coverage['combinations']} fail"
+            "Skill combinations", str(coverage.failing_combinations), f"of {coverage.combinations} fail"
         )
 
 
 def notes(finding: Finding) -> Iterator[str]:
-    details = finding.details
-    if not details.get("minimal"):
+    details: ModeDetails = finding.details
+    if not details.minimal:
         yield "Whether a simpler kind of question fails too is not settled yet."
-    agreement = details.get("agreement")
-    if agreement is not None and agreement < 1:
-        yield f"On average {percent(agreement)} of the verifiers agreed."
-    explained = details.get("explains") or []
-    if explained:
-        yield f"It explains {len(explained)} more complicated kinds of question that fail as well."
+    if details.agreement is not None and details.agreement < 1:
+        yield f"On average {percent(details.agreement)} of the verifiers agreed."
+    if details.explains:
+        yield f"It explains {len(details.explains)} more complicated kinds of question that fail as well."
 
 
 def sections(context: Context) -> Iterator[Section]:
-    findings = context.loaded.findings
+    findings, survey = context.loaded.findings, context.survey_as(VlmSurvey)
+    if survey is None:
+        return
     if findings:
         cards = [_card(number, finding) for number, finding in enumerate(findings[:CARDS], 1)]
-        shown = [digest for card in cards for example in _all(card) for digest in example["images"]]
+        shown = [digest for card in cards for example in _all(card) for digest in example.images]
         yield Section(
             "modes",
             "What it gets wrong",
             TEMPLATE,
-            {"cards": cards, "total": len(findings), "margin": context.survey.get("margin", 0.0)},
+            {"cards": cards, "total": len(findings), "margin": survey.margin},
             LEAD,
             "Modes",
             "Kinds of question that fail more often than the margin, on fresh pictures and in other words.",
@@ -105,14 +116,13 @@ def sections(context: Context) -> Iterator[Section]:
             "question with one clause or skill less, and the nearest kind that the target gets right.",
             tuple(dict.fromkeys(shown)),
         )
-    tree = context.survey.get("taxonomy") or {}
-    if tree.get("trials"):
-        yield _tree_section(tree)
+    if survey.taxonomy.trials:
+        yield _tree_section(survey.taxonomy)
     told = [one.detail for one in context.atlas.events(context.loaded.row.id) if one.kind == "skills"]
     names = named_skills(told)
     if names:
-        named = grow_named(context.survey.get("asked") or (), names).as_data({})
-        if named["trials"]:
+        named = grow_named(survey.asked, names).frozen({})
+        if named.trials:
             yield replace(
                 _tree_section(named),
                 id="named",
@@ -121,34 +131,34 @@ def sections(context: Context) -> Iterator[Section]:
                 intro="Only questions that failed were named; names that mean the same are merged.",
                 how="",
             )
-    if (context.survey.get("coverage") or {}).get("valid"):
-        yield _course_section(context)
+    if survey.coverage.valid:
+        yield _course_section(context, survey)
     yield from _targets(context)
 
 
 def _card(number: int, finding: Finding) -> ModeCard:
-    contrast = finding.details.get("contrast")
-    return ModeCard(number, finding, finding.details.get("examples", [])[:SHOTS], contrast)
+    details: ModeDetails = finding.details
+    return ModeCard(number, finding, details, details.examples[:SHOTS])
 
 
-def _all(card: ModeCard) -> list[dict[str, Any]]:
-    passed = (card.contrast or {}).get("example")
+def _all(card: ModeCard) -> list[Example]:
+    passed = card.details.contrast.example if card.details.contrast else None
     return [*card.examples, *([passed] if passed else [])]
 
 
-def _tree_section(tree: dict[str, Any]) -> Section:
+def _tree_section(tree: TreeNode) -> Section:
     leaves = [
-        {**leaf, "family": family["name"], "skills": combination["name"]}
-        for family in tree["children"]
-        for combination in family["children"]
-        for leaf in combination["children"]
+        Leaf(combination.name, leaf)
+        for family in tree.children
+        for combination in family.children
+        for leaf in combination.children
     ]
-    ranked = sorted(leaves, key=lambda leaf: (-leaf["rate"], -leaf["trials"]))
+    ranked = sorted(leaves, key=lambda leaf: (-leaf.node.rate, -leaf.node.trials))
     return Section(
         "taxonomy",
         "The tree of failures",
         TEMPLATE,
-        Tree(rings(tree), ranked[:LEAVES], len(ranked)),
+        Tree(rings(tree.as_data()), ranked[:LEAVES], len(ranked)),
         LEAD,
         "Tree",
         "From the middle out: families of skills, combinations of skills, kinds of question.",
@@ -157,15 +167,14 @@ def _tree_section(tree: dict[str, Any]) -> Section:
     )
 
 
-def _course_section(context: Context) -> Section:
-    survey = context.survey
+def _course_section(context: Context, survey: VlmSurvey) -> Section:
     trained = sum(event.kind == "training" for event in context.atlas.events(context.loaded.row.id))
     names = {"rate": "failed (of valid)", "invalid": "invalid", "different": "different"}
     course = Course(
-        lines(survey["learning"], names),
-        calendar(survey["curriculum"]["skills"]),
-        survey["coverage"],
-        survey["diversity"],
+        lines([asdict(point) for point in survey.learning], names),
+        calendar(survey.curriculum.skills),
+        survey.coverage,
+        survey.diversity,
         trained,
     )
     return Section(

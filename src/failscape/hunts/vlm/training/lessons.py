@@ -16,7 +16,7 @@ from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.items import Item
 from failscape.hunts.vlm.outcomes import SEARCH, QuestionLog, QuestionOutcome
 from failscape.hunts.vlm.planners import Planner, Rounds
-from failscape.hunts.vlm.training.rewards import Rewards, Weights, Written
+from failscape.hunts.vlm.training.rewards import GradedQuestion, Rewards, Weights
 from failscape.spaces.questions import ANY, Draft, Grammar, Pattern, Sights
 
 WARM_UP, LESSON = "warm-up", "lesson"
@@ -189,9 +189,9 @@ def _place(key: str) -> tuple[int, str]:
     return (int(number) if number.isdigit() else -1, key)
 
 
-def _written(item: Item, at: int, outcome: QuestionOutcome) -> Written:
+def _written(item: Item, at: int, outcome: QuestionOutcome) -> GradedQuestion:
     vector = tuple(item.vectors[at]) if at < len(item.vectors) else ()
     skills = outcome.pattern.skills
     asked_for = _skill_in(item.work.guidance) if isinstance(item.work, Draft) else ""
     followed = not asked_for or not skills or asked_for in skills
-    return Written(outcome.text, item.key, skills, outcome.valid, outcome.failed, vector, followed)
+    return GradedQuestion(outcome.text, item.key, skills, outcome.valid, outcome.failed, vector, followed)

@@ -30,7 +30,7 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class GradedQuestion:
     """A question as the reward sees it. `group` names the picture it is about, `vector` is its meaning.
 
     `followed` is False when a skill was asked for by name and the question does not take it.
@@ -54,7 +54,7 @@ class Rewards:
         self._vectors: deque[NDArray[np.float64]] = deque(maxlen=weights.history)
         self._failures: deque[tuple[str, ...]] = deque(maxlen=weights.history)
 
-    def of(self, questions: Sequence[Written]) -> list[float]:
+    def of(self, questions: Sequence[GradedQuestion]) -> list[float]:
         """One reward per question of a step; then the step belongs to the history."""
         vectors = _vectors(questions)
         shares = self._shares(questions)
@@ -67,14 +67,14 @@ class Rewards:
                 self._failures.append(question.skills)
         return rewards
 
-    def _shares(self, questions: Sequence[Written]) -> dict[tuple[str, ...], float]:
+    def _shares(self, questions: Sequence[GradedQuestion]) -> dict[tuple[str, ...], float]:
         counts = Counter([*self._failures, *(one.skills for one in questions if one.failed)])
         return {skills: number / counts.total() for skills, number in counts.items()}
 
     def _reward(
         self,
         at: int,
-        questions: Sequence[Written],
+        questions: Sequence[GradedQuestion],
         vectors: NDArray[np.float64],
         shares: dict[tuple[str, ...], float],
     ) -> float:
@@ -98,7 +98,7 @@ class Rewards:
         return float(total)
 
 
-def _vectors(questions: Sequence[Written]) -> NDArray[np.float64]:
+def _vectors(questions: Sequence[GradedQuestion]) -> NDArray[np.float64]:
     if questions and all(one.vector for one in questions):
         return unit([one.vector for one in questions])
     return word_vectors([one.text for one in questions])
