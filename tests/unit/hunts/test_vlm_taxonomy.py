@@ -18,14 +18,14 @@ def outcome(pattern: Pattern, verdict: Verdict, text: str = "?") -> QuestionOutc
 
 def test_counts_add_up_and_invalid_questions_are_left_out() -> None:
     verdicts = [Verdict.FAIL, Verdict.PASS, Verdict.PASS, Verdict.INVALID]
-    tree = grow([outcome(p, v) for p in (COUNT, HOP) for v in verdicts]).as_data(
+    tree = grow([outcome(p, v) for p in (COUNT, HOP) for v in verdicts]).frozen(
         {"hop | relation, two-hop": "failing"}
     )
-    assert (tree["failures"], tree["trials"]) == (2, 6)
-    assert {child["name"] for child in tree["children"]} == {"quantity", "space"}
-    leaf = next(c for c in tree["children"] if c["name"] == "space")["children"][0]["children"][0]
-    assert leaf["state"] == "failing"
-    assert len(leaf["examples"]) == 1
+    assert (tree.failures, tree.trials) == (2, 6)
+    assert {child.name for child in tree.children} == {"quantity", "space"}
+    leaf = next(child for child in tree.children if child.name == "space").children[0].children[0]
+    assert leaf.state == "failing"
+    assert len(leaf.examples) == 1
 
 
 def test_the_family_is_that_of_the_most_demanding_skill() -> None:
