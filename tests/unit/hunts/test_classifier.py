@@ -106,7 +106,7 @@ def test_an_image_without_the_object_is_no_bug() -> None:
     assert hunt.findings() == []
     reasons = {trial.reason for trial in done.trials if trial.verdict is Verdict.INVALID}
     assert all(reason.startswith("not shown") for reason in reasons)
-    assert sum(state.base.absent for state in hunt.field.classes) > 50
+    assert sum(state.base.absent for state in hunt.arena.classes) > 50
 
 
 @pytest.mark.parametrize("baseline", [8, 50])
@@ -116,7 +116,7 @@ def test_a_class_that_cannot_be_drawn_is_skipped_and_said_so(baseline: int) -> N
     hunt = hunt_of(world, baseline=baseline)
     simulate(hunt, world, 20_000)
     assert hunt.done
-    assert "images show it" in hunt.field.classes[0].skip
+    assert "images show it" in hunt.arena.classes[0].skip
     assert not any(finding.subject.startswith(names[0]) for finding in hunt.findings())
     assert hunt.findings()
 

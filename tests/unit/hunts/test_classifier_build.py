@@ -79,8 +79,8 @@ def test_no_class_is_aimed_at_itself() -> None:
 def test_only_the_chosen_families_give_candidates() -> None:
     hunt = build_hunt(config(classes=["penguin"], space={"corpus": "toybox", "families": ["Background"]}))
     assert isinstance(hunt, ClassifierHunt)
-    assert hunt.field.arms
-    assert all("; Background: " in subject for subject in hunt.field.arms)
+    assert hunt.arena.arms
+    assert all("; Background: " in subject for subject in hunt.arena.arms)
 
 
 def test_classes_that_nobody_knows_are_refused() -> None:
