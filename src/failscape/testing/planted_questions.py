@@ -15,7 +15,7 @@ from itertools import combinations
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
-from failscape.hunts.vlm.outcomes import Ledger
+from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds
 from failscape.spaces.questions import (
     ANY,
@@ -234,7 +234,7 @@ def simulate(hunt: object, answerer: PlantedAnswerer, in_flight: int = 64) -> in
 
 def planted_hunt(seed: int = 0, questions: int = 1600) -> Hunt:
     """A vlm hunt over the planted grammar, as `evolve` runs it."""
-    grammar, ledger = PlantedGrammar(), Ledger()
+    grammar, ledger = PlantedGrammar(), QuestionLog()
     confirmation = Confirmation(margin=0.2, fdr=0.05, modes=120, most=80)
     planner = Planner(grammar, ledger, confirmation, Rounds(), seed)
     return VlmHunt(grammar, ledger, confirmation, planner, questions)
