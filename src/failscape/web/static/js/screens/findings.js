@@ -16,7 +16,7 @@ export function Findings() {
     <h1>Findings</h1>
     <div class="filters"><${Search} value=${params.text || ""} label="Search findings" onChange=${(text) => set({ text }, true)}/>
       ${list.data && Object.keys(LABELS).map((name) => html`<${Facet} key=${name} name=${name} label=${LABELS[name]} values=${list.data.facets[name]} chosen=${params[name]} onChange=${(change) => set(change)}/>`)}
-      <label class="facet"><span>Fails at least</span><input type="number" min="0" max="100" step="5" value=${params.least || ""} onChange=${(event) => set({ least: event.target.value })}/> %</label>
+      <label class="facet"><span>Fails at least (%)</span><input type="number" min="0" max="100" step="5" value=${params.least || ""} onChange=${(event) => set({ least: event.target.value })}/></label>
       <label class="facet"><span>Sort</span><select value=${params.sort || ""} onChange=${(event) => set({ sort: event.target.value })}>${Object.entries(SORTS).map(([id, name]) => html`<option value=${id}>${name}</option>`)}</select></label>
       ${filtered && html`<${Link} class="small" to=${here.to("findings")}>Clear<//>`}</div>
     ${list.error && html`<${Trouble} error=${list.error}/>`}
