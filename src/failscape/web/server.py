@@ -21,7 +21,7 @@ from failscape.jsonable import finite
 from failscape.web.guard import Guard, Handler, add_headers
 from failscape.web.library import Library, OpenHunt
 from failscape.web.live import Watcher
-from failscape.web.screens import failure_map, findings, overview, pictures, review, runs
+from failscape.web.screens import failure_map, findings, overview, pictures, review, runs, similar
 from failscape.web.thumbnails import SIDES, Thumbnails, whole_picture
 
 LARGEST_REQUEST = 64 * 2**10
@@ -36,6 +36,7 @@ QUESTIONS: dict[str, Question] = {
     "finding": lambda hunt, query: findings.finding(hunt, query.get("subject", "")),
     "map": failure_map.failure_map,
     "pictures": pictures.pictures,
+    "similar": lambda hunt, query: similar.similar(hunt, query.get("image", "")),
     "trial": lambda hunt, query: pictures.trial(hunt, _number(query.get("id", ""))),
     "review": review.review,
     "runs": lambda hunt, _: runs.runs(hunt),

@@ -51,7 +51,14 @@ function Trial({ number }) {
       <p><${Link} to=${here.to("finding", { subject: data.subject })}>${plainSubject(data.subject)}<//> <span class="soft">· ${data.stream} · seed ${data.seed} · ${when(data.started)}</span></p>
       <dl class="said">${data.lines.map((line) => html`<dt>${line.label}</dt><dd>${line.text}</dd>`)}</dl>
       ${data.checks.length > 0 && html`<h3>Checks</h3><ul class="plain">${data.checks.map((check) => html`<li><span class="mark ${check.holds === null ? "open" : check.holds ? "yes" : "no"}"><i aria-hidden="true">${check.holds === null ? "?" : check.holds ? "✓" : "✗"}</i> ${check.statement}</span></li>`)}</ul>`}
+      <${Similar} image=${data.images[data.images.length - 1]}/>
       <h3>What the models replied</h3>${data.calls.map((call) => html`<details><summary>${call.role} <span class="soft">${call.model} · ${call.seconds.toFixed(2)} s${call.invalid ? " · unusable" : ""}</span></summary>
         <pre>${call.raw || JSON.stringify(call.facts)}</pre>${call.invalid && html`<p class="soft">${call.invalid}</p>`}</details>`)}
     </div>`}<//></div></div>`;
+}
+
+function Similar({ image }) {
+  const answer = useAnswer("similar", { image }, false);
+  if (!answer.data || !answer.data.items.length) return null;
+  return html`<h3>Pictures like it</h3><div class="likes">${answer.data.items.map((one) => html`<figure><${Picture} digest=${one.image} side="96" alt="a similar picture"/><figcaption class="num soft">${one.near.toFixed(2)}</figcaption></figure>`)}</div>`;
 }
