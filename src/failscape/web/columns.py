@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -196,11 +196,14 @@ class TrialColumns:
         found |= self.reasons.matching(holds)[self._reason.values]
         return found
 
-    def per_subject(self) -> list[tuple[str, int, int]]:
-        """Each subject with its passes and fails."""
-        size = len(self.subjects.texts)
+    def per_subject(self, without: Collection[str] = ()) -> list[tuple[str, int, int]]:
+        """Each subject with its passes and fails, but for trials `without` a part in the search."""
+        size, left_out = len(self.subjects.texts), self.streams.matching(lambda name: name in without)
+        kept = ~left_out[self._stream.values]
         passes, fails = (
-            np.bincount(self._subject.values[self._verdict.values == VERDICTS.index(verdict)], minlength=size)
+            np.bincount(
+                self._subject.values[kept & (self._verdict.values == VERDICTS.index(verdict))], minlength=size
+            )
             for verdict in (Verdict.PASS.value, Verdict.FAIL.value)
         )
         return list(zip(self.subjects.texts, passes.tolist(), fails.tolist(), strict=False))

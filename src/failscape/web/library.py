@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.errors import AtlasError, FailscapeError
-from failscape.evidence import FindingEvidence, HuntEvidence, HuntReader, Place, load_hunt
+from failscape.evidence import FindingEvidence, HuntEvidence, HuntReader, Place
 from failscape.trials import Finding
 from failscape.web.columns import TrialColumns
-from failscape.web.streams import stream_of
+from failscape.web.reading import FoundReader
 
 T = TypeVar("T")
 
@@ -30,14 +30,14 @@ SHORTEST_PAUSE = 2.0
 class OpenHunt:
     """One hunt on show. Safe for threads."""
 
-    def __init__(self, slug: str, atlas: Atlas, row: HuntRow) -> None:
+    def __init__(self, slug: str, atlas: Atlas, row: HuntRow, found: FoundReader) -> None:
         self.slug = slug
         self.atlas = atlas
         self.row = row
-        self.stream_of = stream_of(row.kind)
-        self.columns = TrialColumns(atlas, row.id, self.stream_of)
         self.reader = HuntReader(atlas, row)
+        self.columns = TrialColumns(atlas, row.id, self.reader.purpose)
         self.place: Callable[[str], Place | None] = self.reader.place
+        self._found = found
         self.problem: FailscapeError | None = None
         self.readings = 0
         self._loaded: HuntEvidence | None = None
@@ -93,7 +93,8 @@ class OpenHunt:
         began = time.monotonic()
         try:
             state = self._state()
-            self._loaded, self._as_of, self.problem = load_hunt(self.atlas, self.row.id), state, None
+            evidence = HuntEvidence(self.atlas, self.row, self._found.read(self.atlas, self.row))
+            self._loaded, self._as_of, self.problem = evidence, state, None
         except FailscapeError as error:
             self.problem = error
         finally:
@@ -109,6 +110,7 @@ class Library:
     def __init__(self, folders: Iterable[Path]) -> None:
         self.atlases: dict[str, Atlas] = {}
         self._hunts: dict[tuple[str, int], OpenHunt] = {}
+        self._found = FoundReader()
         self._turn = threading.Lock()
         for folder in folders:
             self.atlases[self._free_name(folder)] = Atlas.open(folder, readonly=True)
@@ -131,7 +133,7 @@ class Library:
         with self._turn:
             found = self._hunts.get((slug, hunt_id))
             if found is None:
-                found = self._hunts[slug, hunt_id] = OpenHunt(slug, atlas, atlas.hunt(hunt_id))
+                found = self._hunts[slug, hunt_id] = OpenHunt(slug, atlas, atlas.hunt(hunt_id), self._found)
         return found
 
     def open_hunts(self, slug: str) -> list[OpenHunt]:
@@ -140,6 +142,7 @@ class Library:
             return [hunt for (name, _), hunt in self._hunts.items() if name == slug]
 
     def close(self) -> None:
+        self._found.close()
         for atlas in self.atlases.values():
             atlas.close()
 

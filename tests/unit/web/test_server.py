@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from failscape.atlas import Atlas
+from failscape.report.figures.basic import percent
 from failscape.web.thumbnails import Thumbnails
 
 
@@ -77,10 +78,13 @@ async def test_findings_are_those_of_the_command(client, folder) -> None:
     with Atlas.open(folder, readonly=True) as atlas:
         loaded = load_hunt(atlas)
     data = await ask(client, "findings", many="400")
-    assert data["all"] == len(loaded.findings)
-    assert [row["subject"] for row in data["rows"]] == [one.subject for one in loaded.findings[:400]]
-    for row, one in zip(data["rows"], loaded.findings, strict=False):
-        assert (row["failures"], row["trials"]) == (one.failures, one.trials)
+    listed = [*loaded.findings, *loaded.suspects]
+    assert data["all"] == len(listed)
+    assert [row["subject"] for row in data["rows"]] == [one.subject for one in listed[:400]]
+    for row, one in zip(data["rows"], listed, strict=False):
+        rate = loaded.rate(one)
+        assert (row["failures"], row["trials"]) == (rate.failures, rate.of)
+        assert (row["rate_text"], row["counted"]) == (percent(rate.rate), rate.counted)
 
 
 async def test_one_finding_shows_every_trial_of_its_subject(client, folder) -> None:

@@ -46,10 +46,11 @@ def failure_map(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
         return found
     columns = hunt.columns
     columns.refresh()
+    apart = {hunt.reader.kind.purposes.get(mark, "") for mark in hunt.reader.kind.apart}
     tree = branches_of(hunt.row.config)
     tried = [
         Tried(*split_tuple(subject), fails, fails + passes)
-        for subject, passes, fails in columns.per_subject()
+        for subject, passes, fails in columns.per_subject(apart)
     ]
     found["heat"] = heat_of(tried, tree, query)
     if hunt.row.kind == "classifier":

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from failscape.evidence import HuntEvidence, Shot, ShotRow
+from failscape.evidence import HuntEvidence, Shot, ShotRow, missing_of
 from failscape.evidence.rates import rate_of_counts
 from failscape.report import sections
 from failscape.report.figures.basic import number as number_text
 from failscape.stats.intervals import clopper_pearson
-from failscape.trials import Finding, Verdict
+from failscape.trials import STATUSES, Finding, Verdict
 from failscape.web.library import OpenHunt
 from failscape.web.rates import rate_data
 
@@ -40,7 +40,7 @@ def finding_row(hunt: OpenHunt, number: int, finding: Finding) -> Data:
     return {
         **rate_data(rate.rate, rate.interval),
         "counted": rate.counted,
-        "number": number + 1,
+        "number": number,
         "subject": finding.subject,
         "title": finding.title,
         "caption": finding.caption,
@@ -48,6 +48,7 @@ def finding_row(hunt: OpenHunt, number: int, finding: Finding) -> Data:
         "failures": finding.failures,
         "trials": finding.trials,
         "invalid": finding.invalid,
+        "missing": missing_of(finding),
         "class": place.column if place else "",
         "thing": place.about if place else "",
         "attribute": list(place.rows) if place else [],
@@ -72,7 +73,9 @@ def findings(hunt: OpenHunt, query: Mapping[str, str]) -> Data | None:
 
 
 def _all_rows(hunt: OpenHunt, loaded: HuntEvidence) -> list[Data]:
-    rows = [finding_row(hunt, number, one) for number, one in enumerate(loaded.findings)]
+    """Findings, then suspects, most promising first."""
+    listed = [*loaded.findings, *loaded.suspects]
+    rows = [finding_row(hunt, number, one) for number, one in enumerate(listed, 1)]
     for row in rows:
         row["search"] = f"{row['title']} {row['caption']} {row['subject']} {row['status']}".casefold()
     return rows
@@ -113,9 +116,7 @@ def _facet(rows: Sequence[Data], name: str) -> list[tuple[str, int]]:
     return [(value, number) for value, number in counted.most_common(MOST_FACETS) if value]
 
 
-def shot_data(shot: Shot | None) -> Data | None:
-    if shot is None:
-        return None
+def shot_data(shot: Shot) -> Data:
     return {
         "key": shot.key,
         "seed": shot.seed,
@@ -130,55 +131,42 @@ def shot_data(shot: Shot | None) -> Data | None:
     }
 
 
-def example_of(hunt: OpenHunt, finding: Finding) -> Data:
-    """The first failed picture of a finding, and its parent's that passed at the same seed, if any."""
-    evidence = hunt.evidence(finding, shots=SHOTS)
-    failed = [
-        (at, shot)
-        for at, shot in enumerate(evidence.own.shots)
-        if shot is not None and shot.verdict is Verdict.FAIL and shot.images
-    ]
-    for at, shot in failed:
-        for row in evidence.parents:
-            before = row.shots[at]
-            if before is not None and before.verdict is Verdict.PASS and before.images:
-                return {"after": shot.images[-1], "before": before.images[-1], "before_title": row.title}
-    return {"after": failed[0][1].images[-1] if failed else "", "before": "", "before_title": ""}
-
-
 def finding(hunt: OpenHunt, subject: str) -> Data | None:
     """Everything about one finding or any other subject; `None` until the hunt is read."""
     loaded = hunt.loaded(wait=0.25)
     if loaded is None:
         return None
-    number = next((at for at, one in enumerate(loaded.findings) if one.subject == subject), None)
+    listed = [*loaded.findings, *loaded.suspects]
+    number = next((at for at, one in enumerate(listed) if one.subject == subject), None)
     if number is None:
         return _bare(hunt, subject)
-    found = loaded.findings[number]
-    evidence = hunt.evidence(found, SHOTS, PARENTS)
+    found = listed[number]
+    evidence = loaded.evidence(found, SHOTS, PARENTS)
     return {
-        **finding_row(hunt, number, found),
+        **finding_row(hunt, number + 1, found),
+        "meaning": STATUSES.get(found.status, ""),
         "e_value": found.e_value,
         "e_text": number_text(found.e_value),
-        "judged": {"rate": found.rate, "interval": list(found.interval)},
         "own": _row_data(evidence.own),
         "parents": [_row_data(row) for row in evidence.parents],
         "tallies": [asdict(one) for one in evidence.tallies],
         "notes": list(sections.page_of(hunt.row.kind).notes(found)),
         "details": found.details_data,
-        "course": _course(evidence.own.shots),
-        "near": [
-            loaded.findings[at].subject for at in (number - 1, number + 1) if 0 <= at < len(loaded.findings)
-        ],
+        "course": _course(evidence.own),
+        "near": {
+            name: listed[at].subject
+            for name, at in (("previous", number - 1), ("next", number + 1))
+            if 0 <= at < len(listed)
+        },
     }
 
 
 def _bare(hunt: OpenHunt, subject: str) -> Data:
     """A subject that is no finding: what was seen of it."""
     shots = hunt.reader.shots(subject)
-    failures = sum(shot.verdict is Verdict.FAIL for shot in shots)
-    trials = failures + sum(shot.verdict is Verdict.PASS for shot in shots)
-    rate = rate_of_counts(failures, trials)
+    counted = [shot for shot in shots if shot.valid and not shot.apart]
+    failures, trials = sum(shot.verdict is Verdict.FAIL for shot in counted), len(counted)
+    rate = rate_of_counts(failures, trials, f"valid {hunt.reader.unit}s of this very request")
     row = ShotRow(subject, subject, rate, shots)
     title = next((line.text for shot in shots for line in shot.lines if line.label == "prompt"), subject)
     return {
@@ -186,6 +174,7 @@ def _bare(hunt: OpenHunt, subject: str) -> Data:
         "title": title,
         "caption": "",
         "status": "",
+        "counted": rate.counted,
         **rate_data(rate.rate if trials else float("nan"), rate.interval),
         "failures": failures,
         "trials": trials,
@@ -194,8 +183,8 @@ def _bare(hunt: OpenHunt, subject: str) -> Data:
         "tallies": [],
         "notes": [],
         "details": {},
-        "course": _course(shots),
-        "near": [],
+        "course": _course(row),
+        "near": {},
     }
 
 
@@ -205,19 +194,21 @@ def _row_data(row: ShotRow) -> Data:
         "title": row.title,
         "failures": row.rate.failures,
         "trials": row.rate.of,
-        "interval": list(row.rate.interval),
-        "shots": [shot_data(shot) for shot in row.shots],
+        "counted": row.rate.counted,
+        **rate_data(row.rate.rate, row.rate.interval),
+        "shots": [
+            None if shot is None else {**shot_data(shot), "counts": row.counts(shot)} for shot in row.shots
+        ],
     }
 
 
-def _course(shots: Sequence[Shot | None]) -> list[tuple[int, float, float, float]]:
-    """How rate and interval moved, trial by trial: (valid trials, rate, low, high)."""
+def _course(row: ShotRow) -> list[tuple[int, float, float, float]]:
+    """How rate and interval moved, trial by trial that counts: (trials, rate, low, high)."""
     course, failures, trials = [], 0, 0
-    for shot in shots:
-        if shot is None or shot.verdict not in (Verdict.PASS, Verdict.FAIL):
-            continue
-        trials += 1
-        failures += shot.verdict is Verdict.FAIL
-        low, high = clopper_pearson(failures, trials)
-        course.append((trials, failures / trials, float(low), float(high)))
+    for shot in row.shots:
+        if shot is not None and row.counts(shot):
+            trials += 1
+            failures += shot.verdict is Verdict.FAIL
+            low, high = clopper_pearson(failures, trials)
+            course.append((trials, failures / trials, float(low), float(high)))
     return course

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from itertools import islice
 from typing import Any
 
-from failscape.atlas import Event
-from failscape.evidence import HuntEvidence
+from failscape.evidence import HuntEvidence, varied_examples
+from failscape.trials import STATUSES, Finding
 from failscape.web.library import Library, OpenHunt
-from failscape.web.screens.findings import example_of, finding_row
+from failscape.web.screens.findings import finding_row
 
 Data = dict[str, Any]
 
@@ -51,7 +50,7 @@ def overview(hunt: OpenHunt) -> Data:
     """Counts, cost and health are there at once; what was found as soon as the hunt is read."""
     atlas, row = hunt.atlas, hunt.row
     spent, runs = atlas.spent(row.id), atlas.runs(row.id)
-    budget, search = row.config.get("budget"), row.config.get("search")
+    budget = row.config.get("budget")
     loaded = hunt.loaded(wait=0.25)
     return {
         "kind": row.kind,
@@ -68,10 +67,10 @@ def overview(hunt: OpenHunt) -> Data:
         "running": is_running(hunt),
         "stopped": runs[-1].why if runs else "",
         "limit": hunt.reader.limit,
-        "level": search.get("fdr") if isinstance(search, dict) else None,
+        "level": hunt.reader.level,
         "warnings": warnings_of(hunt, loaded),
         "problem": _problem(hunt),
-        "found": None if loaded is None else _found(hunt, loaded),
+        "found": hunt.derived("overview", lambda evidence: _found(hunt, evidence)),
     }
 
 
@@ -81,55 +80,45 @@ def _problem(hunt: OpenHunt) -> Data | None:
 
 
 def _found(hunt: OpenHunt, loaded: HuntEvidence) -> Data:
+    shown = loaded.findings or loaded.suspects
     return {
-        "as_of": loaded.trials,
+        "as_of": hunt.as_of,
         "findings": len(loaded.findings),
-        "statuses": dict(Counter(finding.status for finding in loaded.findings)),
+        "suspects": len(loaded.suspects),
+        "statuses": [(name, number, STATUSES.get(name, "")) for name, number in loaded.statuses.items()],
         "curve": loaded.curve,
         "phase": loaded.progress.phase,
         "undecided": loaded.found.undecided,
         "judge": loaded.judge.source if loaded.judge is not None else "",
-        "headlines": _headlines(hunt, loaded),
-        "worst": _worst(hunt, loaded),
+        "headlines": _headlines(hunt, loaded, shown),
+        "worst": _worst(hunt, shown),
     }
 
 
-def _headlines(hunt: OpenHunt, loaded: HuntEvidence) -> list[Data]:
-    """Findings about different things, with a picture each: more of one thing tells little more."""
-    seen: set[str] = set()
-    first: list[int] = []
-    for number, finding in enumerate(loaded.findings):
-        place = hunt.place(finding.subject)
-        about = place.about if place else finding.subject
-        if about not in seen:
-            seen.add(about)
-            first.append(number)
-        if len(first) == HEADLINES:
-            break
-    rest = (number for number in range(len(loaded.findings)) if number not in first)
-    chosen = [*first, *islice(rest, HEADLINES - len(first))]
+def _headlines(hunt: OpenHunt, loaded: HuntEvidence, shown: list[Finding]) -> list[Data]:
+    """Examples about different things and attributes, with pictures: more of one thing tells little more."""
     return [
         {
-            **finding_row(hunt, number, loaded.findings[number]),
-            "example": example_of(hunt, loaded.findings[number]),
+            **finding_row(hunt, one.number, one.evidence.finding),
+            "example": {
+                "after": one.after.images[-1],
+                "before": one.before.images[-1] if one.before is not None else "",
+                "before_title": one.parent.title if one.parent is not None else "",
+            },
         }
-        for number in chosen
+        for one in varied_examples(shown, hunt.place, loaded.evidence, HEADLINES)
     ]
 
 
-def _worst(hunt: OpenHunt, loaded: HuntEvidence) -> list[Data]:
+def _worst(hunt: OpenHunt, shown: list[Finding]) -> list[Data]:
     """Things with the most findings."""
-    count = Counter(place.about for one in loaded.findings if (place := hunt.place(one.subject)) is not None)
+    count = Counter(place.about for one in shown if (place := hunt.place(one.subject)) is not None)
     return [{"name": name, "findings": number} for name, number in count.most_common(WORST)]
 
 
 def warnings_of(hunt: OpenHunt, loaded: HuntEvidence | None) -> list[Data]:
-    """Each warning once, as it was last seen."""
-    events: dict[tuple[str, Any], Event] = {}
-    for event in hunt.atlas.events():
-        if event.kind in ("warning", "error") and event.hunt in (None, hunt.row.id):
-            events[event.kind, event.detail.get("name", event.id)] = event
-    found = [{"at": event.at, "kind": event.kind, **_words(event.detail)} for event in events.values()]
+    """What the runs noticed, and what was noticed when they were read."""
+    found = [{"at": one.at, "kind": one.kind, **_words(one.detail)} for one in hunt.reader.warnings]
     if loaded is not None and loaded.found.warning:
         found.append({"at": None, "kind": "warning", "text": loaded.found.warning, "fix": ""})
     return found

@@ -65,7 +65,7 @@ def trial(hunt: OpenHunt, number: int) -> Data:
         **shot,
         "id": stored.id,
         "subject": stored.trial.subject,
-        "stream": hunt.stream_of(stored.trial.key),
+        "stream": hunt.reader.purpose(stored.trial.key),
         "started": stored.started,
         "seconds": stored.seconds,
         "calls": [

@@ -13,16 +13,17 @@ function Page({ data }) {
   const prompts = [...new Set(data.own.shots.flatMap((shot) => shot ? shot.lines.filter((line) => line.label === "prompt").map((line) => line.text) : []))];
   return html`<div class="finding">
     <p class="crumbs"><${Link} to=${here.to("findings")}>Findings<//> ${data.number && html`<span class="soft">No. ${data.number}</span>`}
-      ${(data.near || []).length > 0 && html`<span class="near">${data.near.map((subject, index) => html`<${Link} to=${here.to("finding", { subject })}>${data.near.length === 1 || index ? "next →" : "← previous"}<//>`)}</span>`}</p>
+      <span class="near">${data.near.previous && html`<${Link} to=${here.to("finding", { subject: data.near.previous })}>← previous<//>`} ${data.near.next && html`<${Link} to=${here.to("finding", { subject: data.near.next })}>next →<//>`}</span></p>
     <h1>${data.title}</h1>
     ${data.caption && data.caption !== data.title && html`<p class="lede">${data.caption}</p>`}
     <section class="verdict-line"><p class="huge num">${data.rate_text || "–"} <small>fail</small></p>
-      <div><${RateBar} ...${data}/><p class="soft num">${count(data.failures)} of ${count(data.trials)} valid pictures failed · between ${data.spread_text} · ${data.status ? html`<${Term} says="how far this can be trusted; see the overview">${data.status}<//>` : "not a finding"}
+      <div><${RateBar} ...${data}/><p class="soft num"><${Term} says=${`counted: ${data.counted}`}>${count(data.failures)} of ${count(data.trials)} failed<//> · ${data.spread_text} with 95 % confidence · ${data.status ? html`<${Term} says=${data.meaning}>${data.status}<//>` : "not a finding"}
         ${data.e_text && html` · <${Term} says="evidence against chance: a value of 20 would come up by luck at most once in 20 times">e-value<//> ${data.e_text}`}</p></div></section>
+    ${data.missing && html`<p class="lede">Not claimed yet: ${data.missing}.</p>`}
     ${data.notes.map((note) => html`<p>${note}</p>`)}
     <p class="tools"><${Copy} text=${() => prompts.join("\n") || data.caption || data.title}>Copy prompt<//> <${Copy} text=${() => JSON.stringify(data, null, 1)}>Copy JSON<//> <${Copy} text=${() => location.href}>Copy link<//>
       <${Link} class="small" to=${here.to("pictures", { subject: data.subject })}>In the grid<//></p>
-    <section><h2>Every picture, by seed</h2><p class="soft">Columns share a seed: what differs is what was asked for.</p><${Strip} data=${data}/></section>
+    <section><h2>Every picture, by seed</h2><p class="soft">Columns share a seed: what differs is what was asked for. Faded pictures were drawn for something else and are not counted.</p><${Strip} data=${data}/></section>
     <${Tallies} data=${data}/>
     <${Toggles} details=${data.details}/><${WrongLabels} details=${data.details} data=${data}/><${Examples} details=${data.details}/>
     ${data.course.length > 1 && html`<section><h2>Evidence over time</h2><${Course} course=${data.course}/></section>`}
@@ -32,15 +33,15 @@ function Page({ data }) {
 function Strip({ data }) {
   const [open, choose] = useState(null);
   const rows = [data.own, ...data.parents];
-  return html`<div><div class="strip" tabindex="0" aria-label="pictures by seed">${rows.map((row, at) => html`<div class="strip-row"><div class="strip-head"><b>${at ? row.title : "this"}</b><small class="num">${row.failures} of ${row.trials} failed</small></div>
-    ${row.shots.map((shot, place) => shot ? html`<button type="button" class="shot ${shot.verdict}" aria-pressed=${open === shot} onClick=${() => choose(open === shot ? null : shot)} title="seed ${shot.seed}">
+  return html`<div><div class="strip" tabindex="0" aria-label="pictures by seed">${rows.map((row, at) => html`<div class="strip-row"><div class="strip-head"><b>${at ? row.title : "this"}</b><small class="num" title=${row.counted}>${row.failures} of ${row.trials} failed</small></div>
+    ${row.shots.map((shot, place) => shot ? html`<button type="button" class="shot ${shot.verdict}${shot.counts ? "" : " apart"}" aria-pressed=${open === shot} onClick=${() => choose(open === shot ? null : shot)} title=${`seed ${shot.seed}${shot.purpose ? `, ${shot.purpose}` : ""}${shot.counts ? "" : ", not counted"}`}>
       <${Picture} digest=${shot.images[shot.images.length - 1]} alt="seed ${shot.seed}, ${shot.verdict}" eager=${place < 8}/><${Verdict} verdict=${shot.verdict} words=${false}/></button>` : html`<span class="shot none"></span>`)}</div>`)}</div>
     ${open && html`<${Shot} shot=${open}/>`}</div>`;
 }
 
 export function Shot({ shot }) {
   return html`<div class="opened"><${Picture} digest=${shot.images[shot.images.length - 1]} side="384" alt="opened picture"/><div>
-    <p><${Verdict} verdict=${shot.verdict}/> <span class="soft">seed ${shot.seed}${shot.reason ? ` · ${shot.reason}` : ""}</span></p>
+    <p><${Verdict} verdict=${shot.verdict}/> <span class="soft">${shot.purpose ? `${shot.purpose}${shot.counts ? "" : " (not counted)"} · ` : ""}seed ${shot.seed}${shot.reason ? ` · ${shot.reason}` : ""}</span></p>
     <p class="marks">${shot.marks.map((mark) => html`<${Mark} mark=${mark}/>`)}</p>
     <dl class="said">${shot.lines.map((line) => html`<dt>${line.label}</dt><dd>${line.text}</dd>`)}${shot.replies.map((line) => html`<dt>${line.label} replied</dt><dd><pre>${line.text}</pre></dd>`)}</dl></div></div>`;
 }
@@ -81,5 +82,5 @@ function Course({ course }) {
   const band = [...course.map(([number, , low]) => [number, low]), ...[...course].reverse().map(([number, , , high]) => [number, high])].map(([number, share], index) => `${index ? "L" : "M"}${x(number).toFixed(1)} ${y(share).toFixed(1)}`).join("");
   return html`<svg class="curve" viewBox="0 0 ${width} ${height}" role="img" aria-label="failure rate as pictures came in">
     ${[0, 0.5, 1].map((share) => html`<g><line class="grid" x1=${left} x2=${width - 10} y1=${y(share)} y2=${y(share)}/><text x=${left - 6} y=${y(share) + 4} text-anchor="end">${100 * share}%</text></g>`)}
-    <path class="area" d="${band}Z"/><path class="line" d=${line}/><text x=${left} y=${height - 6}>1</text><text x=${width - 10} y=${height - 6} text-anchor="end">${last} valid pictures</text></svg>`;
+    <path class="area" d="${band}Z"/><path class="line" d=${line}/><text x=${left} y=${height - 6}>1</text><text x=${width - 10} y=${height - 6} text-anchor="end">${last} that count</text></svg>`;
 }

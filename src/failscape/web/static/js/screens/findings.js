@@ -13,16 +13,16 @@ export function Findings() {
   const wide = width > 720;
   const filtered = Object.entries(params).some(([name, value]) => value && name !== "sort");
   return html`<div ref=${frame}>
-    <h1>Findings</h1>
+    <h1>Findings and suspects</h1>
     <div class="filters"><${Search} value=${params.text || ""} label="Search findings" onChange=${(text) => set({ text }, true)}/>
       ${list.data && Object.keys(LABELS).map((name) => html`<${Facet} key=${name} name=${name} label=${LABELS[name]} values=${list.data.facets[name]} chosen=${params[name]} onChange=${(change) => set(change)}/>`)}
       <label class="facet"><span>Fails at least (%)</span><input type="number" min="0" max="100" step="5" value=${params.least || ""} onChange=${(event) => set({ least: event.target.value })}/></label>
       <label class="facet"><span>Sort</span><select value=${params.sort || ""} onChange=${(event) => set({ sort: event.target.value })}>${Object.entries(SORTS).map(([id, name]) => html`<option value=${id}>${name}</option>`)}</select></label>
       ${filtered && html`<${Link} class="small" to=${here.to("findings")}>Clear<//>`}</div>
     ${list.error && html`<${Trouble} error=${list.error}/>`}
-    ${list.data && html`<p class="soft num" role="status">${list.data.total === list.data.all ? some(list.data.all, "finding") : `${count(list.data.total)} of ${some(list.data.all, "finding")}`}${list.late ? " …" : ""}</p>
+    ${list.data && html`<p class="soft num" role="status">${list.data.total === list.data.all ? some(list.data.all, "line") : `${count(list.data.total)} of ${some(list.data.all, "line")}`}${list.late ? " …" : ""}</p>
       ${list.data.total ? html`<${Windowed} total=${list.data.total} height=${wide ? 58 : 104} label="Findings" draw=${(index) => html`<${Line} key=${index} row=${list.item(index)} wide=${wide}/>`}/>`
-        : html`<p>${list.data.all ? "No finding matches." : "No findings yet."}</p>`}`}
+        : html`<p>${list.data.all ? "Nothing matches." : "Nothing found yet."}</p>`}`}
     ${!list.data && !list.error && html`<p class="waiting" role="status">Reading the trials …</p>`}
   </div>`;
 }
@@ -31,9 +31,9 @@ function Line({ row, wide }) {
   const here = useHere();
   if (!row) return html`<div class="line ${wide ? "" : "tall"} loading"></div>`;
   return html`<div role="listitem" class="line ${wide ? "" : "tall"}"><${Link} to=${here.to("finding", { subject: row.subject })}>
-    <span class="title"><b>${row.title}</b>${row.caption && row.caption !== row.title && html`<small>${row.caption}</small>`}</span>
-    <span class="rate num"><b>${row.rate_text}</b><small>${row.spread_text}</small></span>
+    <span class="title"><b>${row.title}</b><small>${row.missing ? html`<em>${row.missing}</em>` : row.caption !== row.title && row.caption}</small></span>
+    <span class="rate num" title=${row.counted}><b>${row.rate_text}</b><small>${row.spread_text}</small></span>
     <span class="bar-cell"><${RateBar} ...${row}/></span>
-    <span class="of num">${count(row.failures)} of ${count(row.trials)}<small>pictures failed</small></span>
+    <span class="of num">${count(row.failures)} of ${count(row.trials)}<small>failed</small></span>
     <span class="status ${row.status}">${row.status}</span><//></div>`;
 }

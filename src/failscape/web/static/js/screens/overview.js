@@ -8,15 +8,6 @@ const ASKED = {
   vlm: (data) => `${data.target} was asked ${count(data.counts.pass + data.counts.fail + data.counts.invalid)} questions about pictures.`,
 };
 const THINGS = { t2i: ["request", "requests"], classifier: ["kind of picture", "kinds of picture"], vlm: ["kind of question", "kinds of question"] };
-const SURE = {
-  certified: "proven: the list as a whole holds at most the promised share of false ones",
-  listed: "very likely: by a calibrated estimate, within the same promised share",
-  probable: "very likely, by a calibrated estimate; no guarantee",
-  conditional: "certified if the verifier is right; nobody has checked it",
-  threshold: "above a bare threshold; nothing is promised",
-  suspect: "looks failing, not proven yet",
-};
-
 export function Overview() {
   const answer = useAnswer("overview");
   const reading = answer.data && !answer.data.found && !answer.data.problem;
@@ -35,10 +26,10 @@ function Page({ data }) {
       <p class="lede">${(ASKED[data.kind] || ASKED.vlm)(data)} ${found && html`<${Sure} data=${data}/>`}</p></section>
     ${data.problem && html`<div class="trouble" role="alert"><b>${data.problem.error}</b><p>${data.problem.fix}</p></div>`}
     ${found && found.headlines.length > 0 && html`<section><h2>Show me</h2><ul class="cards">${found.headlines.map((row) => html`<${Headline} key=${row.subject} row=${row}/>`)}</ul>
-      <p><${Link} class="more" to=${here.to("findings")}>All ${some(found.findings, "finding")} →<//></p></section>`}
+      <p><${Link} class="more" to=${here.to("findings")}>${found.findings ? `All ${some(found.findings, "finding")}` : "All"}${found.suspects ? `${found.findings ? " and " : " "}${some(found.suspects, "suspect")}` : ""} →<//></p></section>`}
     <section class="two"><div><h2>${data.running ? "How the run goes" : "How the run went"}</h2><${Progress} data=${data}/></div>
       <div><h2>Found over time</h2>${found ? html`<${Curve} points=${found.curve} across="trials" up="findings"/>` : html`<p class="waiting">Reading the trials …</p>`}</div></section>
-    ${found && found.worst.length > 0 && html`<section><h2>Where most findings are</h2><${Worst} worst=${found.worst}/></section>`}
+    ${found && found.worst.length > 0 && html`<section><h2>Where most ${found.findings ? "findings" : "suspects"} are</h2><${Worst} worst=${found.worst}/></section>`}
     <${Health} data=${data}/>
   </div>`;
 }
@@ -47,15 +38,17 @@ function headline(data) {
   if (!data.found) return `What does ${data.target} get wrong?`;
   const [one, many] = THINGS[data.kind] || ["case", "cases"];
   const number = data.found.findings;
-  if (!number) return `Nothing certified yet about ${data.target}`;
+  const suspects = data.found.suspects;
+  if (!number && suspects) return `${data.target}: ${count(suspects)} ${suspects === 1 ? one : many} look${suspects === 1 ? "s" : ""} failing, none proven yet`;
+  if (!number) return `Nothing found yet about ${data.target}`;
   return `${data.target} fails on ${count(number)} ${number === 1 ? one : many}`;
 }
 
 function Sure({ data }) {
-  const statuses = Object.entries(data.found.statuses);
+  const { statuses } = data.found;
   if (!statuses.length) return null;
-  const level = data.level != null ? ` At most ${Math.round(100 * data.level)}% of the list is expected to be false.` : "";
-  return html`<span>How sure: ${statuses.map(([status, number], index) => html`${index ? ", " : ""}${count(number)} <${Term} says=${SURE[status] || status}>${status}<//>`)}.${level}</span>`;
+  const level = data.level != null ? ` At most ${Math.round(100 * data.level)}% of what is claimed is expected to be false.` : "";
+  return html`<span>How sure: ${statuses.map(([status, number, says], index) => html`${index ? ", " : ""}${count(number)} <${Term} says=${says || status}>${status}<//>`)}.${level}</span>`;
 }
 
 function Headline({ row }) {
@@ -64,7 +57,7 @@ function Headline({ row }) {
   return html`<li class="card"><${Link} to=${here.to("finding", { subject: row.subject })}>
     <div class="pair">${before && html`<figure><${Picture} digest=${before} alt="works: ${other}"/><figcaption class="mark yes"><i aria-hidden="true">✓</i> ${other}</figcaption></figure>`}
       <figure><${Picture} digest=${after} alt="fails: ${row.title}"/><figcaption class="mark no"><i aria-hidden="true">✗</i> ${row.caption || row.title}</figcaption></figure></div>
-    <b>${row.title}</b><span class="soft num">${row.rate_text} fail · ${row.failures} of ${row.trials} pictures</span>
+    <b>${row.title}</b><span class="soft num" title=${row.counted}>${row.rate_text} fail · ${row.failures} of ${row.trials} tried</span>
     <${RateBar} ...${row}/><//></li>`;
 }
 
