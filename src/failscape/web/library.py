@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.errors import AtlasError, FailscapeError
-from failscape.evidence import FindingEvidence, HuntEvidence, HuntReader, Place
-from failscape.trials import Finding
+from failscape.evidence import HuntEvidence, HuntReader, Place
 from failscape.web.columns import TrialColumns
 from failscape.web.reading import FoundReader
 
@@ -73,13 +72,16 @@ class OpenHunt:
         found: T = known[1]
         return found
 
-    def evidence(self, finding: Finding, shots: int, parents: int = 3) -> FindingEvidence:
-        return self.reader.evidence(finding, shots, parents)
+    def model_name(self, role: str) -> str:
+        """What a model is called in the settings; a file that it was loaded from says less."""
+        settings, identity = self.row.config.get(role), self.row.identities.get(role)
+        named = settings.get("model") if isinstance(settings, dict) else ""
+        return str(named or (identity.model or identity.provider if identity else role))
 
     @property
     def as_of(self) -> int:
         """The number of trials behind what `loaded` gives."""
-        return self._loaded.trials if self._loaded is not None else 0
+        return self._loaded.curve[-1][0] if self._loaded is not None else 0
 
     def _state(self) -> tuple[Any, Any]:
         """The last trial and the last word on the judge: what is found changes with these."""

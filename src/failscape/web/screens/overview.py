@@ -55,7 +55,7 @@ def overview(hunt: OpenHunt) -> Data:
     return {
         "kind": row.kind,
         "target": hunt.reader.target,
-        "models": {role: one.model or one.provider for role, one in row.identities.items()},
+        "models": {role: hunt.model_name(role) for role in row.identities},
         "counts": {verdict.value: number for verdict, number in atlas.counts(row.id).items()},
         "spent": {
             "images": spent.images,

@@ -48,7 +48,7 @@ def review(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
     judge, found = decider_of(row), current_review(atlas, row)
     used = hunt_accuracy(atlas, row)
     data: Data = {
-        "decider": (judge.model or judge.provider) if judge is not None else "",
+        "decider": hunt.model_name(judge.role) if judge is not None else "",
         "kind": row.kind,
         "planned": COUNT,
         "goal": GOAL,
