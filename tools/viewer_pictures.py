@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/viewer.md from atlases of demos: `python -m tools.viewer_pictures T2I CLASSIFIER`.
+"""Takes the pictures of docs/viewer.md from two demos: `python -m tools.viewer_pictures T2I CLASSIFIER`.
 
 Starts a viewer of its own, drives Chromium through the screens, and writes docs/img/viewer-*.png.
 """
