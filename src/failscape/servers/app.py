@@ -204,6 +204,6 @@ class _Handlers:
     def _classifier(self, name: object) -> Classifier:
         offered = self._served.classifiers
         chosen = name or next(iter(offered))
-        if chosen not in offered:
+        if not isinstance(chosen, str) or chosen not in offered:
             raise RequestError(f"there is no classifier {chosen!r}, only: {', '.join(offered)}", status=404)
-        return offered[str(chosen)]
+        return offered[chosen]

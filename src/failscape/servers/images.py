@@ -15,7 +15,7 @@ from aiohttp import web
 from failscape.names import suggest
 from failscape.pictures import Picture
 from failscape.servers.batching import Batcher
-from failscape.servers.requests import RequestError, read_json, read_texts
+from failscape.servers.requests import RequestError, check_length, read_json, read_texts
 
 MOST = 64
 KEPT = 256
@@ -55,6 +55,7 @@ class ImageHandlers:
         prompt, count = body.pop("prompt", None), body.pop("n", 1)
         if not isinstance(prompt, str) or not prompt:
             raise RequestError("`prompt` must be a non-empty text")
+        check_length(prompt, "prompt")
         if not isinstance(count, int) or not 1 <= count <= MOST:
             raise RequestError(f"`n` must be a number from 1 to {MOST}")
         form = body.pop("response_format", "b64_json")
@@ -116,7 +117,7 @@ class ImageHandlers:
 
 def check_model(asked: object, *offered: str) -> None:
     """Another model's pictures under this name would be recorded as that model's."""
-    if asked is not None and asked not in offered:
+    if asked is not None and (not isinstance(asked, str) or asked not in offered):
         raise RequestError(f"there is no model {asked!r} here, only: {', '.join(offered)}", status=404)
 
 

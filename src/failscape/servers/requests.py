@@ -16,6 +16,9 @@ from aiohttp import web
 from failscape.models.roles import Conversation
 from failscape.pictures import Picture
 
+LONGEST_TEXT = 20_000
+"""Characters of a prompt or a question."""
+
 
 class RequestError(Exception):
     """The request cannot be served; the client gets `status` and a sentence that says why."""
@@ -27,8 +30,14 @@ class RequestError(Exception):
 
 async def read_json(request: web.Request) -> dict[str, Any]:
     try:
-        body = await request.json()
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        text = (await request.read()).decode(request.charset or "utf-8")
+    except LookupError:
+        raise RequestError(f"the charset {request.charset!r} is not known: send UTF-8", 415) from None
+    except UnicodeDecodeError as error:
+        raise RequestError(f"the body is not text ({error})") from error
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise RequestError(f"the body is not JSON ({error})") from error
     if not isinstance(body, dict):
         raise RequestError("the body must be a JSON object")
@@ -38,7 +47,16 @@ async def read_json(request: web.Request) -> dict[str, Any]:
 def read_texts(value: Any, name: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise RequestError(f"`{name}` must be a list of texts")
+    if name != "images":
+        for text in value:
+            check_length(text, name)
     return value
+
+
+def check_length(text: str, name: str) -> None:
+    """Long before this a model stops reading; a text without end would only hold the others up."""
+    if len(text) > LONGEST_TEXT:
+        raise RequestError(f"`{name}` has {len(text):,} characters, at most {LONGEST_TEXT:,} are taken", 413)
 
 
 def read_picture(text: str) -> Picture:
@@ -49,6 +67,7 @@ def read_picture(text: str) -> Picture:
         raise RequestError("the image is not base64") from error
     if not picture.format:
         raise RequestError("the image is in no known format: send PNG, JPEG or WEBP")
+    picture.check()
     return picture
 
 
@@ -62,6 +81,7 @@ def read_conversation(messages: Any) -> Conversation:
             raise RequestError("each of `messages` must be an object with `role` and `content`")
         speaker = message.get("role") or "user"
         text = _read_content(message.get("content"), pictures)
+        check_length(text, "messages")
         if speaker == "user":
             turns.append((text, ""))
         elif speaker == "assistant" and turns:

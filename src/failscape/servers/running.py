@@ -11,6 +11,7 @@ from aiohttp import web
 
 from failscape.errors import ConfigError
 from failscape.servers.app import LOADING, build_app
+from failscape.servers.guard import GuardedRunner
 from failscape.servers.offer import Served
 
 SHUTDOWN_SECONDS = 3.0
@@ -24,7 +25,7 @@ async def serve(served: Served, host: str, port: int, announce: Callable[[str], 
 
 async def serve_app(app: web.Application, host: str, port: int, announce: Callable[[str], object]) -> None:
     """The same for any application."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    runner = GuardedRunner(app, host, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     try:
         await _listen(runner, host, port)
