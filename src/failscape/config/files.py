@@ -69,16 +69,39 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml.load(path.read_text(encoding="utf-8"), _EachKeyOnce)
     except FileNotFoundError:
         raise ConfigError(f"no such file: {path}", "name an existing config file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}", "name a readable file") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path}: is not UTF-8 (byte {error.start})", "save it as UTF-8: iconv -t UTF-8 does it"
+        ) from None
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: not valid YAML: {_yaml_problem(error)}", "mend that line") from None
+    if data is None:
+        raise ConfigError(f"{path}: is empty", EXAMPLE)
     if not isinstance(data, dict):
-        raise ConfigError(f"{path}: must hold `key: value` lines, but holds {type(data).__name__}")
+        raise ConfigError(f"{path}: must hold `key: value` lines, but holds {type(data).__name__}", EXAMPLE)
     return data
+
+
+EXAMPLE = "begin with `hunt: t2i`, then `target:` and `judge:`; the folder examples has whole files"
+
+
+class _EachKeyOnce(yaml.SafeLoader):
+    """Plain YAML would keep the last of two equal keys, and nobody would know."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                problem = f"the key `{key.value}` is there twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            seen.add(str(key.value))
+        return node
 
 
 def _yaml_problem(error: yaml.YAMLError) -> str:

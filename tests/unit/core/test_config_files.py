@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(tmp_path: Path) ->
 def test_a_missing_or_empty_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file"):
         load_config(tmp_path / "none.yaml")
-    with pytest.raises(ConfigError, match="must hold"):
+    with pytest.raises(ConfigError, match="is empty"):
         load_config(write(tmp_path, ""))
 
 
@@ -73,3 +74,42 @@ def test_a_missing_or_empty_file_is_named(tmp_path: Path) -> None:
 def test_bad_overrides_are_named(tmp_path: Path, override: str) -> None:
     with pytest.raises(ConfigError, match="--set"):
         load_config(write(tmp_path, GOOD), [override])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "is empty"),
+        (b"# nothing but a word\n", "is empty"),
+        (b"- a\n- b\n", "must hold `key: value` lines, but holds list"),
+        ("hunt: t2i\n# caf\u00e9\n".encode("latin-1"), "is not UTF-8"),
+        (b"hunt: t2i\nseed: 1\nseed: 2\n", "the key `seed` is there twice"),
+        (b"hunt: t2i\ntarget: {provider: toybox, model: a, model: b}\n", "the key `model` is there twice"),
+    ],
+)
+def test_unusable_files_get_a_line_that_says_what_to_do(tmp_path: Path, content: bytes, said: str) -> None:
+    file = tmp_path / "odd.yaml"
+    file.write_bytes(content)
+    with pytest.raises(ConfigError, match=re.escape(said)) as caught:
+        load_config(file)
+    assert caught.value.fix
+
+
+def test_merged_keys_may_be_set_again(tmp_path: Path) -> None:
+    file = tmp_path / "merged.yaml"
+    file.write_text(
+        "hunt: t2i\ntarget: &model {provider: toybox, model: toy-painter}\n"
+        "judge: &judge {<<: *model, model: toy-eyes}\npolish: {<<: *judge, model: other}\n"
+    )
+    config = load_config(file)
+    assert config.models()["judge"].model == "toy-eyes"
+
+
+@pytest.mark.parametrize("key", ["endpoints", "image_hosts"])
+def test_one_text_in_place_of_a_list_is_explained(tmp_path: Path, key: str) -> None:
+    file = tmp_path / "one.yaml"
+    file.write_text(f"hunt: t2i\ntarget: {{provider: openai, model: m, {key}: 'http://secret@gpu:8000'}}\n")
+    with pytest.raises(ConfigError) as caught:
+        load_config(file)
+    assert f'`{key}: ["…"]`' in caught.value.message
+    assert "secret" not in caught.value.message or key == "image_hosts"

@@ -1,7 +1,8 @@
 """Provider `exact`: compares an answer with the right one that the probe brings along. No model, no guess.
 
 Short answers are compared as they are. In a long one the right answer is looked for; where it is there beside
-another answer of its kind ("yes and no", "two or three"), or the text avoids it, nothing is decided.
+another answer of its kind ("yes and no", "two or three"), or the text avoids it, nothing is decided. What is
+denied ("it isn't a cat") is not said.
 """
 
 from __future__ import annotations
@@ -17,36 +18,68 @@ NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight
 SHORT = 3
 """Answers of so many words, articles not counted, are taken at their word."""
 
-_KINDS = (frozenset({"yes", "no"}), frozenset(NUMBERS))
+_YES_NO = frozenset({"yes", "no"})
+_KINDS = (_YES_NO, frozenset(NUMBERS))
 _SKIPPED = frozenset({"a", "an", "the", "it", "is", "are", "there", "its"})
+_SPELLED = {"gray": "grey", "color": "colour"}
+_NONE = frozenset({"no", "none", "nothing", "nobody"})
+"""Where a number is asked for, these are zero."""
+
+_NEGATIONS = frozenset({"not", "no", "never", "without", "neither", "nor"})
+_HEDGES = frozenset({"sure", "certain", "clear", "know", "tell", "say", "decide", "determine"})
+_CLAUSES = re.compile(r"[,.;:!?\n]|\bbut\b|\brather\b")
 
 
 def plain_words(text: str) -> list[str]:
-    """Lower case, digits as words, British spelling, no marks and articles."""
-    found = re.findall(r"[^\W\d_]+|\d+", text.lower())
+    """Lower case, digits as words, British spelling, "not" for n't, no marks and articles."""
+    text = re.sub(r"n[’']t\b|\bcannot\b", " not", text.lower())
+    found = re.findall(r"[^\W\d_]+|\d+", text)
     named = [NUMBERS[int(word)] if word.isdecimal() and int(word) < len(NUMBERS) else word for word in found]
-    return [{"gray": "grey", "color": "colour"}.get(word, word) for word in named if word not in _SKIPPED]
+    return [_SPELLED.get(word, word) for word in named if word not in _SKIPPED]
 
 
 def compare(answer: str, truth: str) -> Verification:
     """Is it right? `None` when the answer does not commit itself."""
-    said, right = plain_words(answer), plain_words(truth)
+    right = plain_words(truth)
     if not right:
         return Verification(None, None, "the exact verifier needs a known right answer")
+    clauses = _as_said([plain_words(part) for part in _CLAUSES.split(answer)], right)
+    said = [word for clause in clauses for word in clause]
     if not said:
         return Verification(None, None, "the answer is empty")
     if same(said, right):
         return Verification(True, True)
     wrong = Verification(True, False, f"the right answer is {truth}")
-    if len(said) <= SHORT:
+    found = {_denied(clause, right) for clause in clauses if _holds(clause, right)}
+    if "doubted" in found or len(found) > 1:
+        return Verification(None, None, "the answer does not commit itself")
+    if "denied" in found or (not found and len(said) <= SHORT):
         return wrong
     kind = next((kind for kind in _KINDS if right[0] in kind), frozenset())
     others = [word for word in said if word in kind and word != right[0]]
-    if _holds(said, right) and not others:
+    if found and not others and (len(said) > SHORT or _NEGATIONS & set(said)):
         return Verification(True, True)
-    if others and not _holds(said, right):
+    if others and not found:
         return wrong
-    return Verification(None, None, "the answer does not commit itself")
+    return wrong if len(said) <= SHORT else Verification(None, None, "the answer does not commit itself")
+
+
+def _as_said(clauses: list[list[str]], right: Sequence[str]) -> list[list[str]]:
+    """The words in the terms of the right answer: "none" is zero, "it is not" is no."""
+    terms: dict[str, str] = {}
+    if right[0] in NUMBERS:
+        terms = dict.fromkeys(_NONE, "zero")
+    elif right[0] in _YES_NO and not any(_YES_NO & set(words) for words in clauses):
+        terms = {"not": "no"}
+    return [[terms.get(word, word) for word in words] for words in clauses]
+
+
+def _denied(clause: Sequence[str], right: Sequence[str]) -> str:
+    """Whether a clause that holds the right answer says it, denies it ("not a cat") or doubts it."""
+    before = clause[: _places(clause, right)[0]]
+    if not any(word in _NEGATIONS and word not in right for word in before):
+        return "said"
+    return "doubted" if _HEDGES & set(before) else "denied"
 
 
 def same(said: Sequence[str], right: Sequence[str]) -> bool:
@@ -59,8 +92,13 @@ def _alike(first: str, second: str) -> bool:
 
 
 def _holds(said: Sequence[str], right: Sequence[str]) -> bool:
+    return bool(_places(said, right))
+
+
+def _places(said: Sequence[str], right: Sequence[str]) -> list[int]:
+    """Where the right answer begins in what was said."""
     size = len(right)
-    return any(same(said[at : at + size], right) for at in range(len(said) - size + 1))
+    return [at for at in range(len(said) - size + 1) if same(said[at : at + size], right)]
 
 
 class ExactVerifier:
