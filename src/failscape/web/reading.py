@@ -6,9 +6,9 @@ Telling a hunt its trials again is pure arithmetic, and in a thread it would tak
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 from failscape.atlas import Atlas, HuntRow
@@ -21,44 +21,52 @@ SHORT = 5000
 
 
 class FoundReader:
-    """Shared by all hunts of a viewer; one long reading at a time."""
+    """Shared by all hunts of a viewer. `close` ends readings that are under way."""
 
     def __init__(self) -> None:
-        self._pool: ProcessPoolExecutor | None = None
+        self._working: set[SpawnProcess] = set()
         self._turn = threading.Lock()
 
     def read(self, atlas: Atlas, row: HuntRow) -> Found:
         if sum(atlas.counts(row.id).values()) < SHORT:
             return read_found(atlas, row)
         try:
-            found, message, fix = self._workers().submit(_read_apart, atlas.folder, row.id).result()
-        except BrokenProcessPool:
-            self.close()
-            raise AtlasError(
-                f"reading {atlas.folder} ended before it was done", "is there memory left?"
-            ) from None
+            found, message, fix = self._read_elsewhere(atlas.folder, row.id)
+        except EOFError:
+            message = f"reading {atlas.folder} ended before it was done"
+            raise AtlasError(message, "open the page again; is there memory left?") from None
         if found is None:
             raise AtlasError(message, fix)
         return found
 
-    def _workers(self) -> ProcessPoolExecutor:
+    def _read_elsewhere(self, folder: Path, hunt_id: int) -> tuple[Found | None, str, str]:
+        # Spawned, not forked: threads of the server may hold locks. A daemon ends with the viewer.
+        context = get_context("spawn")
+        here, there = context.Pipe(duplex=False)
+        worker = context.Process(target=_read_apart, args=(there, folder, hunt_id), daemon=True)
+        worker.start()
+        there.close()
         with self._turn:
-            if self._pool is None:
-                # Spawned, not forked: threads of the server may hold locks.
-                self._pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
-            return self._pool
+            self._working.add(worker)
+        try:
+            told: tuple[Found | None, str, str] = here.recv()
+            return told
+        finally:
+            here.close()
+            with self._turn:
+                self._working.discard(worker)
+            worker.join(1)
 
     def close(self) -> None:
         with self._turn:
-            if self._pool is not None:
-                self._pool.shutdown(wait=False, cancel_futures=True)
-                self._pool = None
+            for worker in self._working:
+                worker.kill()
 
 
-def _read_apart(folder: Path, hunt_id: int) -> tuple[Found | None, str, str]:
-    """Errors come back as words: exceptions lose their parts between processes."""
+def _read_apart(goal: Connection, folder: Path, hunt_id: int) -> None:
+    """Errors go back as words: exceptions lose their parts between processes."""
     try:
         with Atlas.open(folder, readonly=True) as atlas:
-            return read_found(atlas, atlas.hunt(hunt_id)), "", ""
+            goal.send((read_found(atlas, atlas.hunt(hunt_id)), "", ""))
     except FailscapeError as error:
-        return None, error.message, error.fix
+        goal.send((None, error.message, error.fix))
