@@ -48,11 +48,14 @@ class Words:
         self.texts: list[str] = []
         self._numbers: dict[str, int] = {}
 
-    def number(self, text: str) -> int:
-        found = self._numbers.get(text)
-        if found is None:
-            found = self._numbers[text] = len(self.texts)
-            self.texts.append(text)
+    def numbers(self, texts: Sequence[str]) -> list[int]:
+        known, found = self._numbers, []
+        for text in texts:
+            number = known.get(text)
+            if number is None:
+                number = known[text] = len(self.texts)
+                self.texts.append(text)
+            found.append(number)
         return found
 
     def find(self, text: str) -> int:
@@ -102,6 +105,7 @@ class TrialColumns:
         self._stream, self._case = _Column(np.uint8), _Column(np.int32)
         self._cases: dict[tuple[int, int], int] = {}
         self._missed: list[tuple[str, ...]] = []
+        self._marks: dict[str | None, int] = {}
 
     def __len__(self) -> int:
         return len(self._ids.values)
@@ -127,16 +131,26 @@ class TrialColumns:
     def _add(self, rows: Sequence[tuple[int, str, str, str, str, int]]) -> None:
         verdicts = {name: number for number, name in enumerate(VERDICTS)}
         ids, keys, subjects, said, reasons, plans = zip(*rows, strict=True)
-        reason_numbers = [self.reasons.number(reason) for reason in reasons]
+        reason_numbers = self.reasons.numbers(reasons)
         cases = self._cases
         self._case.extend(
             [cases.setdefault(case, len(cases)) for case in zip(plans, reason_numbers, strict=True)]
         )
-        self._subject.extend([self.subjects.number(subject) for subject in subjects])
+        self._subject.extend(self.subjects.numbers(subjects))
         self._reason.extend(reason_numbers)
-        self._stream.extend([self.streams.number(self._stream_of(key)) for key in keys])
+        self._stream.extend([self._stream_number(key) for key in keys])
         self._verdict.extend([verdicts[verdict] for verdict in said])
         self._ids.extend(ids)
+
+    def _stream_number(self, key: str) -> int:
+        """Keys that end alike were drawn for the same: `cat; Base: Colour=red#s3` by its letter."""
+        mark = key.rpartition("#")[2].rstrip("0123456789") if "#" in key else None
+        number = self._marks.get(mark)
+        if number is None:
+            number = self.streams.numbers([self._stream_of(key)])[0]
+            if mark is not None:
+                self._marks[mark] = number
+        return number
 
     def _read_cases(self) -> None:
         """Which kinds of check each pair of plan and reason missed."""

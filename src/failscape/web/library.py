@@ -6,6 +6,8 @@ there, callers get `None` and say so; counts come straight from the atlas and ar
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -44,6 +46,7 @@ class OpenHunt:
         self._as_of: tuple[Any, Any] = (None, None)
         self._next = 0.0
         self._reading = False
+        self._warm = False
         self._turn = threading.Lock()
 
     def loaded(self, wait: float = 0.0) -> HuntEvidence | None:
@@ -71,6 +74,16 @@ class OpenHunt:
             known = self._derived[name] = loaded, make(loaded)
         found: T = known[1]
         return found
+
+    def warm_up(self) -> None:
+        """Begin to read all trials for filters, beside the answers that need none of them."""
+        if not self._warm:
+            self._warm = True
+            threading.Thread(target=self._fill_columns, daemon=True).start()
+
+    def _fill_columns(self) -> None:
+        with contextlib.suppress(FailscapeError, sqlite3.Error):  # whoever asks next is told what is wrong
+            self.columns.refresh()
 
     def model_name(self, role: str) -> str:
         """What a model is called in the settings; a file that it was loaded from says less."""

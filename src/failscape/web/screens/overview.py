@@ -52,6 +52,7 @@ def overview(hunt: OpenHunt) -> Data:
     spent, runs = atlas.spent(row.id), atlas.runs(row.id)
     budget = row.config.get("budget")
     loaded = hunt.loaded(wait=0.25)
+    hunt.warm_up()
     return {
         "kind": row.kind,
         "target": hunt.reader.target,
