@@ -1,8 +1,11 @@
-"""`failscape findings ATLAS`: what a hunt has found, as a table or as one JSON object a line."""
+"""`failscape findings ATLAS`: what a hunt has found, as a table, as CSV, or as one JSON object a line."""
 
 from __future__ import annotations
 
+import csv
 import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,98 +14,166 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas
-from failscape.evidence import HuntEvidence, finding_records, load_hunt
-from failscape.evidence.rates import shown_rate
-from failscape.hunts.t2i.survey.survey import T2ISurvey
+from failscape.evidence import HuntEvidence, finding_records, load_hunt, missing_of
+from failscape.evidence.overview import suggestions, worst_groups
+from failscape.evidence.select import SORTS, SUSPECT, FindingFilter, group_of, select, short_title
 from failscape.jsonable import finite
 from failscape.report.figures.basic import number, percent, spread
-from failscape.trials import Finding
+from failscape.trials import STATUSES, Finding, Verdict
 
 TABLE_ROWS = 40
-NOT_MINIMAL = "failing, not known to be minimal"
-"""A count of the t2i hunt's survey."""
-
-_MANY_WAIT = "{:,} nodes fail, but simpler ones inside them"
+SUSPECT_ROWS = 8
+WORST = 5
+COLUMNS = (
+    *("number", "status", "title", "subject", "class"),
+    *("failures", "trials", "rate", "low", "high", "e_value", "missing"),
+)
 
 
 @click.command("findings")
 @click.argument("atlas", type=click.Path(path_type=Path))
 @click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; that of the latest trial unless told.")
+@click.option("--limit", type=click.IntRange(min=1), help=f"Most findings to print [{TABLE_ROWS}; else all].")
 @click.option(
-    "--limit", type=click.IntRange(min=1), help=f"Most findings to print [{TABLE_ROWS}; with --json all]."
+    "--status",
+    "statuses",
+    multiple=True,
+    metavar="STATUS",
+    help=f"Only these, may be repeated: {', '.join(STATUSES)}, all [all but suspects].",
 )
+@click.option("--where", "words", default="", metavar="WORDS", help="Only what these words all occur in.")
+@click.option("--class", "group", default="", metavar="NAME", help="Only of this class of things.")
+@click.option(
+    "--min-rate",
+    type=click.FloatRange(0, 100),
+    default=0.0,
+    metavar="PERCENT",
+    help="Least rate of failure.",
+)
+@click.option("--sort", type=click.Choice(list(SORTS)), default="certain", show_default=True, help="Order.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, a line each.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, with all evidence.")
-def command(atlas: Path, hunt_id: int | None, limit: int | None, as_json: bool) -> None:
-    """Print what the hunt in ATLAS has found, most certain first."""
+def command(
+    atlas: Path,
+    hunt_id: int | None,
+    limit: int | None,
+    statuses: tuple[str, ...],
+    words: str,
+    group: str,
+    min_rate: float,
+    sort: str,
+    as_csv: bool,
+    as_json: bool,
+) -> None:
+    """Print what the hunt in ATLAS has found, most certain first; below it, what it suspects."""
+    wanted = FindingFilter(statuses, words, group, min_rate / 100, sort)
     with Atlas.open(atlas, readonly=True) as opened:
-        loaded = load_hunt(opened, hunt_id)
-        if loaded.found.warning:
-            click.echo(f"warning: {loaded.found.warning}", err=True)
+        hunt = load_hunt(opened, hunt_id)
+        if hunt.found.warning:
+            click.echo(f"warning: {hunt.found.warning}", err=True)
+        chosen = select(hunt, wanted)
         if as_json:
-            for record in finding_records(loaded, loaded.findings[:limit]):
+            for record in finding_records(hunt, chosen[:limit]):
                 click.echo(json.dumps(finite(record), ensure_ascii=False))
+        elif as_csv:
+            print_csv(hunt, chosen[:limit])
         else:
-            print_table(loaded, limit or TABLE_ROWS, Console(), str(atlas))
+            print_text(hunt, chosen, limit or TABLE_ROWS, Console(), str(atlas), wanted != FindingFilter())
 
 
-def print_table(loaded: HuntEvidence, limit: int, console: Console, atlas: str) -> None:
-    """A table for people; the last line says what was left out."""
-    shown, total = loaded.findings[:limit], len(loaded.findings)
-    if not total:
-        console.print(f"No findings yet after {loaded.trials:,} trials ({loaded.progress.phase}).")
-        _print_why_none(loaded, console)
-        _print_undecided(loaded, console)
-        return
+def print_csv(hunt: HuntEvidence, findings: Sequence[Finding]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for at, finding in enumerate(findings, 1):
+        rate = hunt.rate(finding)
+        numbers = [f"{value:.6g}" for value in (rate.rate, *rate.interval, finding.e_value)]
+        names = [finding.status, finding.title, finding.subject, group_of(hunt, finding)]
+        writer.writerow([at, *names, rate.failures, rate.of, *numbers, missing_of(finding)])
+
+
+def print_text(
+    hunt: HuntEvidence, chosen: Sequence[Finding], limit: int, console: Console, atlas: str, filtered: bool
+) -> None:
+    """Findings, then suspects; for people. Lines say what was left out."""
+    if not hunt.findings and not filtered:
+        print_nothing_found(hunt, console)
+    elif not chosen:
+        console.print(f"None of the {len(hunt.findings):,} findings fits.", highlight=False)
+    else:
+        shown = chosen[:limit]
+        console.print(_table(hunt, shown))
+        of = f"{len(shown):,} of {len(chosen):,}" if len(shown) < len(chosen) else f"{len(chosen):,}"
+        what = "findings" if len(chosen) != 1 else "finding"
+        tried = f"{hunt.trials:,} {hunt.unit}s"
+        console.print(f"\n{of} {what} in {tried} of hunt {hunt.row.id}.", highlight=False)
+        if hunt.judge is not None:
+            console.print(f"Rates allow for the judge's errors ({hunt.judge.source}).", highlight=False)
+        if len(shown) < len(chosen):
+            # Not wrapped, so that the command can be copied.
+            console.print(f"All of them: failscape findings {atlas} --json", highlight=False, soft_wrap=True)
+    if not filtered:
+        print_suspects(hunt, console, atlas)
+    _print_undecided(hunt, console)
+
+
+def _table(hunt: HuntEvidence, findings: Sequence[Finding]) -> Table:
+    """One line each: titles are cut, numbers never are."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("finding", overflow="fold", ratio=1)
-    for name in ("failed", "rate", "interval", "e-value"):
+    table.add_column("finding", overflow="ellipsis", no_wrap=True, ratio=1)
+    for name in (f"failed {hunt.unit}s", "rate (95%)", "e-value"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("status", no_wrap=True)
-    for finding in shown:
-        table.add_row(*_cells(finding))
-    console.print(table)
-    of = f"{len(shown):,} of {total:,}" if len(shown) < total else f"{total:,}"
-    some = "finding" if total == 1 else "findings"
-    console.print(f"\n{of} {some} in {loaded.trials:,} trials of hunt {loaded.row.id}.", highlight=False)
-    if loaded.judge is not None:
-        console.print(f"Rates allow for the judge's errors ({loaded.judge.source}).", highlight=False)
-    _print_undecided(loaded, console)
-    if len(shown) < total:
-        # Not wrapped, so that the command can be copied.
-        console.print(f"All of them: failscape findings {atlas} --json", highlight=False, soft_wrap=True)
-
-
-def _print_why_none(loaded: HuntEvidence, console: Console) -> None:
-    waiting = loaded.survey.counts.get(NOT_MINIMAL, 0) if isinstance(loaded.survey, T2ISurvey) else 0
-    if waiting:
-        who = "1 node fails, but simpler ones inside it" if waiting == 1 else _MANY_WAIT.format(waiting)
-        console.print(f"{who} are not yet known to pass: more images will tell.", highlight=False)
-    if loaded.judge is not None:
-        console.print(
-            f"The judge's errors are allowed for ({loaded.judge.source}): a judge that errs often leaves "
-            "little that can be told.",
-            highlight=False,
+    for finding in findings:
+        rate = hunt.rate(finding)
+        table.add_row(
+            Text(short_title(finding)),  # brackets in it are no markup
+            f"{rate.failures} of {rate.of}",
+            f"{percent(rate.rate)} ({spread(rate.interval)})",
+            number(finding.e_value),
+            Text(finding.status),
         )
+    return table
 
 
-def _print_undecided(loaded: HuntEvidence, console: Console) -> None:
-    if loaded.found.undecided:
-        who = (
-            "1 subject used up its"
-            if loaded.found.undecided == 1
-            else f"{loaded.found.undecided:,} subjects used up their"
-        )
+def print_suspects(hunt: HuntEvidence, console: Console, atlas: str) -> None:
+    """What looks failing but is not claimed, and what is missing."""
+    if not hunt.suspects:
+        return
+    total = len(hunt.suspects)
+    console.print(f"\n[bold]Suspects[/bold]: {total:,} look failing, not proven.", highlight=False)
+    for finding in hunt.suspects[:SUSPECT_ROWS]:
+        rate, missing = hunt.rate(finding), missing_of(finding)
+        seen = f"{rate.failures} of {rate.of} {hunt.unit}s fail"
+        line = f"  {short_title(finding)}: {seen}{f'; {missing}' if missing else ''}"
+        console.print(Text(line, overflow="ellipsis", no_wrap=True))
+    if total > SUSPECT_ROWS:
+        more = f"All of them: failscape findings {atlas} --status {SUSPECT}"
+        console.print(more, highlight=False, soft_wrap=True)
+
+
+def print_nothing_found(hunt: HuntEvidence, console: Console) -> None:
+    """What was seen, the worst of it, and what to change."""
+    seen = hunt.seen_rate()
+    valid = seen.of + hunt.seen_rate(apart=True).of
+    invalid = hunt.counts[Verdict.INVALID]
+    console.print(
+        f"Nothing is proven yet after {hunt.trials:,} {hunt.unit}s ({hunt.progress.phase}): {valid:,} valid, "
+        f"{invalid:,} invalid.",
+        highlight=False,
+    )
+    if seen.known:
+        share = f"{percent(seen.rate)} ({spread(seen.interval)})"
+        console.print(f"{share} of the {seen.of:,} {seen.counted} failed.", highlight=False)
+    worst = worst_groups(hunt, WORST)
+    if worst:
+        names = [f"{one.name} ({one.rate.failures} of {one.rate.of})" for one in worst]
+        console.print(f"Worst so far: {', '.join(names)}.", highlight=False)
+    for line in suggestions(hunt):
+        console.print(f"- {line}", highlight=False)
+
+
+def _print_undecided(hunt: HuntEvidence, console: Console) -> None:
+    number = hunt.found.undecided
+    if number:
+        who = "1 subject used up its" if number == 1 else f"{number:,} subjects used up their"
         console.print(f"{who} trials without a verdict.", highlight=False)
-
-
-def _cells(finding: Finding) -> list[Text | str]:
-    """Titles may hold brackets, which rich would read as markup: they go in as plain text."""
-    rate = shown_rate(finding)
-    return [
-        Text(finding.title),
-        f"{finding.failures} of {finding.trials}",
-        percent(rate.rate),
-        spread(rate.interval),
-        number(finding.e_value),
-        Text(finding.status),
-    ]

@@ -58,10 +58,18 @@ def describe(summary: Summary) -> str:
     spent = summary.spent
     money = f", {spent.money:,.2f} in money" if spent.money else ""
     return (
-        f"Stopped: {summary.stop.reason}. {summary.findings:,} findings.\n"
+        f"{outcome(summary)}. {summary.findings:,} findings.\n"
         f"This session: {summary.trials:,} trials in {duration(summary.seconds)} ({rate:,.0f}/s). "
         f"In all: {spent.images:,} images, {spent.requests:,} requests{money}."
     )
+
+
+def outcome(summary: Summary) -> str:
+    """How it ended, in words: a run that used up its budget is finished, not broken."""
+    stop = summary.stop
+    if stop.kind == "budget":
+        return f"Finished: budget used ({stop.reason})"
+    return f"Finished: {stop.reason}" if stop.kind == "done" else f"Stopped: {stop.reason}"
 
 
 def parse_shard(text: str) -> tuple[int, int]:
