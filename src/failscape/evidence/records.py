@@ -7,7 +7,8 @@ from typing import Any
 
 from failscape.atlas import Atlas, StoredTrial
 from failscape.evidence.hunt import HuntEvidence
-from failscape.evidence.marks import Mark, marks_of
+from failscape.evidence.marks import Mark
+from failscape.evidence.shots import ShotRow
 from failscape.trials import Finding
 
 
@@ -15,6 +16,7 @@ def finding_records(hunt: HuntEvidence, findings: Iterable[Finding]) -> Iterator
     """Every trial of each finding, whatever it was drawn for."""
     for finding in findings:
         stored = list(hunt.atlas.trials(hunt.row.id, subject=finding.subject))
+        row = ShotRow(finding.subject, finding.title, hunt.rate(finding), (), finding.counted)
         yield {
             "hunt": hunt.row.id,
             "kind": hunt.row.kind,
@@ -33,18 +35,22 @@ def finding_records(hunt: HuntEvidence, findings: Iterable[Finding]) -> Iterator
             "details": finding.details_data,
             "seeds": [one.trial.seed for one in stored],
             "image_files": [file for one in stored for file in _files(hunt.atlas, one)],
-            "evidence": [_trial_record(hunt.atlas, one) for one in stored],
+            "evidence": [_trial_record(hunt, row, one) for one in stored],
         }
 
 
-def _trial_record(atlas: Atlas, stored: StoredTrial) -> dict[str, Any]:
+def _trial_record(hunt: HuntEvidence, row: ShotRow, stored: StoredTrial) -> dict[str, Any]:
+    """`counted`: whether it is one of the trials that the finding's rate is over."""
+    shot = hunt.shot(stored)
     return {
-        "key": stored.trial.key,
-        "seed": stored.trial.seed,
-        "verdict": stored.trial.verdict.value,
-        "reason": stored.trial.reason,
-        "checks": {mark.text: _holds(mark) for mark in marks_of(stored.steps, stored.trial.facts)},
-        "images": _files(atlas, stored),
+        "key": shot.key,
+        "seed": shot.seed,
+        "verdict": shot.verdict.value,
+        "reason": shot.reason,
+        "purpose": shot.purpose,
+        "counted": row.counts(shot),
+        "checks": {mark.text: _holds(mark) for mark in shot.marks},
+        "images": _files(hunt.atlas, stored),
     }
 
 

@@ -24,10 +24,14 @@ from failscape.evidence import (
     Build,
     FindingEvidence,
     HuntEvidence,
+    PurposeCounts,
     Rate,
     load_hunt,
+    missing_of,
     varied_examples,
 )
+from failscape.evidence.families import families_of
+from failscape.evidence.overview import GroupRate, suggestions, worst_groups
 from failscape.hunts.t2i.findings import NodeDetails
 from failscape.report.figures import basic as figures
 from failscape.report.figures.heat import NARROW, WIDE, HeatMap, heat_legend, heat_map
@@ -44,6 +48,7 @@ from failscape.trials import Finding, Verdict
 
 GALLERY = 40
 TABLE_ROWS = 1000
+WORST = 8
 EXAMPLES = 6
 FEWEST_EXAMPLES = 3
 """With fewer, the findings themselves are near enough to the top of the page."""
@@ -63,12 +68,16 @@ class WrittenReport:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the table. `group` can be filtered by; `turn` is its place in the gallery, 0 for none."""
+    """One line of the table. `group` can be filtered by; `turn` is its place in the gallery, 0 for none.
+
+    `alike` says which findings differ from it in one value only.
+    """
 
     number: int
     finding: Finding
     group: str
     turn: int = 0
+    alike: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +126,26 @@ class ReportPage:
         """The common map, unless the kind of hunt has one of its own."""
         own = any(section.id == "map" for section in self.sections)
         return None if own else heat_of_counts(self.map)
+
+    @property
+    def seen(self) -> Rate:
+        """What failed among the trials that the search chose."""
+        return self.hunt.seen_rate()
+
+    @property
+    def purposes(self) -> list[PurposeCounts]:
+        return self.hunt.purposes()
+
+    @property
+    def worst(self) -> list[GroupRate]:
+        return worst_groups(self.hunt, WORST)
+
+    @property
+    def suggestions(self) -> list[str]:
+        return list(suggestions(self.hunt))
+
+    def missing(self, finding: Finding) -> str:
+        return missing_of(finding)
 
     def rate(self, finding: Finding) -> Rate:
         return self.hunt.rate(finding)
@@ -232,20 +261,33 @@ def when(at: float) -> str:
 
 
 def _entries(hunt: HuntEvidence, gallery: int) -> list[Entry]:
-    """The table's lines. The gallery takes in turn from all things, so that no single one fills it."""
+    """The table's lines. The gallery shows one finding of each family first, in turn from all things."""
     shown = hunt.findings[: max(TABLE_ROWS, gallery)]
     places = [hunt.place(finding.subject) for finding in shown]
+    alike, later = _alike(shown)
     seen: Counter[str] = Counter()
     ranks = []
     for at, where in enumerate(places):
         about = where.about if where else ""
-        seen[about] += 1
-        ranks.append((seen[about], at))
-    turns = {at: turn for turn, (_, at) in enumerate(sorted(ranks)[:gallery], 1)}
+        seen[about] += at not in later
+        ranks.append((at in later, seen[about], at))
+    turns = {at: turn for turn, (*_, at) in enumerate(sorted(ranks)[:gallery], 1)}
     return [
-        Entry(at + 1, finding, where.column if where else "", turns.get(at, 0))
+        Entry(at + 1, finding, where.column if where else "", turns.get(at, 0), alike.get(at, ""))
         for at, (finding, where) in enumerate(zip(shown, places, strict=True))
     ]
+
+
+def _alike(findings: Sequence[Finding]) -> tuple[dict[int, str], set[int]]:
+    """What is said at the first finding of each family, and the findings that come after it."""
+    alike, later = {}, set()
+    for family in families_of(findings):
+        first, *others = family.members
+        later.update(others)
+        if others:
+            kind = family.kind.rpartition(": ")[2]
+            alike[first] = f"The same with {kind} {', '.join(family.values[1:])}."
+    return alike, later
 
 
 def _shown_settings(row: HuntRow) -> str:

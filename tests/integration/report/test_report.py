@@ -42,11 +42,11 @@ def test_a_planted_run_becomes_a_page_with_every_finding(planted_atlas, tmp_path
     for found in loaded.findings:
         assert found.title in page.text
     assert written.missing == 0
-    assert sum(given.get("class") == "card" for _, given in page.tags) == min(5, len(loaded.findings))
+    assert sum(given.get("class") == "card fold" for _, given in page.tags) == min(5, len(loaded.findings))
     assert loaded.curve[-1] == (loaded.trials, len(loaded.findings))
     for source in page.sources("src"):
         assert (written.path.parent / source).is_file()
-    assert f"{loaded.trials:,} trials" in page.text
+    assert f"{loaded.trials:,} pictures" in page.text
 
 
 def test_the_page_needs_no_network(planted_atlas, tmp_path):
@@ -169,7 +169,19 @@ def test_a_vlm_hunt_needs_no_special_case(empty_atlas, tmp_path):
 def test_a_hunt_without_findings_says_so(empty_atlas, tmp_path):
     record_cats(empty_atlas)
     page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([])))
-    assert "No failures found in painter so far" in page.text
+    assert "failed in painter; nothing is proven yet" in page.text
+    assert "What to change" in page.text
+
+
+def test_suspects_stand_below_the_findings_with_what_is_missing(empty_atlas, tmp_path):
+    record_cats(empty_atlas)
+    hunt = ListedHunt([])
+    eye = finding("eye", status="suspect", details={"missing": "about 30 more pictures of eye"})
+    hunt.suspects = lambda: [eye]
+    page = read(write_report(empty_atlas, tmp_path, build=lambda row: hunt))
+    assert "1 more look failing" in page.text
+    assert "about 30 more pictures of eye" in page.text
+    assert "suspects" in {given.get("id") for _, given in page.tags}
 
 
 def test_passwords_in_addresses_are_not_shown(empty_atlas, tmp_path):

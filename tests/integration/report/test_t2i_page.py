@@ -52,14 +52,14 @@ def full_survey(hunt, word="animals"):
             Rule(
                 "class",
                 word,
-                (f"Base: Colour={word}",),
+                (f"Base: Kind {number}={word}",),
                 30,
                 9,
                 tuple(tried[:9]),
                 tuple(tried[-2:]),
                 shares[0],
             )
-            for _ in range(40)
+            for number in range(40)
         ),
         masses=(
             Mass("all", "", 900, 0.2, (0.1, 0.3), 300),

@@ -133,15 +133,15 @@ def test_cells_with_too_few_pictures_get_no_colour():
     assert "too few pictures" in heat_legend(heat)
 
 
-def test_groups_with_too_few_pictures_are_only_counted():
+def test_the_worst_is_not_hidden_for_want_of_pictures():
     things = [
         mass("entity", "a"),
         mass("entity", "b"),
-        replace(mass("entity", "c", 0.9), interval=(0.1, 1.0)),
+        replace(mass("entity", "c", 0.9), interval=(0.2, 1.0)),
+        replace(mass("entity", "lucky", 1.0), interval=(0.0, 1.0)),
     ]
     (by_thing,) = mass_lists(things)
-    assert [line.name for line in by_thing.lines] == ["a", "b"]
-    assert by_thing.hidden == 1
+    assert [line.name for line in by_thing.lines] == ["c", "a", "b", "lucky"]
 
 
 def test_lists_are_ordered_and_bounded():
@@ -150,7 +150,7 @@ def test_lists_are_ordered_and_bounded():
     by_layer, by_thing = mass_lists([*things, *layers])
     assert [line.name for line in by_layer.lines] == ["the thing alone", "1 attribute", "2 attributes"]
     assert by_thing.lines[0].name == "thing 29"
-    assert (len(by_thing.lines), by_thing.hidden) == (8, 22)
+    assert (len(by_thing.lines), len(by_thing.more)) == (8, 22)
 
 
 def test_a_list_of_one_is_left_out():

@@ -66,8 +66,12 @@ def test_nodes_without_pictures_are_named():
 
 def test_what_is_shown_is_bounded():
     many = [
-        rule(examples=tuple(f"cat {n}" for n in range(99)), exceptions=tuple(f"dog {n}" for n in range(99)))
-        for _ in range(200)
+        rule(
+            values=(f"Base: Kind {at}=red",),
+            examples=tuple(f"cat {n}" for n in range(99)),
+            exceptions=tuple(f"dog {n}" for n in range(99)),
+        )
+        for at in range(200)
     ]
     reader = Reader()
     cards = rule_cards(many, reader)
@@ -89,3 +93,33 @@ def test_held_out_precision_is_kept_with_its_interval():
 def test_a_rule_may_ask_for_further_values():
     deeper, shallow = rule_cards([rule(layer=3), rule(layer=1)], Reader())
     assert (deeper.more, shallow.more) == (2, 0)
+
+
+def test_rules_that_say_the_same_are_told_once():
+    one, two = rule(who="animals"), rule(who="food", certified=4, exceptions=("apple",))
+    (card,) = rule_cards([one, two], Reader())
+    assert (card.who, card.values) == ("animals, food", ["red"])
+    assert (card.covers, card.certified, card.exceptions) == (40, 13, 1)
+
+
+def test_values_of_one_kind_are_joined_and_other_kinds_are_not():
+    colours = [
+        rule(values=(RED, "Base: Size=large"), layer=2),
+        rule(values=(RED, "Base: Size=small"), layer=2),
+    ]
+    cards = rule_cards([*colours, rule(values=("Image: Style=sketch",))], Reader())
+    assert [card.values for card in cards] == [["red", "large or small"], ["sketch"]]
+    assert [card.certified for card in cards] == [18, 9]
+
+
+def test_held_out_nodes_of_merged_rules_add_up():
+    shares = [Share(9, 10, (0.5, 1.0)), Share(7, 10, (0.3, 0.9))]
+    (card,) = rule_cards(
+        [rule(who=who, held_out=one) for who, one in zip("ab", shares, strict=True)], Reader()
+    )
+    assert card.held_out.rate == pytest.approx(0.8)
+    assert card.held_out.interval[0] < 0.8 < card.held_out.interval[1]
+
+
+def test_rules_of_different_scope_are_not_joined():
+    assert len(rule_cards([rule(who="animals"), rule(scope="entity", who="cat")], Reader())) == 2

@@ -16,7 +16,14 @@ from failscape.hunts.t2i.survey.survey import Mass, T2ISurvey
 from failscape.report.figures.basic import Estimate, percent, spread
 from failscape.report.figures.heat import HeatMap
 from failscape.report.kinds.t2i_map import MassList, heat_of_masses, mass_lists, overall
-from failscape.report.kinds.t2i_rules import PICTURED, RuleCard, held_out, pictures_of, rule_cards
+from failscape.report.kinds.t2i_rules import (
+    PICTURED,
+    RuleCard,
+    held_out,
+    merge_rules,
+    pictures_of,
+    rule_cards,
+)
 from failscape.report.kinds.t2i_trust import TrustBox, trust_boxes, wording_notes
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.spaces.corpus import load_corpus
@@ -113,7 +120,7 @@ def _rules(survey: T2ISurvey, reader: HuntReader) -> Iterator[Section]:
         "rules",
         "What the failures have in common",
         TEMPLATE,
-        RuleSection(pictured, listed, len(survey.rules), held_out(survey.rule_precision)),
+        RuleSection(pictured, listed, len(merge_rules(survey.rules)), held_out(survey.rule_precision)),
         LEAD,
         "Rules",
         "A few rules stand for many failures. Each is shown with nodes that were found to fail, and beside "

@@ -11,21 +11,24 @@ from dataclasses import dataclass, replace
 from failscape.evidence.places import ALONE
 from failscape.hunts.t2i.survey.survey import Mass
 from failscape.report.figures.basic import Estimate
-from failscape.report.figures.heat import VAGUE, HeatCell, HeatMap
+from failscape.report.figures.heat import HeatCell, HeatMap
 
 ALL = "all"
 JOINT = " × "
 MOST_ROWS, MOST_COLUMNS = 40, 10
-MOST_LINES = 8
+MOST_LINES, MOST_FOLDED = 8, 200
 
 
 @dataclass(frozen=True, slots=True)
 class MassList:
-    """Groups of one sort, the worst first. `hidden` more are not shown, or have too few pictures to tell."""
+    """Groups of one sort: those that surely fail the most first, whatever their number of pictures.
+
+    The first `lines` are always seen, `more` on request.
+    """
 
     title: str
     lines: list[Estimate]
-    hidden: int = 0
+    more: list[Estimate]
 
 
 LISTS = (
@@ -73,10 +76,10 @@ def mass_lists(masses: Sequence[Mass]) -> list[MassList]:
         if group == "layer":
             lines = [replace(line, name=_layer_name(line.name)) for line in sorted(lines, key=_by_name)]
         else:
-            lines.sort(key=lambda line: (-line.rate, line.name))
-        clear = [line for line in lines if line.interval[1] - line.interval[0] <= VAGUE]
-        if len(clear) > 1:
-            lists.append(MassList(title, clear[:MOST_LINES], len(lines) - len(clear[:MOST_LINES])))
+            # By the lower end: a thing that failed in its only picture is not the worst that is known.
+            lines.sort(key=lambda line: (-round(line.interval[0], 2), -line.rate, line.name))
+        if len(lines) > 1:
+            lists.append(MassList(title, lines[:MOST_LINES], lines[MOST_LINES:MOST_FOLDED]))
     return lists
 
 

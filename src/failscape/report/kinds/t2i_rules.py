@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from failscape.evidence import HuntReader, Shot
 from failscape.hunts.t2i.survey.survey import Rule, Share
 from failscape.report.figures.basic import Estimate
+from failscape.stats.intervals import clopper_pearson
 from failscape.trials import Verdict
 
 PICTURED = 6
@@ -47,9 +49,73 @@ class RuleCard:
     """Names of exceptions that have no picture here."""
 
 
+@dataclass(frozen=True, slots=True)
+class MergedRule:
+    """Rules that say the same of several groups, or with several values of one kind, told once.
+
+    `whos` fail with all of `shared` values and any one of `either`. Counts are sums: the rules speak of
+    different nodes.
+    """
+
+    whos: tuple[str, ...]
+    scope: str
+    shared: tuple[str, ...]
+    either: tuple[str, ...]
+    layer: int
+    parts: tuple[Rule, ...]
+
+    @property
+    def values(self) -> int:
+        return len(self.shared) + bool(self.either)
+
+    @property
+    def held_out(self) -> Share | None:
+        known = [one.held_out for one in self.parts if one.held_out is not None and one.held_out.of]
+        if len(known) < 2:
+            return known[0] if known else None
+        hits, of = sum(one.hits for one in known), sum(one.of for one in known)
+        low, high = clopper_pearson(hits, of)
+        return Share(hits, of, (float(low), float(high)))
+
+
+def merge_rules(rules: Sequence[Rule]) -> list[MergedRule]:
+    """First the same values of several groups, then one kind of value that varies. The strongest first."""
+    by_values: dict[tuple[str, int, frozenset[str]], list[Rule]] = {}
+    for rule in rules:
+        by_values.setdefault((rule.scope, rule.layer, frozenset(rule.values)), []).append(rule)
+    found = [_merged(same, same[0].values, ()) for same in by_values.values() if len(same) > 1]
+    found += _by_kind([same[0] for same in by_values.values() if len(same) == 1])
+    return sorted(found, key=lambda one: -sum(rule.certified for rule in one.parts))
+
+
+def _by_kind(rules: Sequence[Rule]) -> list[MergedRule]:
+    """Rules of one group that differ in the value of one kind; large families first."""
+    families: dict[tuple[str, str, int, frozenset[str], str], list[Rule]] = {}
+    for rule in rules:
+        for value in rule.values:
+            rest = frozenset(rule.values) - {value}
+            key = (rule.scope, rule.who, rule.layer, rest, value.partition("=")[0])
+            families.setdefault(key, []).append(rule)
+    taken: set[int] = set()
+    found = []
+    for (*_, rest, _), family in sorted(families.items(), key=lambda one: -len(one[1])):
+        free = [rule for rule in family if id(rule) not in taken]
+        if len(free) > 1:
+            taken.update(map(id, free))
+            either = tuple(value for rule in free for value in rule.values if value not in rest)
+            found.append(_merged(free, tuple(v for v in free[0].values if v in rest), either))
+    return [*found, *(_merged([rule], rule.values, ()) for rule in rules if id(rule) not in taken)]
+
+
+def _merged(rules: Sequence[Rule], shared: Sequence[str], either: Sequence[str]) -> MergedRule:
+    whos = tuple(dict.fromkeys(rule.who for rule in rules))
+    return MergedRule(whos, rules[0].scope, tuple(shared), tuple(either), rules[0].layer, tuple(rules))
+
+
 def rule_cards(rules: Sequence[Rule], reader: HuntReader) -> list[RuleCard]:
     """The first rules with pictures, some more without; what lies beyond is only counted on the page."""
-    return [_card(rule, at + 1, reader, at < PICTURED) for at, rule in enumerate(rules[:LISTED])]
+    merged = merge_rules(rules)[:LISTED]
+    return [_card(rule, at + 1, reader, at < PICTURED) for at, rule in enumerate(merged)]
 
 
 def pictures_of(cards: Sequence[RuleCard]) -> tuple[str, ...]:
@@ -57,24 +123,29 @@ def pictures_of(cards: Sequence[RuleCard]) -> tuple[str, ...]:
     return tuple(digest for sample in samples for digest in sample.shot.images[:1])
 
 
-def _card(rule: Rule, number: int, reader: HuntReader, pictured: bool) -> RuleCard:
-    values = [value.rpartition("=")[2] for value in rule.values]
-    shared = {*values, *((rule.who,) if rule.scope == "entity" else ())}
-    passing = _samples(rule.exceptions, shared, reader, Verdict.PASS, EXCEPTIONS) if pictured else []
+def _card(rule: MergedRule, number: int, reader: HuntReader, pictured: bool) -> RuleCard:
+    values = [value.rpartition("=")[2] for value in rule.shared]
+    either = " or ".join(value.rpartition("=")[2] for value in rule.either)
+    alone = rule.whos if rule.scope == "entity" and len(rule.whos) == 1 else ()
+    shared = {*values, *alone}
+    exceptions = [name for part in rule.parts for name in part.exceptions]
+    in_turn = zip_longest(*(part.examples for part in rule.parts))
+    examples = [name for names in in_turn for name in names if name]
+    passing = _samples(exceptions, shared, reader, Verdict.PASS, EXCEPTIONS) if pictured else []
     shown = {sample.subject for sample in passing}
     return RuleCard(
         number=number,
-        who=rule.who or "everything",
-        scope=rule.scope if rule.who else "",
-        values=values,
-        more=max(0, rule.layer - len(values)),
-        covers=rule.covers,
-        certified=rule.certified,
-        exceptions=len(rule.exceptions),
+        who=", ".join(rule.whos) or "everything",
+        scope=rule.scope if any(rule.whos) else "",
+        values=[*values, *([either] if either else [])],
+        more=max(0, rule.layer - rule.values),
+        covers=sum(part.covers for part in rule.parts),
+        certified=sum(part.certified for part in rule.parts),
+        exceptions=len(exceptions),
         held_out=held_out(rule.held_out),
-        examples=_samples(rule.examples, shared, reader, Verdict.FAIL, EXAMPLES) if pictured else [],
+        examples=_samples(examples, shared, reader, Verdict.FAIL, EXAMPLES) if pictured else [],
         passing=passing,
-        others=[_name(one, shared) for one in rule.exceptions if one not in shown],
+        others=[_name(one, shared) for one in exceptions if one not in shown],
     )
 
 

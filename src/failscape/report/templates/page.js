@@ -49,10 +49,13 @@
   // A link to a card that is not shown yet must still lead there.
   const reveal = () => {
     const card = location.hash.startsWith("#finding-") && document.getElementById(location.hash.slice(1));
-    if (card) { card.hidden = false; card.scrollIntoView(); }
+    if (card) { card.hidden = false; card.open = true; card.scrollIntoView(); return; }
+    const part = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const fold = part && part.querySelector(":scope > details.fold");
+    if (fold) fold.open = true;
   };
   addEventListener("hashchange", reveal);
-  addEventListener("beforeprint", () => all("details.reading").forEach((part) => { part.open = true; }));
+  addEventListener("beforeprint", () => all("details.reading, details.fold").forEach((part) => { part.open = true; }));
   refresh();
   reveal();
 })();

@@ -1,0 +1,118 @@
+"""Every figure is the same wherever it appears: in commands, reports and attribution of three hunts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from collections import defaultdict
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from failscape.atlas import Atlas
+from failscape.evidence import HuntEvidence, load_hunt
+from failscape.report import write_report
+from failscape.report.figures.basic import percent, spread
+from failscape.trials import Verdict
+from tests.golden.tools import FIXTURES, KINDS, run_command
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+class Figures(HTMLParser):
+    """All texts of elements with `data-figure`, by that name."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.found: dict[str, list[str]] = defaultdict(list)
+        self._name: str | None = None
+        self._text = ""
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        name = dict(attrs).get("data-figure")
+        if name is not None:
+            self._name, self._text = name, ""
+
+    def handle_data(self, data: str) -> None:
+        self._text += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._name is not None:
+            self.found[self._name].append(self._text.strip())
+            self._name = None
+
+
+@pytest.fixture
+def folder(kind: str, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(FIXTURES / kind, tmp_path / "atlas"))
+
+
+def loaded(folder: Path) -> HuntEvidence:
+    return load_hunt(Atlas.open(folder, readonly=True))
+
+
+@every_kind
+def test_figures_that_appear_twice_are_equal(kind: str, folder: Path, tmp_path: Path) -> None:
+    with Atlas.open(folder, readonly=True) as atlas:
+        figures = Figures(write_report(atlas, tmp_path / "report").path).found
+    if kind == "t2i":
+        run_command("attribute", folder, "--counts", "toybox", "-o", tmp_path / "attribution.html")
+        for name, texts in Figures(tmp_path / "attribution.html").found.items():
+            figures[name] += texts
+    assert len(figures) > 5
+    assert any(len(texts) > 1 for texts in figures.values())
+    contradictory = {name: sorted(set(texts)) for name, texts in figures.items() if len(set(texts)) > 1}
+    assert not contradictory
+
+
+@every_kind
+def test_the_page_says_what_the_commands_say(kind: str, folder: Path, tmp_path: Path) -> None:
+    with Atlas.open(folder, readonly=True) as atlas:
+        figures = Figures(write_report(atlas, tmp_path / "report").path).found
+    rows = list(csv.DictReader(io.StringIO(run_command("findings", folder, "--csv", "--status", "all"))))
+    records = [json.loads(line) for line in run_command("findings", folder, "--json").splitlines()]
+    assert rows
+    for row in rows:
+        subject = row["subject"]
+        assert {percent(float(row["rate"]))} == set(figures[f"rate {subject}"])
+        assert {spread((float(row["low"]), float(row["high"])))} == set(figures[f"interval {subject}"])
+        assert {f"{int(row['failures']):,} of {int(row['trials']):,}"} == set(figures[f"failed {subject}"])
+    by_subject = {row["subject"]: row for row in rows}
+    for record in records:
+        row = by_subject[record["subject"]]
+        assert (record["failures"], record["trials"]) == (int(row["failures"]), int(row["trials"]))
+
+
+@every_kind
+def test_the_trials_that_count_add_up_to_the_rate(kind: str, folder: Path) -> None:
+    """What is shown as counted is what the finding rests on, no picture more and none less."""
+    for record in map(json.loads, run_command("findings", folder, "--json").splitlines()):
+        counted = [one["verdict"] for one in record["evidence"] if one["counted"]]
+        assert (counted.count("fail"), len(counted)) == (record["failures"], record["trials"])
+
+
+@every_kind
+def test_chips_add_up_to_the_rate(kind: str, folder: Path) -> None:
+    hunt = loaded(folder)
+    for finding in hunt.findings:
+        evidence = hunt.evidence(finding, shots=400)
+        assert all(one.decided <= finding.trials for one in evidence.tallies)
+        assert all(one.missed <= finding.failures for one in evidence.tallies)
+        shown = [shot for shot in evidence.own.shots if shot is not None and evidence.own.counts(shot)]
+        assert len(shown) == finding.trials
+
+
+@every_kind
+def test_purposes_add_up_to_all_trials(kind: str, folder: Path) -> None:
+    hunt = loaded(folder)
+    purposes = hunt.purposes()
+    counts = hunt.counts
+    assert sum(one.fails for one in purposes) == counts[Verdict.FAIL]
+    assert sum(one.valid for one in purposes) == counts[Verdict.FAIL] + counts[Verdict.PASS]
+    apart = sum(one.valid for one in purposes if one.apart)
+    assert sum(one.valid for one in hunt.subjects()) + apart == sum(one.valid for one in purposes)
+    assert (apart > 0) == (kind == "t2i")
