@@ -21,7 +21,8 @@ from failscape.report import write_report
 @click.option("--atlas", type=click.Path(path_type=Path), help="Folder [runs/demo, or runs/demo-KIND].")
 @click.option("--images", type=click.IntRange(min=1), help="How many to draw; each demo has its own number.")
 @click.option("--questioner", help="Who asks in the vlm demo: evolve, or grpo (needs the extra `rl`).")
-def command(kind: str, atlas: Path | None, images: int | None, questioner: str | None) -> None:
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where models run.")
+def command(kind: str, atlas: Path | None, images: int | None, questioner: str | None, engine: str) -> None:
     """Hunt a small network that comes with the package. No account, no GPU, no torch.
 
     KIND is the kind of hunt; t2i unless told.
@@ -29,7 +30,8 @@ def command(kind: str, atlas: Path | None, images: int | None, questioner: str |
     demo = _demo(kind)
     budget = {**demo.settings["budget"], **({} if images is None else {"images": images})}
     other = _questioner(demo, kind, questioner)
-    settings = parse_config({**demo.settings, **other, "budget": budget}, "demo")
+    more = {"budget": budget, "engine": {"kind": engine}}
+    settings = parse_config({**demo.settings, **other, **more}, "demo")
     name = "demo" if kind == "t2i" else f"demo-{kind}"
     folder = atlas or Path("runs") / (f"{name}-{questioner}" if other else name)
     click.echo(demo.opening)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
 
 import click
 
+from failscape.config import HuntConfig
 from failscape.config.files import load_config
+from failscape.doctor.cluster import examine_cluster
 from failscape.doctor.observations import Observation
 from failscape.errors import ConfigError
 from failscape.plugins import kind_of
 
+Examine = Callable[[HuntConfig], Awaitable[list[Observation]]]
 MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("fail", "red")}
 
 
@@ -32,7 +34,7 @@ def command(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
         raise ConfigError(
             f"doctor cannot examine hunts of kind {settings.hunt!r}", "run it with a small budget"
         )
-    observations = asyncio.run(cast(Coroutine[Any, Any, list[Observation]], examine(settings)))
+    observations = asyncio.run(_all(settings, examine))
     if as_json:
         click.echo(json.dumps([asdict(observation) for observation in observations], indent=2))
     else:
@@ -40,6 +42,14 @@ def command(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
             click.echo(_lines(observation))
     if any(observation.status == "fail" for observation in observations):
         sys.exit(1)
+
+
+async def _all(settings: HuntConfig, examine: Examine) -> list[Observation]:
+    """The cluster first: without it there are no models to examine."""
+    found = await examine_cluster(settings)
+    if any(observation.status == "fail" for observation in found):
+        return found
+    return [*found, *await examine(settings)]
 
 
 def _lines(observation: Observation) -> str:

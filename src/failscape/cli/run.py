@@ -22,13 +22,21 @@ from failscape.runtime.session import Summary, run_session
 @click.option("--atlas", type=click.Path(path_type=Path), required=True, help="Folder that keeps everything.")
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting.")
 @click.option("--shard", metavar="I/N", default="1/1", help="Work on the I-th of N parts; join with `merge`.")
+@click.option("--engine", type=click.Choice(["local", "ray"]), help="Where in-process models run.")
 @click.option("--fork", is_flag=True, help="The config has changed: begin a new hunt in the same atlas.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def command(
-    config: Path, atlas: Path, overrides: tuple[str, ...], shard: str, fork: bool, as_json: bool
+    config: Path,
+    atlas: Path,
+    overrides: tuple[str, ...],
+    shard: str,
+    engine: str | None,
+    fork: bool,
+    as_json: bool,
 ) -> None:
     """Start the hunt that CONFIG describes, or go on where it stopped."""
-    settings = load_config(config, overrides)
+    chosen = (f"engine.kind={engine}",) if engine else ()
+    settings = load_config(config, (*overrides, *chosen))
     summary = run_and_report(settings, atlas, parse_shard(shard), fork, as_json)
     if not as_json:
         click.echo(f"  failscape findings {atlas}\n  failscape report {atlas}")

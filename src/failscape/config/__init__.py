@@ -7,10 +7,20 @@ from failscape.config.base import (
     HELD,
     SECRETS,
     BudgetConfig,
+    EngineConfig,
     HuntConfig,
     ModelConfig,
     RuntimeConfig,
     Settings,
 )
 
-__all__ = ["HELD", "SECRETS", "BudgetConfig", "HuntConfig", "ModelConfig", "RuntimeConfig", "Settings"]
+__all__ = [
+    "HELD",
+    "SECRETS",
+    "BudgetConfig",
+    "EngineConfig",
+    "HuntConfig",
+    "ModelConfig",
+    "RuntimeConfig",
+    "Settings",
+]

@@ -62,6 +62,13 @@ class ModelConfig(Settings):
     batch: int | None = Field(None, ge=1, description="most items per call of an in-process model")
     price: float = Field(0.0, ge=0, description="money per answered request")
     labels: str = Field("", description="file with one label per line, for classifiers")
+    # Where a model runs is no part of what is measured, so these are not kept in the atlas.
+    replicas: int | None = Field(
+        None, ge=0, exclude=True, description="engine ray: actors; 0 keeps the role in the controller"
+    )
+    gpus: float = Field(0.0, ge=0, exclude=True, description="engine ray: GPUs of one actor")
+    cpus: float = Field(1.0, ge=0, exclude=True, description="engine ray: CPUs of one actor")
+    per_replica: int = Field(2, ge=1, exclude=True, description="engine ray: calls on the way to one actor")
 
     _held: Any = PrivateAttr(None)
 
@@ -160,6 +167,14 @@ class RuntimeConfig(Settings):
     keep_images: Literal["all", "failures", "none"] = "all"
 
 
+class EngineConfig(Settings):
+    """Where models that are not behind HTTP run. The hunt and the atlas stay in this process."""
+
+    kind: Literal["local", "ray"] = Field("local", description="local: in this process; ray: as Ray actors")
+    address: str = Field("auto", description="auto: the cluster that is there, else one on this machine")
+    runtime_env: dict[str, Any] = Field(default_factory=dict, description="passed on to ray.init")
+
+
 class HuntConfig(Settings):
     """What every hunt has. Each kind adds its own roles and settings."""
 
@@ -167,6 +182,7 @@ class HuntConfig(Settings):
     target: ModelConfig
     budget: BudgetConfig = BudgetConfig()
     runtime: RuntimeConfig = RuntimeConfig()
+    engine: EngineConfig = Field(EngineConfig(), exclude=True)
     seed: int = Field(0, ge=0)
 
     @abstractmethod

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from failscape.config import HuntConfig
-from failscape.models.registry import create_model
+from failscape.engines import model_maker
 from failscape.runtime.stages import Team
 
 Status = Literal["ok", "warn", "fail"]
@@ -30,10 +30,12 @@ class Observation:
 
 
 def team_of(settings: HuntConfig) -> Team:
-    """The models of a config, with little patience."""
+    """The models of a config, with little patience. Actors of a cluster are given the time they need."""
+    make, hurry = model_maker(settings), settings.engine.kind == "local"
+    short = {role: {"patience": min(config.patience, PATIENCE)} for role, config in settings.models().items()}
     return Team(
         {
-            role: create_model(role, config.model_copy(update={"patience": min(config.patience, PATIENCE)}))
+            role: make(role, config.model_copy(update=short[role] if hurry else {}))
             for role, config in settings.models().items()
         }
     )

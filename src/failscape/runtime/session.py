@@ -15,8 +15,8 @@ from failscape.atlas import Atlas, Spent, open_hunt
 from failscape.atlas.contents import keep_album, keep_pictures
 from failscape.atlas.reviews import keep_accuracy
 from failscape.config import HuntConfig
+from failscape.engines import model_maker
 from failscape.hunts.protocol import Hunt, replay
-from failscape.models.registry import create_model
 from failscape.models.roles import Identity
 from failscape.models.transport.endpoints import EndpointStats
 from failscape.models.transport.http import HttpModel
@@ -60,7 +60,8 @@ async def run_session(
     `ready` is given the engine before it starts, for callers who want to interrupt it.
     """
     kind = kind_of(config)
-    team = Team({role: create_model(role, settings) for role, settings in config.models().items()})
+    make = model_maker(config)
+    team = Team({role: make(role, settings) for role, settings in config.models().items()})
     accuracy = choose_accuracy(config, team.models.get("judge") or team.models.get("verifier"), folder)
     for warning in kind.forewarn(config, accuracy):
         reporter.note("warning", warning)

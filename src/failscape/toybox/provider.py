@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib.util
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -41,6 +42,7 @@ from failscape.toybox.asking import VERSION, scene_of
 from failscape.toybox.classifiers import NAMES as CLASSIFIERS
 from failscape.toybox.classifiers import ToyClassifier
 from failscape.toybox.eyes import HEADS, NONE, Eyes, eyes_accuracy
+from failscape.toybox.painter import BATCH as PAINTER_BATCH
 from failscape.toybox.painter import ToyPainter
 from failscape.toybox.questions import SKILLS, normal_answer
 from failscape.toybox.renderer import NAME as RENDERER
@@ -58,16 +60,19 @@ WORLD = "toy-world"
 class ToyModel:
     """What the toybox roles share: an identity bound to the weights, a worker thread, loading on start."""
 
+    threads = 1
+    default_batch = BATCH
+
     def __init__(self, role: str, weights: str, load: Callable[[], Any], config: ModelConfig) -> None:
         self.identity = Identity(role, "toybox", weights, {"weights": weights_digest(weights)})
-        self.batch = config.batch or BATCH
-        self.parallel = 1
+        self.batch = config.batch or self.default_batch
+        self.parallel = self.threads
         self._load = load
         self._network: Any = None
         self._worker: ThreadPoolExecutor | None = None
 
     async def start(self) -> None:
-        self._worker = ThreadPoolExecutor(1, f"toybox-{self.identity.role}")
+        self._worker = ThreadPoolExecutor(self.threads, f"toybox-{self.identity.role}")
         self._network = await self.run(self._load)
 
     async def close(self) -> None:
@@ -80,6 +85,11 @@ class ToyModel:
 
 
 class Painter(ToyModel):
+    """Takes most of a demo's time: two threads where there are two cores."""
+
+    threads = min(2, os.cpu_count() or 1)
+    default_batch = PAINTER_BATCH
+
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
         return await self.run(self._paint, prompts, seeds)
 

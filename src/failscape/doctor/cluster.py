@@ -1,0 +1,95 @@
+"""Looks at the Ray cluster of a config: is it there, has it room, how long does an actor take."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from failscape.config import HuntConfig, ModelConfig
+from failscape.doctor.observations import Observation
+from failscape.engines.ray_actor import RoleActor
+from failscape.engines.ray_models import IN_CONTROLLER, connect
+from failscape.errors import FailscapeError
+
+SLOW_SECONDS = 30.0
+"""Longer than this, and the environment of the nodes is probably built anew for each actor."""
+
+MOST_SECONDS = 120.0
+
+
+async def examine_cluster(config: HuntConfig) -> list[Observation]:
+    """Nothing for a run without a cluster."""
+    if config.engine.kind != "ray":
+        return []
+    try:
+        connect(config.engine)
+    except FailscapeError as error:
+        return [Observation("cluster", "fail", error.message, "no model can run", error.fix)]
+    roles = {
+        role: settings
+        for role, settings in config.models().items()
+        if settings.provider not in IN_CONTROLLER and settings.replicas != 0
+    }
+    found = [_cluster(), _resources(roles)]
+    return [*found, _first_actor(roles)] if roles and found[1].status != "fail" else found
+
+
+def _cluster() -> Observation:
+    import ray
+
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    seen = f"Ray {ray.__version__}, {len(nodes)} nodes"
+    return Observation("cluster", "ok", seen, "the controller is connected")
+
+
+def _resources(roles: dict[str, ModelConfig]) -> Observation:
+    import ray
+
+    there = ray.cluster_resources()
+    asked = {"CPU": 0.0, "GPU": 0.0}
+    for settings in roles.values():
+        asked["CPU"] += (settings.replicas or 1) * settings.cpus
+        asked["GPU"] += (settings.replicas or 1) * settings.gpus
+    seen = "; ".join(f"{asked[kind]:g} {kind}s asked, {there.get(kind, 0):g} there" for kind in asked)
+    if all(asked[kind] <= there.get(kind, 0) for kind in asked):
+        return Observation("resources", "ok", seen, "all replicas fit at the same time")
+    return Observation(
+        "resources",
+        "fail",
+        seen,
+        "some replicas would wait for ever",
+        "ask for less (`replicas`, `gpus`, `cpus` of a role), or add nodes",
+    )
+
+
+def _first_actor(roles: dict[str, ModelConfig]) -> Observation:
+    """How long until an actor answers, and whether it runs what we run."""
+    import ray
+
+    from failscape import __version__
+
+    began = time.monotonic()
+    role, settings = next(iter(roles.items()))
+    kind = ray.remote(num_cpus=settings.cpus, num_gpus=settings.gpus)(RoleActor)
+    actor = kind.remote(role, settings.model_dump(mode="json"))
+    try:
+        said: Any = ray.get(actor.describe.remote(), timeout=MOST_SECONDS)
+    except Exception as error:
+        fix = "every node needs failscape and what the model needs: see `engine.runtime_env`"
+        return Observation(
+            "first actor", "fail", str(error).strip().splitlines()[-1], "no actor answers", fix
+        )
+    finally:
+        ray.kill(actor)
+    seconds = time.monotonic() - began
+    version = getattr(said, "version", "")
+    if version != __version__:
+        told = getattr(said, "message", f"failscape {version} there, {__version__} here")
+        return Observation(
+            "first actor", "fail", told, "results would be mixed", "install one version everywhere"
+        )
+    status: Any = "ok" if seconds < SLOW_SECONDS else "warn"
+    means = "loading the weights comes on top, once per actor"
+    return Observation(
+        "first actor", status, f"answered after {seconds:.1f} s", means, "bake the environment"
+    )
