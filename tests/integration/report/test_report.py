@@ -7,6 +7,7 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import load_hunt
+from failscape.evidence.overview import worst_groups
 from failscape.models.roles import Identity
 from failscape.report import write_report
 from failscape.report.page import TABLE_ROWS
@@ -171,6 +172,14 @@ def test_a_hunt_without_findings_says_so(empty_atlas, tmp_path):
     page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([])))
     assert "failed in painter; nothing is proven yet" in page.text
     assert "What to change" in page.text
+
+
+def test_a_run_that_proves_nothing_leads_with_the_worst_it_saw(planted_atlas, tmp_path):
+    with Atlas.open(planted_atlas, readonly=True) as atlas:
+        worst = worst_groups(load_hunt(atlas), 1)[0]
+        page = read(write_report(atlas, tmp_path, build=lambda row: ListedHunt([])))
+    assert "Worst so far" in page.text
+    assert worst.name in page.text.partition("Worst so far")[2].partition("What to change")[0]
 
 
 def test_suspects_stand_below_the_findings_with_what_is_missing(empty_atlas, tmp_path):

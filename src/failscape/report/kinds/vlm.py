@@ -88,7 +88,9 @@ def tiles(context: Context) -> Iterator[Tile]:
 
 
 def notes(finding: Finding) -> Iterator[str]:
-    details: ModeDetails = finding.details
+    details = finding.details
+    if not isinstance(details, ModeDetails):
+        return
     if not details.minimal:
         yield "Whether a simpler kind of question fails too is not settled yet."
     if details.agreement is not None and details.agreement < 1:
