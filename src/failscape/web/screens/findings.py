@@ -67,7 +67,7 @@ def findings(hunt: OpenHunt, query: Mapping[str, str]) -> Data | None:
         "total": len(kept),
         "all": len(rows),
         "as_of": hunt.as_of,
-        "rows": kept[start : start + many],
+        "rows": [{**row, "search": None} for row in kept[start : start + many]],
         "facets": {name: _facet(kept, name) for name in FACETS},
     }
 

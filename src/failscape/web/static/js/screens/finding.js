@@ -48,7 +48,7 @@ export function Shot({ shot }) {
 
 function Tallies({ data }) {
   const shown = data.tallies.filter((one) => one.missed);
-  if (!shown.length) return null;
+  if (!shown.length || useHere().kind !== "t2i") return null;
   return html`<section><h2>What was missed</h2><ul class="bars">${shown.map((one) => html`<li><span class="bar-line"><span>${one.text}</span><i style=${{ width: `${(60 * one.missed) / one.decided}%` }}></i><b class="num">${one.missed} of ${one.decided}</b></span></li>`)}</ul></section>`;
 }
 
