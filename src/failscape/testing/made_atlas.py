@@ -65,7 +65,8 @@ def grow_atlas(folder: Path, times: int) -> None:
             db.execute(
                 "INSERT INTO trials SELECT id + ?1, hunt, subject || '#' ||"
                 " (CAST(substr(key, length(subject) + 2) AS INTEGER) + ?2), subject, plan, seed + ?2,"
-                " verdict, reason, facts, calls, started + ?1 / 100.0, seconds FROM trials WHERE id BETWEEN ?3 AND ?4",
+                " verdict, reason, facts, calls, started + ?1 / 100.0, seconds FROM trials"
+                " WHERE id BETWEEN ?3 AND ?4",
                 (turn * last, turn * 1000, first, last),
             )
         db.execute(

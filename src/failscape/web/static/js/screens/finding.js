@@ -10,7 +10,7 @@ export function Finding() {
 
 function Page({ data }) {
   const here = useHere();
-  const prompts = [...new Set(data.own.shots.flatMap((shot) => shot ? shot.lines.filter((line) => line.label === "prompt").map((line) => line.text) : []))];
+  const prompts = [...new Set(data.own.shots.flatMap((shot) => shot ? shot.lines.filter((line) => line.label === (here.kind === "vlm" ? "asked" : "prompt")).map((line) => line.text) : []))];
   return html`<div class="finding">
     <p class="crumbs"><${Link} to=${here.to("findings")}>Findings<//> ${data.number && html`<span class="soft">No. ${data.number}</span>`}
       <span class="near">${data.near.previous && html`<${Link} to=${here.to("finding", { subject: data.near.previous })}>← previous<//>`} ${data.near.next && html`<${Link} to=${here.to("finding", { subject: data.near.next })}>next →<//>`}</span></p>
@@ -32,11 +32,14 @@ function Page({ data }) {
 
 function Strip({ data }) {
   const [open, choose] = useState(null);
-  const rows = [data.own, ...data.parents];
-  return html`<div><div class="strip" tabindex="0" aria-label="pictures by seed">${rows.map((row, at) => html`<div class="strip-row"><div class="strip-head"><b>${at ? row.title : "this"}</b><small class="num" title=${row.counted}>${row.failures} of ${row.trials} failed</small></div>
+  const here = useHere();
+  const beside = data.parents.filter((row) => row.shots.some(Boolean)), apart = data.parents.filter((row) => !row.shots.some(Boolean));
+  const rows = [data.own, ...beside];
+  return html`<div><div class="strip" tabindex="0" aria-label="pictures by seed">${rows.map((row, at) => html`<div class="strip-row"><div class="strip-head"><b>${at ? html`<${Link} to=${here.to("finding", { subject: row.subject })}>${row.title}<//>` : "this"}</b><small class="num" title=${row.counted}>${row.failures} of ${row.trials} failed</small></div>
     ${row.shots.map((shot, place) => shot ? html`<button type="button" class="shot ${shot.verdict}${shot.counts ? "" : " apart"}" aria-pressed=${open === shot} onClick=${() => choose(open === shot ? null : shot)} title=${`seed ${shot.seed}${shot.purpose ? `, ${shot.purpose}` : ""}${shot.counts ? "" : ", not counted"}`}>
       <${Picture} digest=${shot.images[shot.images.length - 1]} alt="seed ${shot.seed}, ${shot.verdict}" eager=${place < 8}/><${Verdict} verdict=${shot.verdict} words=${false}/></button>` : html`<span class="shot none"></span>`)}</div>`)}</div>
-    ${open && html`<${Shot} shot=${open}/>`}</div>`;
+    ${open && html`<${Shot} shot=${open}/>`}
+    ${apart.length > 0 && html`<ul class="bars">${apart.map((row) => html`<li><${Link} to=${here.to("finding", { subject: row.subject })}><span title=${row.title}>simpler: ${row.title}</span><i style=${{ width: `${45 * (row.rate || 0)}%` }}></i><b class="num">${row.failures} of ${row.trials} failed</b><//></li>`)}</ul>`}</div>`;
 }
 
 export function Shot({ shot }) {
