@@ -67,9 +67,19 @@ def findings(hunt: OpenHunt, query: Mapping[str, str]) -> Data | None:
         "total": len(kept),
         "all": len(rows),
         "as_of": hunt.as_of,
-        "rows": [{**row, "search": None} for row in kept[start : start + many]],
+        "rows": [_shown(hunt, row, query.get("view") == "cards") for row in kept[start : start + many]],
         "facets": {name: _facet(kept, name) for name in FACETS},
     }
+
+
+def _shown(hunt: OpenHunt, row: Data, pictured: bool) -> Data:
+    """A row as it is sent: without what only filters need, on cards with the first picture that failed."""
+    failed = (
+        shot.images[-1]
+        for shot in (hunt.reader.shots(row["subject"]) if pictured else ())
+        if shot.verdict is Verdict.FAIL and shot.images and not shot.apart
+    )
+    return {**row, "search": None, "image": next(failed, "")}
 
 
 def _all_rows(hunt: OpenHunt, loaded: HuntEvidence) -> list[Data]:
