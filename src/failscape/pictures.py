@@ -31,6 +31,9 @@ _MAGIC = (
     (b"MM\x00*", "TIFF"),
 )
 _TELL_ROTATION = ("exif", "xmp", "XML:com.adobe.xmp")
+QUALITY = 95
+"""Of JPEG and WebP uploads, where a config asks for them."""
+
 _UPLOADED_AS_IS = ("RGB", "L", "P", "RGBA", "LA")
 
 
@@ -125,6 +128,19 @@ class Picture:
         if self.format == "WEBP":
             return data[8:12] == b"WEBP" and len(data) >= int.from_bytes(data[4:8], "little") + 8
         return True
+
+    def for_upload(self, longest_side: int | None = None, format: str | None = None) -> Picture:
+        """Itself where it is plain, small enough and of that format; else what all see of it, made so."""
+        if not format:
+            return self.shrunk(longest_side) if longest_side else self.plain()
+        small = not longest_side or max(self.size) <= longest_side
+        if small and self.format == format.upper() and self._is_plain():
+            return self
+        image = self.image
+        if longest_side and not small:
+            image.thumbnail((longest_side, longest_side), Image.Resampling.LANCZOS)
+        options = {} if format == "png" else {"quality": QUALITY}
+        return Picture.from_image(image, format.upper(), **options)
 
     def shrunk(self, longest_side: int) -> Picture:
         """Itself when it is small enough and plain, else a JPEG or PNG of that size and the same shape."""

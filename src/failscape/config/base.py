@@ -46,6 +46,9 @@ class ModelConfig(Settings):
     params: dict[str, Any] = Field(default_factory=dict, description="passed through to the model")
     contract: Literal["boolean", "choice"] = Field("boolean", description="how a judge is asked")
     image_max_side: int | None = Field(None, ge=16, description="shrink images to this before upload")
+    image_format: Literal["jpeg", "webp", "png"] | None = Field(
+        None, description="upload images in this format (quality 95); the format they have unless set"
+    )
     image_max_bytes: int = Field(
         DEFAULT_LIMITS.bytes, ge=1024, description="largest picture that is taken from it, in bytes"
     )

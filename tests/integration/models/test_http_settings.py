@@ -38,3 +38,12 @@ def test_a_model_behind_http_needs_a_name(provider: str, role: str) -> None:
     for name in ("", "  "):
         with pytest.raises(ConfigError, match=r"`model`.*results are kept"):
             create_model(role, ModelConfig(provider=provider, model=name, endpoints=("http://h",)))
+
+
+def test_the_format_of_uploads_is_part_of_the_identity_only_where_it_is_set() -> None:
+    config = ModelConfig(provider="openai", model="m", endpoints=("http://127.0.0.1:1",), image_max_side=64)
+    before = openai.create("judge", config).identity
+    assert before.settings == {"params": {}, "contract": "boolean/2", "image_max_side": 64}
+    after = openai.create("judge", config.model_copy(update={"image_format": "jpeg"})).identity
+    assert after.settings["image_format"] == "jpeg"
+    assert after.digest != before.digest

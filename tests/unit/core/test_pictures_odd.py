@@ -126,6 +126,17 @@ def test_plain_pictures_stay_byte_for_byte() -> None:
         assert picture.shrunk(32) is picture
 
 
+@pytest.mark.parametrize("format", ["jpeg", "webp", "png"])
+def test_uploads_in_the_format_that_is_asked_for(format: str) -> None:
+    for source in ("PNG", "JPEG", "WEBP"):
+        picture = encoded(two_halves(), source)
+        shown = picture.for_upload(16, format)
+        assert (shown.format, shown.image.size) == (format.upper(), (16, 8))
+        whole = picture.for_upload(None, format)
+        assert (whole.format, whole.image.size) == (format.upper(), (32, 16))
+        assert (whole is picture) == (source == format.upper())
+
+
 def damaged(data: bytes, at: int) -> bytes:
     return data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :]
 

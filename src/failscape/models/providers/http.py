@@ -16,7 +16,8 @@ from failscape.models.providers.openai import openai_base
 from failscape.models.roles import Identity, Model, Ranking, Reply, Usage
 from failscape.models.transport.encoding import base64_of
 from failscape.models.transport.endpoints import Backoff
-from failscape.models.transport.http import HttpModel, decode, with_params
+from failscape.models.transport.http import HttpModel, decode, encode, preprocessing_of, with_params
+from failscape.models.transport.workers import off_loop
 from failscape.pictures import Picture
 
 ROLES = ("classifier",)
@@ -29,8 +30,7 @@ class HttpClassifier(HttpModel):
 
     def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
         settings: dict[str, Any] = {"params": config.params}
-        if config.image_max_side:
-            settings["image_max_side"] = config.image_max_side
+        settings |= preprocessing_of(config)
         super().__init__(Identity("classifier", "http", config.model, settings), config, _base, backoff)
         self.batch = config.batch or BATCH
 
@@ -42,10 +42,14 @@ class HttpClassifier(HttpModel):
 
     async def _classify(self, images: Sequence[Picture]) -> tuple[list[Ranking], Usage]:
         side, count = self.config.image_max_side, len(images)
-        shown = [image.shrunk(side) if side else image.plain() for image in images]
-        fields = {"images": [base64_of(image.data) for image in shown], "model": self.config.model}
-        payload = with_params(fields, self.config.params)
-        answer = await self.ask(PATH, payload, lambda body: read_labels(body, count))
+
+        def compose() -> bytes:
+            shown = [image.for_upload(side, self.config.image_format) for image in images]
+            fields = {"images": [base64_of(image.data) for image in shown], "model": self.config.model}
+            return encode(with_params(fields, self.config.params))
+
+        body = await off_loop(self.is_work(images), compose)
+        answer = await self.pool.post(PATH, body, lambda body: read_labels(body, count))
         return answer.value, self.bill(answer)
 
 

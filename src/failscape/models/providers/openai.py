@@ -20,7 +20,8 @@ from failscape.models.contracts.verify import VerifyContract
 from failscape.models.roles import AnswerToVerify, Conversation, Identity, Model, Reply, Usage, Verification
 from failscape.models.transport.encoding import data_uri, picture_from_base64, picture_from_bytes
 from failscape.models.transport.endpoints import Backoff
-from failscape.models.transport.http import NOTHING, HttpModel, decode, encode, with_params
+from failscape.models.transport.http import NOTHING, HttpModel, decode, encode, preprocessing_of, with_params
+from failscape.models.transport.workers import off_loop
 from failscape.picture_limits import PictureLimits
 from failscape.pictures import Picture
 from failscape.trials import Check
@@ -76,8 +77,7 @@ class ChatModel(HttpModel):
         label = self.contract_label(config)
         if label:
             settings["contract"] = label
-        if config.image_max_side:
-            settings["image_max_side"] = config.image_max_side
+        settings |= preprocessing_of(config)
         super().__init__(Identity(self.role, "openai", config.model, settings), config, openai_base, backoff)
         self._fields = split_params(config.params)
 
@@ -86,24 +86,26 @@ class ChatModel(HttpModel):
 
     async def chat(self, messages: Sequence[Message], schema: dict[str, Any] | None = None) -> Reply[str]:
         """The model's text for OpenAI-style messages, in the form of `schema` where one is given."""
-        return await self._converse(lambda: list(messages), schema, plain_answer)
+        return await self._converse(lambda: list(messages), (), schema, plain_answer)
 
     async def consult(self, images: Sequence[Picture], ask: Ask, read: Callable[[str], Read[T]]) -> Reply[T]:
         """Show images, say what the contract says, read the reply as the contract reads it."""
-        return await self._converse(lambda: [self.user(ask.text, images)], ask.schema, read)
+        return await self._converse(lambda: [self.user(ask.text, images)], images, ask.schema, read)
 
     async def _converse(
         self,
         compose: Callable[[], list[Message]],
+        images: Sequence[Picture],
         schema: dict[str, Any] | None,
         read: Callable[[str], Read[T]],
     ) -> Reply[T]:
         """One conversation, asked again when the reply is out of form. `compose` may meet a broken image."""
         spent = Usage(requests=0)
         try:
-            payload = with_params(self._base_fields(compose(), schema), self._fields)
+            large = self.is_work(images)
+            body = await off_loop(large, lambda: encode(self._payload(compose(), schema)))
             for _ in range(TRIES_IN_FORM):
-                answer = await self.ask("/chat/completions", payload, _read_chat)
+                answer = await self.pool.post("/chat/completions", body, _read_chat)
                 said = answer.value
                 spent += self.bill(answer, (said.tokens_in, said.tokens_out))
                 outcome: Read[T] = Read(None, CUT_OFF) if schema and said.cut_off else read(said.text)
@@ -113,20 +115,20 @@ class ChatModel(HttpModel):
             return self.invalid(error, spent)
         return Reply(outcome.value, outcome.invalid, said.text, spent)
 
-    def _base_fields(self, messages: list[Message], schema: dict[str, Any] | None) -> dict[str, Any]:
+    def _payload(self, messages: list[Message], schema: dict[str, Any] | None) -> dict[str, Any]:
         fields = {"model": self.config.model, "messages": messages, **self.defaults}
         if schema:
             form = {"name": "reply", "strict": True, "schema": schema}
             fields["response_format"] = {"type": "json_schema", "json_schema": form}
-        return fields
+        return with_params(fields, self._fields)
 
     def user(self, text: str, images: Sequence[Picture] = ()) -> Message:
         """A user's turn: images first, as most vision models were trained."""
         if not images:
             return {"role": "user", "content": text}
+        side, format = self.config.image_max_side, self.config.image_format
         parts: list[Message] = [
-            {"type": "image_url", "image_url": {"url": data_uri(image, self.config.image_max_side)}}
-            for image in images
+            {"type": "image_url", "image_url": {"url": data_uri(image, side, format)}} for image in images
         ]
         return {"role": "user", "content": [*parts, {"type": "text", "text": text}]}
 
@@ -170,7 +172,7 @@ class OpenAIAnswerer(ChatModel):
 
     async def answer(self, conversations: Sequence[Conversation]) -> list[Reply[str]]:
         return [
-            await self._converse(partial(self._turns, conversation), None, plain_answer)
+            await self._converse(partial(self._turns, conversation), conversation.images, None, plain_answer)
             for conversation in conversations
         ]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import binascii
-from base64 import b64encode
 from urllib.parse import unquote_to_bytes
 
+import pybase64
+
 from failscape.errors import BadReply
+from failscape.models.transport.workers import LARGE
 from failscape.picture_limits import DEFAULT_LIMITS, PictureLimits
 from failscape.pictures import Picture
 
@@ -15,6 +17,8 @@ def picture_from_bytes(data: bytes, limits: PictureLimits = DEFAULT_LIMITS) -> P
     """A picture, when the bytes are one as far as that can be seen without decoding them."""
     picture = Picture(data, limits=limits)
     picture.check()
+    if len(data) >= LARGE:
+        _ = picture.digest  # its name is needed soon; here it does not hold the event loop up
     return picture
 
 
@@ -34,16 +38,16 @@ def bytes_of_data_uri(uri: str) -> bytes:
 
 def _decode(text: str) -> bytes:
     try:
-        return binascii.a2b_base64(text)
+        return pybase64.b64decode(text)
     except (binascii.Error, ValueError, TypeError) as error:
         raise BadReply("the reply holds an image that is not base64") from error
 
 
 def base64_of(data: bytes) -> str:
-    return b64encode(data).decode("ascii")
+    return pybase64.b64encode_as_string(data)
 
 
-def data_uri(picture: Picture, max_side: int | None = None) -> str:
+def data_uri(picture: Picture, max_side: int | None = None, format: str | None = None) -> str:
     """The picture for an `image_url`, shrunk when it is larger than `max_side`, upright and in 8 bit."""
-    shown = picture.shrunk(max_side) if max_side else picture.plain()
+    shown = picture.for_upload(max_side, format)
     return f"data:{shown.media_type};base64,{base64_of(shown.data)}"

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
+import orjson
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, ModelError, Refused
@@ -23,6 +24,7 @@ from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointStat
 from failscape.models.transport.faults import Redactor, shown_url
 from failscape.models.transport.fetching import PictureFetcher, read_body
 from failscape.models.transport.pool import EndpointPool, PoolReply, Response
+from failscape.models.transport.workers import LARGE
 from failscape.pictures import Picture
 
 Item = TypeVar("Item")
@@ -80,21 +82,33 @@ def read_endpoints(config: ModelConfig, normal: Callable[[str], str]) -> list[En
     return [Endpoint(base, config.concurrency) for base in bases]
 
 
-_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # json.dumps would make one each time
-
-
 def encode(payload: dict[str, Any]) -> bytes:
-    return _encoder.encode(payload).encode()
+    try:
+        return orjson.dumps(payload)
+    except TypeError:  # numbers beyond 64 bit, keys that are no text: slower, but they go through
+        return json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def decode(body: bytes) -> Any:
-    """JSON data of a reply. Decoding first spares json the search for an encoding."""
-    return json.loads(body.decode())
+    """JSON data of a reply."""
+    try:
+        return orjson.loads(body)
+    except ValueError:  # NaN and the like, which strict JSON does not have
+        return json.loads(body.decode())
 
 
 def with_params(defaults: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
     """`params` win over `defaults`; a param of `null` takes the field out of the request."""
     return {name: value for name, value in {**defaults, **params}.items() if value is not None}
+
+
+def preprocessing_of(config: ModelConfig) -> dict[str, Any]:
+    """What is done to pictures before upload, for the identity.
+
+    What is not set is left out, so that models keep the identity they had before there was such a setting.
+    """
+    chosen = {"image_max_side": config.image_max_side, "image_format": config.image_format}
+    return {name: value for name, value in chosen.items() if value}
 
 
 class HttpModel:
@@ -166,6 +180,15 @@ class HttpModel:
         if self._session is None:
             raise ModelError(f"{self!r} is not started", "call `await model.start()` first")
         return self._session
+
+    def is_work(self, images: Sequence[Picture]) -> bool:
+        """Whether making these pictures ready for a request would hold the event loop up."""
+        side, format = self.config.image_max_side, self.config.image_format
+        if format and any(image.format != format.upper() for image in images):
+            return True
+        return sum(len(image.data) for image in images) >= LARGE or bool(
+            side and any(max(image.size) > side for image in images)
+        )
 
     def ask(self, path: str, payload: dict[str, Any], read: Callable[[bytes], T]) -> Awaitable[PoolReply[T]]:
         return self.pool.post(path, encode(payload), read)

@@ -26,6 +26,7 @@ from failscape.models.transport.faults import (
     classify_status,
     is_refusal,
 )
+from failscape.models.transport.workers import LARGE, off_loop
 
 T = TypeVar("T")
 E = TypeVar("E", bound=ModelError)
@@ -174,7 +175,8 @@ class EndpointPool:
         outcome: T | ModelError
         try:
             response = await self._transport(endpoint.base + path, body)
-            outcome = self._understand(response, endpoint, read, journey)
+            large = len(response.body) >= LARGE
+            outcome = await off_loop(large, lambda: self._understand(response, endpoint, read, journey))
         except BadReply as error:  # its body is longer than any reply may be
             outcome = error
         except NETWORK_FAULTS as fault:
