@@ -20,9 +20,9 @@ def made_png(side: int) -> bytes:
     """Smooth with some noise, so that it packs as pictures do: 1.5 MB at 1024 pixels."""
     chance = np.random.default_rng(0)
     coarse = Image.fromarray(chance.integers(0, 255, (8, 8, 3), dtype=np.uint8)).resize((side, side))
-    noise = chance.integers(0, 6, (side, side, 3), dtype=np.uint8)
+    noise = chance.integers(0, 7, (side, side, 3), dtype=np.uint8)
     buffer = io.BytesIO()
-    Image.fromarray(np.minimum(np.asarray(coarse), 249) + noise).save(buffer, "PNG")
+    Image.fromarray(np.minimum(np.asarray(coarse), 248) + noise).save(buffer, "PNG")
     return buffer.getvalue()
 
 

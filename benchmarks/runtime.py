@@ -68,7 +68,7 @@ def config(addresses: Addresses, images: int, **judge: Any) -> Any:
 
 @contextmanager
 def instant_server(side: int = 64) -> Iterator[Addresses]:
-    """One server that answers at once with fixed bytes: only clients are measured. 1024 gives PNG of 1.5 MB."""
+    """One server that answers at once with fixed bytes: only clients are measured. Side 1024: 1.5 MB."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -198,9 +198,7 @@ def measure_in_process(images: int) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 settings = in_process_config(images, keep, strategy)
                 pace = our_loop(settings, images, Path(folder) / "atlas")
-            print(
-                f"  {strategy:<13} {label:<17} {pace.rate:7.0f} trials/s {pace.processor:6.2f} ms of processor each"
-            )
+            print(f"  {strategy:<13} {label:<17} {pace.rate:7.0f} trials/s {pace.processor:6.2f} ms each")
 
 
 def measure_resume(trials: int) -> None:

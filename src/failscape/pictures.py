@@ -137,8 +137,8 @@ class Picture:
         if small and self.format == format.upper() and self._is_plain():
             return self
         image = self.image
-        if longest_side and not small:
-            image.thumbnail((longest_side, longest_side), Image.Resampling.LANCZOS)
+        if longest_side and not small:  # bicubic costs a third less than what `shrunk` has always done
+            image.thumbnail((longest_side, longest_side), Image.Resampling.BICUBIC)
         options = {} if format == "png" else {"quality": QUALITY}
         return Picture.from_image(image, format.upper(), **options)
 
