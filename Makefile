@@ -46,7 +46,7 @@ $(EXTRAS)/.all: pyproject.toml constraints.txt
 # One torch thread a process: two processes share two cores.
 test-extras: $(EXTRAS)/.all  ## the tests that need an extra, in an environment that has all of them
 	$(EXTRAS)/bin/python -c "import torch, transformers, diffusers, trl, peft, ray, pyarrow"
-	OMP_NUM_THREADS=1 $(EXTRAS)/bin/pytest -m extra -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(EXTRAS)/bin/pytest -m extra -n 2 --dist loadgroup
 
 clean:
 	rm -rf $(VENV) $(EXTRAS) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -198,7 +199,8 @@ def test_the_demo_runs_on_ray(tmp_path: Path) -> None:
     """On a machine of its own, as a user would: a cluster is started and stopped by the command."""
     import subprocess
 
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    place = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # a short path: sockets lie below it
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "RAY_TMPDIR": place}
     environment.pop("RAY_ADDRESS", None)
     command = [sys.executable, "-m", "failscape", "demo", "--engine", "ray", "--images", "40"]
     run = subprocess.run(
