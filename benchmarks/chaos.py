@@ -27,13 +27,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from failscape.report.load import load_hunt
-
 from failscape.atlas import Atlas
 from failscape.atlas.connect import DATABASE
 from failscape.config import HuntConfig
 from failscape.config.files import parse_config
 from failscape.errors import FailscapeError
+from failscape.evidence.found import choose_hunt, read_found
 from failscape.runtime.progress import RunSnapshot
 from failscape.runtime.session import run_session
 from failscape.testing.faulty import KINDS, FaultyServer
@@ -230,7 +229,8 @@ def _compare(victim: Victim, folder: Path, row: KillRow) -> None:
 
 def _findings(folder: Path) -> dict[str, tuple[int, int]]:
     with Atlas.open(folder, readonly=True) as atlas:
-        return {found.subject: (found.failures, found.trials) for found in load_hunt(atlas).findings}
+        findings = read_found(atlas, choose_hunt(atlas)).findings
+    return {finding.subject: (finding.failures, finding.trials) for finding in findings}
 
 
 FAULTS = [(kind, role) for kind in KINDS if kind != "ok" for role in ("target", "judge")]
@@ -250,39 +250,40 @@ class FaultRow:
     problems: list[str] = field(default_factory=list)
 
 
-def spoil_servers(number: int, seed: int, home: Path) -> list[FaultRow]:
+def spoil_servers(number: int, seed: int, home: Path, images: int = IMAGES) -> list[FaultRow]:
     """The first `number` faults: each kind for each role, then all kinds at once."""
     rows = [
-        _spoil({kind: SHARE}, kind, role, seed, home / f"{kind}-{role}") for kind, role in FAULTS[:number]
+        _spoil({kind: SHARE}, kind, role, seed, home / f"{kind}-{role}", images)
+        for kind, role in FAULTS[:number]
     ]
     if number > len(FAULTS):
         passing = [kind for kind in KINDS if kind not in ("ok", "unauthorised", "invalid", "ignored-seed")]
         rates = {kind: SHARE / len(passing) for kind in passing}
-        rows.append(_spoil(rates, "all that pass", "target", seed, home / "mixed"))
+        rows.append(_spoil(rates, "all that pass", "target", seed, home / "mixed", images))
     return rows
 
 
-def _spoil(rates: dict[str, float], name: str, role: str, seed: int, folder: Path) -> FaultRow:
+def _spoil(rates: dict[str, float], name: str, role: str, seed: int, folder: Path, images: int) -> FaultRow:
     with FaultyServer(rates=rates, seed=seed) as bad, FaultyServer(seed=seed) as good:
         urls = {"target": good.url, "judge": good.url, role: bad.url}
-        config = _served(urls, seed)
+        config = _served(urls, seed, images)
         row = FaultRow(name, role, _run(config, folder))
         with Atlas.open(folder, readonly=True) as atlas:
             row.invalid = atlas.counts(1)[Verdict.INVALID]
             before = [trial.key for trial in atlas.replay(1)]
     with FaultyServer(seed=seed) as mended:
-        again = _run(_served(dict.fromkeys(urls, mended.url), seed), folder)
+        again = _run(_served(dict.fromkeys(urls, mended.url), seed, images), folder)
     _check_spoilt(row, folder, before, again)
     return row
 
 
-def _served(urls: dict[str, str], seed: int) -> HuntConfig:
+def _served(urls: dict[str, str], seed: int, images: int) -> HuntConfig:
     models = {
         role: {"provider": "openai", "model": "m", "endpoints": [url], "timeout": 1, "patience": 20}
         for role, url in urls.items()
     }
     search = {"strategy": "failureatlas", "images_per_node": 5}
-    settings = {"hunt": "t2i", **models, "space": SPACE, "search": search, "budget": {"images": IMAGES}}
+    settings = {"hunt": "t2i", **models, "space": SPACE, "search": search, "budget": {"images": images}}
     return parse_config({**settings, "seed": seed}, "chaos")
 
 

@@ -5,6 +5,7 @@ The writer holds a lock that belongs to an open file, so it ends with its proces
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -135,6 +136,15 @@ def open_reader(folder: Path) -> sqlite3.Connection:
             db.close()
             raise
     return db
+
+
+def holds_atlas(folder: Path) -> bool:
+    """Whether there is anything to read: a run may have been killed before it made the tables."""
+    path = folder / DATABASE
+    if not path.exists():
+        return False
+    with explained(path), contextlib.closing(_connect(reader_uri(path))) as db:
+        return not _is_blank(db)
 
 
 def _is_blank(db: sqlite3.Connection) -> bool:

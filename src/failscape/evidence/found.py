@@ -1,4 +1,4 @@
-"""Brings back what a hunt found: a fresh hunt is told every recorded trial. Reads only."""
+"""Brings back what a hunt found: as its run kept it, or by telling a fresh hunt every trial. Reads only."""
 
 from __future__ import annotations
 
@@ -10,18 +10,27 @@ from pydantic import ValidationError
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.contents import changed_corpus
+from failscape.atlas.results import kept_results, rules_version
 from failscape.atlas.reviews import hunt_accuracy
+from failscape.atlas.rows import understood
 from failscape.config import HuntConfig
 from failscape.errors import AtlasError, ConfigError, FailscapeError
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.findings import corrected
-from failscape.plugins import find_kind, kind_of
+from failscape.hunts.told import Told, from_bytes, told_by
+from failscape.plugins import find_kind, kind_names, kind_of
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import AsData, Finding, Progress
 
 CURVE_POINTS = 160
 
 Build = Callable[[HuntRow], Hunt]
+WatchTelling = Callable[[int, int], None]
+"""Is called with how many trials have been told again, and how many there are."""
+
+
+def _unwatched(told: int, total: int) -> None:
+    """Most callers do not wait long enough to be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,43 +93,72 @@ def config_of(row: HuntRow) -> HuntConfig:
         ) from error
 
 
-def read_found(atlas: Atlas, row: HuntRow, build: Build | None = None) -> Found:
-    """Tell a fresh hunt every recorded trial and note on the way how its findings grew."""
+def read_found(
+    atlas: Atlas, row: HuntRow, build: Build | None = None, watch: WatchTelling | None = None
+) -> Found:
+    """What a hunt found: as its run left it, or told again where that is missing or stale."""
     warning = changed_corpus(row.config, row.identities)
+    judge = hunt_accuracy(atlas, row)
+    told = None if build or warning else kept_by_run(atlas, row, judge)
+    if told is None:
+        told = tell_again(atlas, row, judge, build, watch or _unwatched, warning)
+    return Found(
+        findings=[_as_shown(atlas, row.id, one, judge) for one in told.findings],
+        suspects=[_as_shown(atlas, row.id, one, judge) for one in told.suspects],
+        progress=told.progress,
+        curve=told.curve,
+        survey=told.survey,
+        undecided=told.undecided,
+        warning=warning,
+        judge=judge,
+        purposes=told.purposes,
+    )
+
+
+def kept_by_run(atlas: Atlas, row: HuntRow, judge: JudgeAccuracy | None) -> Told | None:
+    """What the last run of a hunt kept; `None` when there is nothing, or trials or rules are others now."""
+    if row.kind not in kind_names():
+        return None
+    module = type(find_kind(row.kind)).__module__
+    content = kept_results(atlas, row.id, rules_version(module), judge.digest if judge else "")
     try:
-        judge = hunt_accuracy(atlas, row)
+        return from_bytes(content, module) if content else None
+    except ValueError:
+        return None
+
+
+def tell_again(
+    atlas: Atlas,
+    row: HuntRow,
+    judge: JudgeAccuracy | None,
+    build: Build | None = None,
+    watch: WatchTelling = _unwatched,
+    warning: str = "",
+) -> Told:
+    """Tell a fresh hunt every recorded trial and note on the way how its findings grew."""
+    try:
         hunt = build(row) if build else rebuild_hunt(row, judge)
-        curve = _tell_all(atlas, row.id, hunt)
+        return told_by(hunt, _tell_all(atlas, row.id, hunt, watch))
     except FailscapeError as error:
         if not warning:
             raise
         fix = "use the version of failscape that it was run with"
         raise AtlasError(f"{warning}. Its trials cannot be told again: {error.message}", fix) from error
-    findings = [_as_shown(atlas, row.id, one, judge) for one in hunt.findings()]
-    curve[-1] = (curve[-1][0], len(findings))  # progress may lag behind
-    return Found(
-        findings=findings,
-        suspects=[_as_shown(atlas, row.id, one, judge) for one in hunt.suspects()],
-        progress=hunt.progress(),
-        curve=curve,
-        survey=hunt.survey(),
-        undecided=len(hunt.undecided()),
-        warning=warning,
-        judge=judge,
-        purposes=hunt.purposes(),
-    )
 
 
-def _tell_all(atlas: Atlas, hunt_id: int, hunt: Hunt) -> list[tuple[int, int]]:
+def _tell_all(atlas: Atlas, hunt_id: int, hunt: Hunt, watch: WatchTelling) -> list[tuple[int, int]]:
     for subject, number, passed in atlas.verdicts(hunt_id):
         hunt.expect(subject, number, passed)
-    every = max(1, sum(atlas.counts(hunt_id).values()) // CURVE_POINTS)
+    total = sum(atlas.counts(hunt_id).values())
+    every = max(1, total // CURVE_POINTS)
     trials = atlas.replay(hunt_id)
     told, curve = 0, [(0, 0)]
     while group := list(islice(trials, every)):
         for trial in group:
-            hunt.tell(trial)
+            with understood(f"trials {trial.key!r}"):
+                hunt.tell(trial)
         told += len(group)
+        watch(told, total)
         curve.append((told, hunt.progress().findings))
     return curve
 

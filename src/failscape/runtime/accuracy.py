@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from failscape.atlas import Atlas
-from failscape.atlas.connect import DATABASE
+from failscape.atlas.connect import holds_atlas
 from failscape.atlas.reviews import AUTO, NONE, reviewed_accuracy
 from failscape.config import HuntConfig
 from failscape.errors import ConfigError
@@ -45,7 +45,7 @@ def read_accuracy(path: Path, judge: str) -> JudgeAccuracy:
 
 
 def _reviewed(folder: Path, judge: str) -> JudgeAccuracy | None:
-    if not (folder / DATABASE).exists():
+    if not holds_atlas(folder):
         return None
     with Atlas.open(folder, readonly=True) as atlas:
         return reviewed_accuracy(atlas, judge)

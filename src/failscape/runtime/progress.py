@@ -6,6 +6,8 @@ import json
 import sys
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import IO, Protocol
 
@@ -129,10 +131,47 @@ class JsonReporter:
         print(json.dumps(data), file=self._stream, flush=True)
 
 
+class Unfailing:
+    """Passes everything on while that works. A closed terminal or pipe ends the lines, never the hunt."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter: Reporter | None = reporter
+
+    def update(self, snapshot: RunSnapshot) -> None:
+        with self._trying() as reporter:
+            reporter.update(snapshot)
+
+    def note(self, kind: str, text: str) -> None:
+        with self._trying() as reporter:
+            reporter.note(kind, text)
+
+    def close(self) -> None:
+        with self._trying() as reporter:
+            reporter.close()
+
+    @contextmanager
+    def _trying(self) -> Iterator[Reporter]:
+        try:
+            yield self._reporter or _Silent()
+        except (OSError, ValueError):  # gone, or closed by somebody
+            self._reporter = None
+
+
+class _Silent:
+    def update(self, snapshot: RunSnapshot) -> None: ...
+
+    def note(self, kind: str, text: str) -> None: ...
+
+    def close(self) -> None: ...
+
+
 def choose_reporter(as_json: bool) -> Reporter:
+    stream = sys.stdout if as_json else sys.stderr
+    if stream is None:  # a process can be started without any
+        return _Silent()
     if as_json:
-        return JsonReporter()
-    return RichReporter() if sys.stderr.isatty() else PlainReporter()
+        return Unfailing(JsonReporter())
+    return Unfailing(RichReporter() if stream.isatty() else PlainReporter())
 
 
 def duration(seconds: float) -> str:

@@ -25,6 +25,7 @@ from failscape.runtime.accuracy import choose_accuracy
 from failscape.runtime.budget import Budget
 from failscape.runtime.engine import Engine, Stop
 from failscape.runtime.health import HealthWarning
+from failscape.runtime.keeping import ResultsKeeper
 from failscape.runtime.progress import Meter, Reporter, RunSnapshot
 from failscape.runtime.stages import Team
 from failscape.runtime.teaching import Lessons, prepare
@@ -79,8 +80,10 @@ async def run_session(
         if resumed:
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")
         prepare(team, hunt, atlas, hunt_id)
+        judge = accuracy.digest if accuracy else ""
+        keeper = ResultsKeeper(atlas, hunt_id, hunt, resumed, judge, type(kind).__module__)
         async with team:
-            summary = await run_hunt(config, atlas, hunt_id, hunt, team, reporter, resumed, ready)
+            summary = await run_hunt(config, atlas, hunt_id, hunt, team, reporter, resumed, ready, keeper)
             await kind.after(atlas, hunt_id, hunt, team, reporter)
             return summary
 
@@ -94,11 +97,15 @@ async def run_hunt(
     reporter: Reporter,
     resumed: int,
     ready: Callable[[Engine], None] | None = None,
+    keeper: ResultsKeeper | None = None,
 ) -> Summary:
-    """Run a hunt that has been told all its recorded trials, with models that have been started."""
+    """Run a hunt that has been told all its recorded trials, with models that have been started.
+
+    `keeper` keeps what it finds, for readers; it is left out for a hunt that only asks what another asked.
+    """
     prices = {role: model.price for role, model in config.models().items() if model.price}
     budget = Budget(config.budget, atlas.spent(hunt_id), prices)
-    watch = _Watch(hunt, team, budget, reporter, resumed)
+    watch = _Watch(hunt, team, budget, reporter, resumed, keeper)
     lessons = Lessons(hunt, team, reporter)
 
     def look() -> None:
@@ -127,7 +134,7 @@ async def run_hunt(
         atlas.log("warning", {"name": warning.name, "text": warning.text, "fix": warning.fix}, hunt_id)
     atlas.end_run(run_id, stop.reason, seconds)
     trials = sum(engine.health.verdicts.values())
-    findings = len(hunt.findings())  # progress may lag behind
+    findings = len(keeper.keep(resumed + trials).findings if keeper else hunt.findings())
     warnings = list(watch.warned.values())
     return Summary(hunt_id, stop, resumed, trials, findings, seconds, budget.spent, warnings)
 
@@ -153,7 +160,15 @@ class _Watch:
 
     engine: Engine
 
-    def __init__(self, hunt: Hunt, team: Team, budget: Budget, reporter: Reporter, resumed: int) -> None:
+    def __init__(
+        self,
+        hunt: Hunt,
+        team: Team,
+        budget: Budget,
+        reporter: Reporter,
+        resumed: int,
+        keeper: ResultsKeeper | None = None,
+    ) -> None:
         self.warned: dict[str, HealthWarning] = {}
         self._out: set[str] = set()
         self._hunt = hunt
@@ -161,6 +176,7 @@ class _Watch:
         self._budget = budget
         self._reporter = reporter
         self._resumed = resumed
+        self._keeper = keeper
         self._meter = Meter()
         self._pace = Meter()
         self._last = 0.0
@@ -169,7 +185,11 @@ class _Watch:
         now = time.monotonic()
         if now - self._last >= SNAPSHOT_SECONDS:
             self._last = now
-            self._reporter.update(self._snapshot(now))
+            snapshot = self._snapshot(now)
+            if self._keeper is not None:
+                self._keeper.note(snapshot.trials, snapshot.findings)
+                self._keeper.look(snapshot.trials)
+            self._reporter.update(snapshot)
             self.write_warnings()
             self._name_endpoints()
 
@@ -221,7 +241,7 @@ class _Watch:
 
 @contextlib.contextmanager
 def _interrupts(engine: Engine, reporter: Reporter) -> Iterator[None]:
-    """The first Ctrl-C finishes what is in flight; the second leaves at once."""
+    """The first Ctrl-C finishes what is in flight; the second leaves at once. So does a closed terminal."""
     loop, presses = asyncio.get_running_loop(), 0
 
     def pressed() -> None:
@@ -233,8 +253,9 @@ def _interrupts(engine: Engine, reporter: Reporter) -> Iterator[None]:
         reporter.note("stopping", "finishing what is in flight; press Ctrl-C again to leave at once")
         engine.interrupt()
 
+    numbers = _stop_signals()
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in numbers:
             loop.add_signal_handler(number, pressed)
     except (NotImplementedError, RuntimeError, ValueError):  # not in the main thread, or not on POSIX
         yield
@@ -242,5 +263,12 @@ def _interrupts(engine: Engine, reporter: Reporter) -> Iterator[None]:
     try:
         yield
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in numbers:
             loop.remove_signal_handler(number)
+
+
+def _stop_signals() -> list[signal.Signals]:
+    """With `nohup` a hang-up is ignored, and stays so."""
+    hang_up = getattr(signal, "SIGHUP", None)
+    heard = hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([hang_up] if hang_up is not None and heard else [])]

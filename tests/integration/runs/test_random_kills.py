@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import time
 
 from failscape.atlas import Atlas
@@ -51,3 +52,13 @@ def check_images(bench: Bench) -> None:
                 for digest in stored.images:
                     picture = atlas.images.get(digest)
                     assert type(picture)(picture.data).digest == digest
+
+
+def test_a_run_that_was_killed_before_it_made_the_tables_can_be_started_again(bench: Bench) -> None:
+    bench.atlas.mkdir()
+    with sqlite3.connect(bench.atlas / "atlas.db") as db:
+        db.execute("PRAGMA journal_mode = WAL")  # as far as it may have got
+    bench.write(budget={"images": 20})
+    done = bench.run()
+    assert done.returncode == 0, done.stderr
+    assert len(bench.keys()) == 20

@@ -7,6 +7,7 @@ from failscape.config import BudgetConfig
 from failscape.runtime.budget import Budget
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import _Watch
+from failscape.runtime.stages import Team
 from failscape.trials import Progress
 
 from .fakes import CountingHunt
@@ -14,7 +15,7 @@ from .fakes import CountingHunt
 
 def eta(limits: BudgetConfig, spent: Spent, total: int | None) -> float | None:
     """After ten seconds with 50 of `total` nodes finished, at two trials a second."""
-    watch = _Watch(CountingHunt(1), Budget(limits, spent), PlainReporter(), 0)
+    watch = _Watch(CountingHunt(1), Team({}), Budget(limits, spent), PlainReporter(), 0, None)
     watch._eta(2.0, Progress("", 0, total, 0), 100.0)
     return watch._eta(2.0, Progress("", 50, total, 0), 110.0)
 

@@ -1,0 +1,167 @@
+"""What a hunt has to tell after its trials, as one value that can be kept and read without the hunt.
+
+Trials are the only truth: this is what follows from them, and saves telling a million of them again. It is
+kept as JSON; dataclasses and named tuples are marked with their type, and come back as what they were.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import zlib
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from failscape.hunts.protocol import Hunt
+from failscape.trials import AsData, Finding, Progress
+
+_TYPE, _PARTS = "@", "_"
+_OURS = ("failscape.hunts.", "failscape.stats.", "failscape.spaces.", "failscape.trials")
+"""Modules that may be imported to bring a type back. An atlas may be a stranger's: it names no others."""
+
+MOST_BYTES = 1 << 30
+"""Of the JSON text: more is not read, for a small file may unfold to any size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """`curve` is (trials told, findings then), from first to last; `undecided` is a number of subjects."""
+
+    findings: list[Finding]
+    suspects: list[Finding]
+    progress: Progress
+    curve: list[tuple[int, int]]
+    survey: AsData | None = None
+    undecided: int = 0
+    purposes: dict[str, str] = field(default_factory=dict)
+
+
+def told_by(hunt: Hunt, curve: list[tuple[int, int]]) -> Told:
+    """All that readers ask of a hunt. The end of the curve is exact: progress may lag behind."""
+    findings = hunt.findings()
+    curve = [*curve[:-1], (curve[-1][0], len(findings))]
+    return Told(
+        findings,
+        hunt.suspects(),
+        hunt.progress(),
+        curve,
+        hunt.survey(),
+        len(hunt.undecided()),
+        hunt.purposes(),
+    )
+
+
+def to_bytes(told: Told) -> bytes:
+    """Raises `TypeError` for a value that would not come back as it is."""
+    return zlib.compress(json.dumps(_plain(told), separators=(",", ":")).encode(), 3)
+
+
+def from_bytes(data: bytes, module: str = "") -> Told:
+    """Raises `ValueError` for anything that `to_bytes` did not write.
+
+    `module` is that of the hunt's kind: types of its package, once imported, come back too.
+    """
+    unfold = zlib.decompressobj()
+    try:
+        text = unfold.decompress(data, MOST_BYTES)
+        told = _Reader(module.partition(".")[0]).value(json.loads(text))
+    except (zlib.error, TypeError, KeyError, AttributeError, ImportError, RecursionError) as error:
+        raise ValueError(f"not what a hunt told: {error!r}") from error
+    if not isinstance(told, Told):
+        raise ValueError("not what a hunt told")
+    return told
+
+
+def _plain(value: Any) -> Any:
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, Enum):
+        return {_TYPE: _name(value), _PARTS: value.value}
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {part.name: _plain(getattr(value, part.name)) for part in fields(value) if part.init}
+        return {_TYPE: _name(value), _PARTS: parts}
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, np.ndarray):
+        return {_TYPE: "array", _PARTS: [str(value.dtype), value.tolist()]}
+    return _collection(value)
+
+
+def _collection(value: Any) -> Any:
+    if type(value) is list:
+        return [_plain(one) for one in value]
+    if isinstance(value, tuple):
+        name = "tuple" if type(value) is tuple else _name(value)
+        return {_TYPE: name, _PARTS: [_plain(one) for one in value]}
+    if isinstance(value, dict) and _TYPE not in value and all(type(key) is str for key in value):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, dict):
+        return {_TYPE: "dict", _PARTS: [[_plain(key), _plain(one)] for key, one in value.items()]}
+    if isinstance(value, set | frozenset):
+        return {_TYPE: type(value).__name__, _PARTS: [_plain(one) for one in value]}
+    raise TypeError(f"what a hunt tells is made of plain values and dataclasses, but it has {value!r}")
+
+
+def _name(value: Any) -> str:
+    kind = type(value)
+    if "<" in kind.__qualname__ or kind.__module__ == "__main__":
+        raise TypeError(f"{kind.__qualname__} cannot be found again by its name")
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+class _Reader:
+    def __init__(self, package: str) -> None:
+        self._package = package
+        self._types: dict[str, type] = {}
+
+    def value(self, data: Any) -> Any:
+        if isinstance(data, list):
+            return [self.value(one) for one in data]
+        if not isinstance(data, dict):
+            return data
+        if _TYPE not in data:
+            return {key: self.value(one) for key, one in data.items()}
+        return self._typed(data[_TYPE], data[_PARTS])
+
+    def _typed(self, name: str, parts: Any) -> Any:
+        match name:
+            case "tuple" | "set" | "frozenset":
+                made = {"tuple": tuple, "set": set, "frozenset": frozenset}[name]
+                return made(self.value(one) for one in parts)
+            case "dict":
+                return {self.value(key): self.value(one) for key, one in parts}
+            case "array":
+                return np.array(parts[1], dtype=np.dtype(parts[0]))
+        kind = self._type(name)
+        if issubclass(kind, Enum):
+            return kind(parts)
+        if issubclass(kind, tuple):
+            return kind(*(self.value(one) for one in parts))
+        return kind(**{key: self.value(one) for key, one in parts.items()})
+
+    def _type(self, name: str) -> type:
+        kind = self._types.get(name)
+        if kind is None:
+            kind = self._types[name] = _find_type(name, self._package)
+        return kind
+
+
+def _find_type(name: str, package: str) -> type:
+    """The dataclass, named tuple or enumeration of that name; nothing else is ever called."""
+    where, _, path = name.partition(":")
+    if where.startswith(_OURS):
+        found: Any = importlib.import_module(where)
+    elif package and where.partition(".")[0] == package:
+        found = sys.modules[where]
+    else:
+        raise ValueError(f"{name!r} is no type of a hunt's")
+    for part in path.split("."):
+        found = getattr(found, part)
+    named = isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields")
+    if isinstance(found, type) and (is_dataclass(found) or named or issubclass(found, Enum)):
+        return found
+    raise ValueError(f"{name!r} is no type of a hunt's")
