@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas.faults import explained
-from failscape.atlas.migrations import check_is_atlas, migrate
+from failscape.atlas.migrations import check_is_atlas, migrate, version_of
+from failscape.atlas.rows import refuse_unsound
 from failscape.errors import AtlasError
 
 DATABASE = "atlas.db"
@@ -132,6 +133,7 @@ def open_reader(folder: Path) -> sqlite3.Connection:
             if _is_blank(db):
                 raise missing(folder)
             check_is_atlas(db, str(path))
+            refuse_unsound(db, version_of(db), str(path), small=True)
         except BaseException:
             db.close()
             raise

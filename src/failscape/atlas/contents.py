@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas.faults import explained
+from failscape.atlas.files import open_regular
 from failscape.atlas.reader import CORPORA, CORPUS_HERE
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
@@ -21,6 +22,7 @@ from failscape.models.roles import Identity
 from failscape.pictures import Picture
 from failscape.spaces.albums import KEPT, Album, album_text
 from failscape.spaces.corpus import corpus_names, load_corpus
+from failscape.spaces.corpus.files import CORPUS_FILES
 
 _MANY = 64
 """Pictures that are taken in at once: an album may be larger than the memory."""
@@ -34,7 +36,7 @@ def keep_corpus(folder: Path, settings: Mapping[str, Any], identities: Mapping[s
     goal = folder / CORPORA / digest
     if goal.is_dir():
         return
-    draft = copy_corpus(Path(name).expanduser(), goal)
+    draft = copy_corpus(Path(name).expanduser(), goal, follow=True)
     if load_corpus(str(draft)).digest != digest:
         shutil.rmtree(draft, ignore_errors=True)
         raise AtlasError(f"corpus {name} changed while it was being read", "start the run again")
@@ -42,14 +44,19 @@ def keep_corpus(folder: Path, settings: Mapping[str, Any], identities: Mapping[s
         draft.replace(goal)
 
 
-def copy_corpus(source: Path, goal: Path) -> Path:
-    """A copy beside `goal` under another name, for the caller to rename: others see all of it or nothing."""
+def copy_corpus(source: Path, goal: Path, follow: bool = False) -> Path:
+    """A copy beside `goal` under another name, for the caller to rename: others see all of it or nothing.
+
+    Only the files that a corpus or an album is made of. Links are followed in the user's own folders only.
+    """
     draft = goal.with_name(f".{goal.name}.{os.getpid()}")
     with explained(goal):
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
-        for file in sorted(source.glob("*.json")):
-            shutil.copyfile(file, draft / file.name)
+        for name in (*CORPUS_FILES, KEPT):
+            if os.path.lexists(source / name):
+                with open_regular((source / name).resolve() if follow else source / name) as file:
+                    (draft / name).write_bytes(file.read())
     return draft
 
 

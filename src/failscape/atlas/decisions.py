@@ -9,6 +9,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from failscape.atlas.records import images_of
+from failscape.atlas.rows import understood
 from failscape.atlas.store import Atlas
 from failscape.trials import (
     Answer,
@@ -50,12 +51,14 @@ def decisions(atlas: Atlas, hunt_id: int) -> Iterator[Decision]:
     """Every decided check of a hunt and every verified answer, in the order recorded; open ones left out."""
     query = "SELECT key, subject, facts, plan FROM trials NOT INDEXED WHERE hunt = ? ORDER BY id"
     with atlas.reading() as db:
-        plans = _Plans(db)
+        plans = Plans(db)
         cursor = db.execute(query, (hunt_id,))
         while rows := cursor.fetchmany(_MANY):
             for key, subject, text, plan in rows:
-                steps, facts = plans.get(plan), json.loads(text)
-                for place, check, answer, image in chain(decided(steps, facts), verified(steps, facts)):
+                with understood(f"trials {key!r}"):
+                    steps, facts = plans.get(plan), json.loads(text)
+                    found = list(chain(decided(steps, facts), verified(steps, facts)))
+                for place, check, answer, image in found:
                     if answer is not None:
                         yield Decision(key, subject, place, check, answer, image)
 
@@ -67,12 +70,14 @@ def pairs(atlas: Atlas, first: int, second: int) -> Iterator[AnswerPair]:
         " JOIN trials b ON b.hunt = ? AND b.key = a.key AND b.plan = a.plan WHERE a.hunt = ? ORDER BY a.id"
     )
     with atlas.reading() as db:
-        plans = _Plans(db)
+        plans = Plans(db)
         cursor = db.execute(query, (second, first))
         while rows := cursor.fetchmany(_MANY):
             for subject, one, two, plan in rows:
-                steps = plans.get(plan)
-                both = zip(decided(steps, json.loads(one)), decided(steps, json.loads(two)), strict=False)
+                with understood(f"trials of {subject!r}"):
+                    steps = plans.get(plan)
+                    here_there = [list(decided(steps, json.loads(text))) for text in (one, two)]
+                both = zip(*here_there, strict=False)
                 for (_, check, here, image), (_, _, there, other) in both:
                     if here is not None and there is not None and image == other:
                         yield AnswerPair(subject, check, here, there)
@@ -90,11 +95,12 @@ def probes_of(atlas: Atlas, hunt_id: int, but_for: int = 0) -> Iterator[tuple[Pr
     last = 0
     while True:
         with atlas.reading() as db:
-            plans = _Plans(db)
+            plans = Plans(db)
             rows = db.execute(query, (hunt_id, last, but_for, _MANY)).fetchall()
         for number, key, subject, seed, text, plan in rows:
-            steps, last = plans.get(plan), number
-            images = images_of(steps, json.loads(text))
+            with understood(f"trials {number!r}"):
+                steps, last = plans.get(plan), number
+                images = images_of(steps, json.loads(text))
             yield Probe(key, subject, steps, seed), bool(images) and has_image(atlas, images[-1])
         if len(rows) < _MANY:
             return
@@ -143,14 +149,16 @@ def decision_of(atlas: Atlas, hunt_id: int, trial: str, place: int) -> Decision 
         row = db.execute(f"{query} WHERE t.hunt = ? AND t.key = ?", (hunt_id, trial)).fetchone()
     if row is None:
         return None
-    steps, facts = steps_from_json(row[2]), json.loads(row[1])
-    for at, check, answer, image in chain(decided(steps, facts), verified(steps, facts)):
+    with understood(f"trials {trial!r}"):
+        steps, facts = steps_from_json(row[2]), json.loads(row[1])
+        found = list(chain(decided(steps, facts), verified(steps, facts)))
+    for at, check, answer, image in found:
         if at == place and answer is not None:
             return Decision(trial, row[0], place, check, answer, image)
     return None
 
 
-class _Plans:
+class Plans:
     """Steps by number. Many trials share few plans, and reading one anew each time is slow."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -163,5 +171,6 @@ class _Plans:
             if len(self._known) >= 8192:
                 self._known.clear()
             row = self._db.execute("SELECT steps FROM plans WHERE id = ?", (number,)).fetchone()
-            steps = self._known[number] = steps_from_json(row[0])
+            with understood(f"plans {number!r}"):
+                steps = self._known[number] = steps_from_json(row[0])
         return steps

@@ -305,7 +305,9 @@ class _PictureMerge:
 
 
 def _copy_corpora(source: Path, target: Path) -> None:
+    refuse_link(source / CORPORA)
     for folder in (source / CORPORA).glob("*"):
+        refuse_link(folder)
         goal = target / CORPORA / folder.name
         if not goal.exists() and not folder.name.startswith("."):  # half a copy of a killed run
             draft = copy_corpus(folder, goal)

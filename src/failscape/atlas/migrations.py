@@ -9,6 +9,8 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import closing
+from functools import cache
 
 from failscape.errors import AtlasError
 
@@ -246,11 +248,30 @@ def check_is_atlas(db: sqlite3.Connection, path: str) -> None:
             "take the atlas from somebody you trust, or have its trials exported there",
         )
     version = version_of(db)
+    if version <= len(MIGRATIONS):
+        missing = sorted(_tables_of(version) - _columns(db))
+        if missing:
+            raise AtlasError(f"{path} is no whole atlas: it lacks {missing[0]}", "restore it from a copy")
     if version > len(MIGRATIONS):
         raise AtlasError(
             f"{path} is an atlas of version {version}; this failscape reads up to version {len(MIGRATIONS)}",
             "pip install --upgrade failscape",
         )
+
+
+def _columns(db: sqlite3.Connection) -> set[str]:
+    """Every column as `table.column`."""
+    query = "SELECT m.name || '.' || c.name FROM sqlite_master m, pragma_table_info(m.name) c"
+    return {row[0] for row in db.execute(f"{query} WHERE m.type = 'table'")}
+
+
+@cache
+def _tables_of(version: int) -> frozenset[str]:
+    """What an atlas of that version has, by making one."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        for step in MIGRATIONS[:version]:
+            step(db)
+        return frozenset(_columns(db))
 
 
 def migrate(db: sqlite3.Connection) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from failscape.atlas.files import refuse_link
 from failscape.atlas.images import ImageRow
 from failscape.atlas.migrations import version_of
 from failscape.atlas.packs import Place
 from failscape.atlas.records import Event, HuntRow, RunRow, Spent, StoredCall, StoredTrial, prompts_of
+from failscape.atlas.rows import FIX, check_facts, check_texts, understood, unsound
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity, Usage
 from failscape.pictures import SUFFIXES
@@ -23,6 +26,8 @@ _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 CORPORA = "corpora"
 """The folder for corpora of imported files, and for copies of those that hunts were run with."""
+
+_FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 
 CORPUS_HERE = "atlas:"
 """A corpus whose name starts so lies in the atlas's own folder, wherever that is now."""
@@ -36,8 +41,9 @@ def hunts(db: sqlite3.Connection, folder: Path | None) -> list[HuntRow]:
     )
     found = []
     for number, kind, text, ids, shard, shards, parent, created in rows:
-        config = json.loads(text)
-        models = {name: known[one] for name, one in json.loads(ids).items()}
+        with understood(f"hunts {number!r}"):
+            config = dict(json.loads(text))
+            models = {name: known[one] for name, one in json.loads(ids).items()}
         if folder is not None:
             config = _with_corpus(config, models.get("space"), folder.absolute())
             config = _with_album(config, models.get("images"), folder.absolute())
@@ -51,12 +57,21 @@ def _with_corpus(config: dict[str, Any], words: Identity | None, folder: Path) -
         return config
     corpus = str(space.get("corpus", ""))
     if corpus.startswith(CORPUS_HERE):
-        here = folder / corpus.removeprefix(CORPUS_HERE)
+        here: Path | None = kept_folder(folder, corpus.removeprefix(CORPUS_HERE).removeprefix(f"{CORPORA}/"))
     else:
-        here = folder / CORPORA / str(words.settings.get("digest", "")) if words else folder / CORPORA
-        if here.name == CORPORA or not here.is_dir():
-            return config
-    return {**config, "space": {**space, "corpus": str(here)}}
+        digest = str(words.settings.get("digest", "")) if words else ""
+        here = kept_folder(folder, digest) if digest else None
+    return {**config, "space": {**space, "corpus": str(here)}} if here and here.is_dir() else config
+
+
+def kept_folder(folder: Path, name: str) -> Path:
+    """The folder of a kept corpus or album. Its name may be a stranger's: it leads nowhere else."""
+    if not _FOLDER.fullmatch(name):
+        raise AtlasError(f"{name!r} is not the name of a corpus in {folder}", FIX)
+    here = folder / CORPORA / name
+    for path in (here.parent, here, *(here.iterdir() if here.is_dir() else ())):
+        refuse_link(path)
+    return here
 
 
 def _with_album(config: dict[str, Any], album: Identity | None, folder: Path) -> dict[str, Any]:
@@ -64,7 +79,7 @@ def _with_album(config: dict[str, Any], album: Identity | None, folder: Path) ->
     images = config.get("images")
     if album is None or not isinstance(images, dict) or not images.get("folder"):
         return config
-    here = folder / CORPORA / (str(album.settings.get("digest", "")) or "none")
+    here = kept_folder(folder, str(album.settings.get("digest", "")) or "none")
     return {**config, "images": {**images, "folder": str(here)}} if here.is_dir() else config
 
 
@@ -72,7 +87,9 @@ def identities(db: sqlite3.Connection) -> Iterator[tuple[int, str, Identity]]:
     """Number in this atlas, digest, identity."""
     rows = db.execute("SELECT id, digest, role, provider, model, settings FROM identities")
     for number, digest, role, provider, model, settings in rows:
-        yield number, digest, Identity(role, provider, model, json.loads(settings))
+        with understood(f"identities {number!r}"):
+            identity = Identity(role, provider, model, dict(json.loads(settings)))
+        yield number, digest, identity
 
 
 def runs(db: sqlite3.Connection, hunt: int | None) -> list[RunRow]:
@@ -87,7 +104,11 @@ def events(db: sqlite3.Connection, hunt: int | None) -> list[Event]:
     rows = db.execute(
         "SELECT id, at, kind, hunt, detail FROM events WHERE ?1 IS NULL OR hunt = ?1 ORDER BY id", (hunt,)
     )
-    return [Event(number, at, kind, of, json.loads(detail)) for number, at, kind, of, detail in rows]
+    found = []
+    for number, at, kind, of, detail in rows:
+        with understood(f"events {number!r}"):
+            found.append(Event(number, float(at), str(kind), of, dict(json.loads(detail))))
+    return found
 
 
 def replay(db: sqlite3.Connection, hunt: int) -> Iterator[Trial]:
@@ -105,6 +126,8 @@ def replay(db: sqlite3.Connection, hunt: int) -> Iterator[Trial]:
     try:
         while rows := cursor.fetchmany(_MANY):
             for key, subject, verdict, reason, seed, text in rows:
+                if verdict not in verdicts or (type(seed), type(key), type(subject)) != (int, str, str):
+                    raise unsound("the atlas", f"trials {key!r}", f"{subject!r}, {verdict!r}, {seed!r}")
                 yield Trial(key, subject, verdicts[verdict], reason, None, seed, text)
     finally:
         with contextlib.suppress(sqlite3.ProgrammingError):  # the atlas was closed in between
@@ -174,7 +197,9 @@ def subject_counts(db: sqlite3.Connection, hunt: int) -> Iterator[tuple[str, dic
             if subject is not None:
                 yield subject, found
             subject, found = now, dict.fromkeys(Verdict, 0)
-        found[_VERDICTS[verdict]] = number
+        with understood(f"trials of {subject!r}"):
+            check_texts(now)
+            found[Verdict(verdict)] = number
     if subject is not None:
         yield subject, found
 
@@ -189,6 +214,8 @@ def subjects(db: sqlite3.Connection, hunt: int) -> Iterator[str]:
         " GROUP BY subject ORDER BY min(id)"
     )
     for row in db.execute(query, (hunt,)):
+        with understood(f"trials of {row[0]!r}"):
+            check_texts(row[0])
         yield row[0]
 
 
@@ -201,14 +228,16 @@ def facts_of(db: sqlite3.Connection, hunt: int, subject: str) -> tuple[tuple[Ste
     ).fetchall()
     if not rows:
         return (), []
-    steps = db.execute("SELECT steps FROM plans WHERE id = ?", (rows[0][1],)).fetchone()[0]
-    return steps_from_json(steps), [json.loads(text) for text, _ in rows]
+    with understood(f"trials of {subject!r}"):
+        steps = db.execute("SELECT steps FROM plans WHERE id = ?", (rows[0][1],)).fetchone()[0]
+        return steps_from_json(steps), [json.loads(text) for text, _ in rows]
 
 
 def node_details(db: sqlite3.Connection, hunt: int, subject: str) -> dict[str, Any]:
     query = "SELECT details FROM nodes WHERE hunt = ? AND subject = ?"
     row = db.execute(query, (hunt, subject)).fetchone()
-    return dict(json.loads(row[0])) if row else {}
+    with understood(f"nodes of {subject!r}"):
+        return dict(json.loads(row[0])) if row else {}
 
 
 def verdicts(db: sqlite3.Connection, hunt: int) -> Iterator[tuple[str, int, bool]]:
@@ -219,7 +248,8 @@ def verdicts(db: sqlite3.Connection, hunt: int) -> Iterator[tuple[str, int, bool
         (hunt,),
     )
     for subject, text, trials in rows:
-        passed = json.loads(text).get("passed")
+        with understood(f"nodes of {subject!r}"):
+            passed = json.loads(text).get("passed")
         if passed is not None:
             yield subject, trials, passed
 
@@ -231,8 +261,9 @@ def prompts(db: sqlite3.Connection, hunt: int, subject: str) -> set[str]:
         " JOIN plans p ON p.id = t.plan WHERE t.hunt = ? AND t.subject = ? GROUP BY t.plan",
         (hunt, subject),
     )
-    plans = ((steps_from_json(steps), json.loads(facts)) for steps, facts, _ in rows)
-    return {prompt for steps, facts in plans for prompt in prompts_of(steps, facts)}
+    with understood(f"trials of {subject!r}"):
+        plans = ((steps_from_json(steps), json.loads(facts)) for steps, facts, _ in rows)
+        return {prompt for steps, facts in plans for prompt in prompts_of(steps, facts)}
 
 
 _TRIAL = (
@@ -276,16 +307,23 @@ def trial(db: sqlite3.Connection, hunt: int, number: int) -> StoredTrial | None:
 
 def _stored_trial(db: sqlite3.Connection, row: tuple[Any, ...]) -> StoredTrial:
     number, hunt, key, subject, verdict, reason, seed, text, keys, started, seconds, steps = row
-    found = (find_call(db, keys[at : at + 16]) for at in range(0, len(keys), 16))
-    return StoredTrial(
-        id=number,
-        hunt=hunt,
-        trial=Trial(key, subject, _VERDICTS[verdict], reason, None, seed, text),
-        steps=steps_from_json(steps),
-        calls=tuple(call for call in found if call is not None),
-        started=started,
-        seconds=seconds,
-    )
+    with understood(f"trials {number!r}"):
+        found = [find_call(db, keys[at : at + 16]) for at in range(0, len(keys), 16)]
+        trial, plan = (
+            Trial(key, subject, _VERDICTS[verdict], reason, None, int(seed), text),
+            steps_from_json(steps),
+        )
+        check_texts(key, subject, reason)
+        check_facts(plan, trial.facts)
+        return StoredTrial(
+            id=number,
+            hunt=hunt,
+            trial=trial,
+            steps=plan,
+            calls=tuple(call for call in found if call is not None),
+            started=float(started),
+            seconds=float(seconds),
+        )
 
 
 PACKS_SINCE = 3
@@ -311,7 +349,9 @@ def image_row(db: sqlite3.Connection, digest: str) -> ImageRow | None:
     if row is None:
         return None
     length, width, height, form, pack, start = row
-    return ImageRow(length, width, height, form, Place(pack, start, length) if pack else None)
+    with understood(f"images {digest!r}"):
+        place = Place(str(pack), int(start), int(length)) if pack else None
+        return ImageRow(int(length), int(width), int(height), str(form), place)
 
 
 def growing_pack(db: sqlite3.Connection) -> tuple[str, int] | None:
@@ -325,14 +365,18 @@ def find_call(db: sqlite3.Connection, key: bytes) -> StoredCall | None:
     if row is None:
         return None
     _, role, of, provider, model, settings, facts, invalid, raw, *usage, image, form = row
+    with understood(f"calls {key.hex()!r}"):
+        said, known = json.loads(facts), dict(json.loads(settings))
+        check_texts(role, invalid, raw, image or "")
+        file = "" if form is None else str(image + SUFFIXES.get(form, ".bin"))
     return StoredCall(
         key=key,
         role=role,
-        identity=Identity(of, provider, model, json.loads(settings)),
-        facts=json.loads(facts),
+        identity=Identity(of, provider, model, known),
+        facts=said,
         invalid=invalid,
         raw=raw,
         usage=Usage(*usage),
         image=image or "",
-        file="" if form is None else image + SUFFIXES.get(form, ".bin"),
+        file=file,
     )

@@ -105,15 +105,19 @@ def take_back(atlas: Atlas, uid: str, reviewer: str) -> str:
 
 
 def add_labels(atlas: Atlas, uid: str, labels: Sequence[ReviewLabel]) -> None:
-    """What a reviewer says anew replaces what the same one said before."""
+    """What a reviewer says anew replaces what the same one said before; the same again changes nothing."""
+    known = set(labels_of(atlas, uid))
+    fresh = [label for label in labels if label not in known]
+    if not fresh:
+        return
     with atlas.transaction() as (db, rows):
         now = time.time()
         db.executemany(
             "INSERT OR REPLACE INTO review_labels VALUES (?, ?, ?, ?, ?)",
-            [(uid, label.item, label.reviewer, label.label, now) for label in labels],
+            [(uid, label.item, label.reviewer, label.label, now) for label in fresh],
         )
-        people = sorted({label.reviewer for label in labels})
-        rows.add_event("labels", {"review": uid, "labels": len(labels), "reviewers": people}, None)
+        people = sorted({label.reviewer for label in fresh})
+        rows.add_event("labels", {"review": uid, "labels": len(fresh), "reviewers": people}, None)
 
 
 def reviews_of(atlas: Atlas, judge: str) -> list[Review]:
@@ -150,7 +154,9 @@ def keep_accuracy(atlas: Atlas, hunt_id: int, accuracy: JudgeAccuracy | None) ->
 
 def keep_reviewed(atlas: Atlas, accuracy: JudgeAccuracy) -> None:
     """What people found about a judge: it holds for all hunts of this atlas with that judge."""
-    _add(atlas, None, accuracy)
+    before = reviewed_accuracy(atlas, accuracy.judge)
+    if before is None or before.digest != accuracy.digest:
+        _add(atlas, None, accuracy)
 
 
 def update_reviewed(atlas: Atlas, accuracy: JudgeAccuracy) -> None:

@@ -1,4 +1,7 @@
-"""`failscape doctor CONFIG`: test by experiment that the models do what the numbers will rest on."""
+"""`failscape doctor CONFIG`: test by experiment that the models do what the numbers will rest on.
+
+Given an atlas instead of a config, it verifies what is in there.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,20 @@ MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("fail", "
 @click.command("doctor")
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting.")
+@click.option("--mend", is_flag=True, help="Of an atlas: do what can be done about what is wrong.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(config: Path, overrides: tuple[str, ...], as_json: bool) -> None:
-    """Draw and judge a few images of CONFIG's models, and say what is wrong with them."""
+def command(config: Path, overrides: tuple[str, ...], mend: bool, as_json: bool) -> None:
+    """Draw and judge a few images of CONFIG's models, and say what is wrong with them.
+
+    Or verify digests, rows and counts of an atlas, when CONFIG is the folder of one.
+    """
+    if config.is_dir():
+        from failscape.cli.doctor_atlas import doctor_atlas
+
+        doctor_atlas(config, mend, as_json)
+        return
+    if mend:
+        raise click.UsageError("--mend is for atlases: give the folder of one")
     settings = load_config(config, overrides)
     examine = kind_of(settings).examine
     if examine is None:

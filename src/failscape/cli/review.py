@@ -73,8 +73,8 @@ def export(atlas: Path, out: Path, count: int, seed: int, hunt_id: int | None) -
     """Draw a sample of what the judge of ATLAS decided, for people to decide again without seeing it."""
     with Atlas.open(atlas) as opened:
         sample = draw_sample(opened, opened.hunt(hunt_id), count, seed)
+        add_review(opened, sample.review, seed, sample.items)  # before anybody can label anything
         table = write_review(opened, sample, out)
-        add_review(opened, sample.review, seed, sample.items)
     click.echo(f"{len(sample.items):,} checks to review: fill in the column `label` of {table}.")
     if sample.skipped:
         click.echo(

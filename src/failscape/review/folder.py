@@ -6,11 +6,13 @@ Nothing in it tells what the judge said. That stays in the atlas.
 from __future__ import annotations
 
 import csv
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from failscape.atlas import Atlas
 from failscape.atlas.faults import explained
+from failscape.atlas.formats.plain import no_formula
 from failscape.errors import AtlasError
 from failscape.review.sample import BlindQuestion, ReviewSample
 
@@ -23,9 +25,12 @@ def write_review(atlas: Atlas, sample: ReviewSample, folder: Path) -> Path:
     with explained(folder):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise AtlasError(f"{folder} is not empty", "give another folder with --out")
-        (folder / IMAGES).mkdir(parents=True, exist_ok=True)
-        files = {digest: _copy(atlas, digest, folder) for digest in {one.image for one in sample.questions}}
-        _write_table(folder / TABLE, sample.review.uid, sample.questions, files)
+        draft = folder.with_name(f".{folder.name}.part")  # a killed export leaves this, and no folder
+        shutil.rmtree(draft, ignore_errors=True)
+        (draft / IMAGES).mkdir(parents=True)
+        files = {digest: _copy(atlas, digest, draft) for digest in {one.image for one in sample.questions}}
+        _write_table(draft / TABLE, sample.review.uid, sample.questions, files)
+        draft.replace(folder)
     return folder / TABLE
 
 
@@ -38,4 +43,4 @@ def _write_table(path: Path, uid: str, questions: Sequence[BlindQuestion], files
         writer = csv.writer(out)
         writer.writerow(COLUMNS)
         for question in questions:
-            writer.writerow([uid, question.item, files[question.image], question.statement, ""])
+            writer.writerow([uid, question.item, files[question.image], no_formula(question.statement), ""])

@@ -23,6 +23,7 @@ def command(bench: Bench, *options: str) -> list[str]:
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
 def test_signals_let_what_is_in_flight_finish(bench: Bench, number: signal.Signals) -> None:
+    signal.signal(number, signal.SIG_DFL)  # tests may be run with nohup themselves
     bench.write(budget={"images": 100_000})
     process = bench.start("--json")
     bench.wait_for_trials(20)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas.faults import explained
-from failscape.atlas.files import write_whole
+from failscape.atlas.files import refuse_link, write_whole
 from failscape.atlas.formats.failureatlas import FAMILIES, KIND, NodeRow, fails, read_rows
 from failscape.atlas.reader import CORPORA, CORPUS_HERE
 from failscape.atlas.records import Recorded
@@ -239,6 +239,8 @@ def _write_corpus(folder: Path, words: Vocabulary) -> None:
         }
         if subs:
             files[f"attributes_{family.lower()}"] = subs
+    for path in (folder.parent, folder):
+        refuse_link(path)
     with explained(folder):
         for name, data in files.items():
             write_whole(folder / f"{name}.json", json.dumps(data, indent=1, ensure_ascii=False).encode())

@@ -76,6 +76,11 @@ def write_pictures(atlas: Atlas, hunt: HuntRow, folder: Path) -> tuple[int, int]
     return len(written), len(gone)
 
 
+def no_formula(text: str) -> str:
+    """Text for a cell. Spreadsheets run what begins with one of these signs; an apostrophe stops that."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
 def write_csv(atlas: Atlas, hunt: HuntRow, out: TextIO) -> int:
     """One subject per line; `failure_rate` is the share of valid trials that failed."""
     table = csv.writer(out, lineterminator="\n")
@@ -87,6 +92,8 @@ def write_csv(atlas: Atlas, hunt: HuntRow, out: TextIO) -> int:
         valid = counts[Verdict.PASS] + counts[Verdict.FAIL]
         rate = f"{counts[Verdict.FAIL] / valid:.6g}" if valid else ""
         numbers = [counts[verdict] for verdict in Verdict]
-        table.writerow((hunt.id, subject, caption, sum(numbers), valid, *numbers, rate))
+        table.writerow(
+            (hunt.id, no_formula(subject), no_formula(caption), sum(numbers), valid, *numbers, rate)
+        )
         number += 1
     return number

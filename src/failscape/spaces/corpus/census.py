@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from failscape.spaces.corpus import Corpus
-from failscape.spaces.corpus.files import ENTITY_FILES, FAMILIES, SAMPLE_FILES, attribute_files
+from failscape.spaces.corpus.files import CORPUS_FILES, FAMILIES, attribute_files
 from failscape.spaces.lattice import Lattice
 from failscape.spaces.mentions import ENTITY, Mentions, words_of
 from failscape.spaces.wording import plural_of
@@ -68,9 +68,8 @@ def oddities(corpus: Corpus, folder: Path) -> list[str]:
 
 
 def _odd_files(folder: Path) -> Iterator[str]:
-    known = {*ENTITY_FILES, *SAMPLE_FILES, "match.json", "conflicts.json", "prompt.json"}
     attributes = [name for family in FAMILIES for name in attribute_files(family)]
-    strange = sorted(path.name for path in folder.glob("*.json") if path.name not in {*known, *attributes})
+    strange = sorted(path.name for path in folder.glob("*.json") if path.name not in CORPUS_FILES)
     if strange:
         yield f"not read: {_some(strange)} (attributes are in {', '.join(attributes[::2])})"
     if not any((folder / name).is_file() for name in attributes):

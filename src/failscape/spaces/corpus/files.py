@@ -140,6 +140,17 @@ def attribute_files(family: str) -> tuple[str, str]:
     return f"attributes_{family.lower()}.json", f"attribute_en_{family.lower()}.json"
 
 
+CORPUS_FILES = (
+    *ENTITY_FILES,
+    *SAMPLE_FILES,
+    *(name for family in FAMILIES for name in attribute_files(family)),
+    "match.json",
+    "conflicts.json",
+    "prompt.json",
+)
+"""All files that a corpus is made of; others in its folder are none of its business."""
+
+
 @dataclass(frozen=True, slots=True)
 class Entity:
     """A thing that can be asked for. `article` is "" for things that take none, else "a" or "the"."""
