@@ -72,8 +72,14 @@ HUNTS: dict[str, dict[str, Any]] = {
         "budget": {"images": 600},
     },
 }
-MEAN_SECONDS = 0.7
-"""Of a life between two kills: long enough to start, replay and record a few groups, mostly."""
+EARLY = 0.2
+"""The share of kills while a run still starts. All others come when it has recorded something new."""
+
+MEAN_SECONDS = 0.2
+"""Of the life that is left after that moment: a few groups of trials more."""
+
+MOST_SECONDS = 60.0
+"""A run that records nothing for so long is killed too."""
 
 
 class Quiet:
@@ -113,13 +119,16 @@ class Victim:
         self.seen = 0
         self.last = 0
 
-    def live(self, seconds: float) -> bool:
-        """Run for so long, then kill it. Whether it came to its own end before."""
+    def live(self, seconds: float, until_recorded: bool = True) -> bool:
+        """Run until something new is recorded and `seconds` more, then kill it. Whether it ended before."""
         child = os.fork()
         if child == 0:
             _live(self.config, self.folder, self.acknowledged)
-        deadline = time.monotonic() + seconds
+        before, began = self._size(), time.monotonic()
+        deadline = began + (MOST_SECONDS if until_recorded else seconds)
         while time.monotonic() < deadline:
+            if until_recorded and self._size() > before:
+                until_recorded, deadline = False, time.monotonic() + seconds
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 if os.waitstatus_to_exitcode(status):
@@ -129,6 +138,9 @@ class Victim:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         return False
+
+    def _size(self) -> int:
+        return self.acknowledged.stat().st_size if self.acknowledged.exists() else 0
 
     def check(self, row: KillRow) -> bool:
         """Compare the atlas with what was acknowledged. Whether anything new was recorded."""
@@ -201,7 +213,7 @@ def _kill_one(kind: str, kills: int, until: float, luck: random.Random, home: Pa
     row, number = KillRow(kind), 0
     victim = Victim(kind, home / f"{kind}-{number}", number)
     while row.kills < kills and time.monotonic() < until:
-        ended = victim.live(luck.expovariate(1 / MEAN_SECONDS))
+        ended = victim.live(luck.expovariate(1 / MEAN_SECONDS), luck.random() >= EARLY)
         recorded = victim.check(row)
         if not ended:
             row.kills += 1
@@ -220,7 +232,7 @@ def _kill_one(kind: str, kills: int, until: float, luck: random.Random, home: Pa
 def _compare(victim: Victim, folder: Path, row: KillRow) -> None:
     """The same hunt, never killed, must have found the same."""
     untouched = Victim("t2i", folder, int(victim.config.seed))
-    untouched.live(600)
+    untouched.live(600, until_recorded=False)
     if _findings(folder) != _findings(victim.folder):
         row.problems.append("the killed hunt found other things than the untouched one")
     shutil.rmtree(folder)
