@@ -14,6 +14,7 @@ from failscape.atlas.images import ImageRow
 from failscape.atlas.records import Call, Recorded
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity
+from failscape.secrets import clean_data
 from failscape.trials import Step, Verdict, steps_to_json
 
 _CACHED_PLANS = 4096
@@ -176,7 +177,7 @@ class RowWriter:
     def add_event(self, kind: str, detail: dict[str, Any], hunt: int | None) -> None:
         self._db.execute(
             "INSERT INTO events (at, kind, hunt, detail) VALUES (?, ?, ?, ?)",
-            (time.time(), kind, hunt, to_json(detail)),
+            (time.time(), kind, hunt, to_json(clean_data(detail))),
         )
 
     def plan(self, steps: tuple[Step, ...]) -> int:

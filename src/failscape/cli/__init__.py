@@ -12,6 +12,7 @@ import click
 from failscape import __version__
 from failscape.errors import FailscapeError
 from failscape.names import nearest_names
+from failscape.secrets import clean
 
 COMMANDS = {
     "demo": "Hunt a model that comes with Failscape and open the report.",
@@ -89,7 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         code = error.exit_code
     except FailscapeError as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(f"error: {clean(str(error))}", err=True)
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)

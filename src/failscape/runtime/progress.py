@@ -16,6 +16,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from failscape.secrets import clean
+
 PLAIN_SECONDS = 10.0
 JSON_SECONDS = 2.0
 RATE_WINDOW = 30.0
@@ -143,7 +145,7 @@ class Unfailing:
 
     def note(self, kind: str, text: str) -> None:
         with self._trying() as reporter:
-            reporter.note(kind, text)
+            reporter.note(kind, clean(text))
 
     def close(self) -> None:
         with self._trying() as reporter:

@@ -16,6 +16,7 @@ from failscape.models.contracts.polish import PolishContract
 from failscape.models.roles import AnswerToVerify, Conversation, Reply, Turn, Usage
 from failscape.pictures import Picture
 from failscape.runtime.stages import Item, Stage, Team
+from failscape.secrets import clean, clean_data
 from failscape.trials import (
     Answer,
     Caption,
@@ -118,7 +119,11 @@ class Walk:
         if isinstance(step, Reword):
             facts, reply = list(PolishContract().read(reply, step.text)), replace(reply, invalid="")
         picture = reply.value if isinstance(reply.value, Picture) else None
-        return Call(key, step.role, identity, facts, reply.invalid, reply.raw, reply.usage, picture)
+        # Before the hunt is told and before the atlas: what is told later must be what is told now.
+        said = facts if picture is not None else clean_data(facts)
+        return Call(
+            key, step.role, identity, said, clean(reply.invalid), clean(reply.raw), reply.usage, picture
+        )
 
     def _remember(self, step: Step, call: Call) -> None:
         if call.invalid:

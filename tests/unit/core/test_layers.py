@@ -11,7 +11,17 @@ from pathlib import Path
 import failscape
 
 ROOT = Path(failscape.__file__).parent
-VOCABULARY = {"trials", "pictures", "picture_limits", "errors", "names", "jsonable", "config", "plugins"}
+VOCABULARY = {
+    "trials",
+    "pictures",
+    "picture_limits",
+    "errors",
+    "names",
+    "jsonable",
+    "config",
+    "plugins",
+    "secrets",
+}
 BELOW = {"hunts", "atlas", "models", "spaces", "stats"}
 MAY_IMPORT = {
     "stats": set(),

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 import aiohttp
 
 from failscape.errors import BadReply, ModelError, Permanent, RateLimited, Refused, Transient
+from failscape.secrets import Blotter
 
 NETWORK_FAULTS = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -36,10 +37,10 @@ _ONE_REQUEST_ONLY = {400, 413, 414, 422, 431}
 class Redactor:
     """Shows text from outside without the key in it."""
 
-    __slots__ = ("_secret",)
+    __slots__ = ("_blotter",)
 
     def __init__(self, secret: str = "") -> None:
-        self._secret = secret
+        self._blotter = Blotter(secret)
 
     def __repr__(self) -> str:
         return "Redactor(…)"
@@ -50,7 +51,7 @@ class Redactor:
         return self.clean(" ".join(text.split()))[:most]
 
     def clean(self, text: str) -> str:
-        return text.replace(self._secret, "***") if self._secret else text
+        return self._blotter.clean(text)
 
 
 _UNKNOWN_FIELD = re.compile(r"unknown (?:parameter|argument|field)s?:? [`'\"]?(\w+)", re.IGNORECASE)

@@ -26,6 +26,7 @@ from failscape.models.transport.fetching import PictureFetcher, read_body
 from failscape.models.transport.pool import EndpointPool, PoolReply, Response
 from failscape.models.transport.workers import LARGE
 from failscape.pictures import Picture
+from failscape.secrets import remember
 
 Item = TypeVar("Item")
 T = TypeVar("T")
@@ -51,6 +52,7 @@ def read_key(config: ModelConfig) -> str:
     key = os.environ.get(name, "").strip()
     if not key:
         raise ConfigError(f"the environment variable {name} (`api_key_env`) is not set", f"export {name}=…")
+    remember(key)
     return key
 
 
