@@ -3,8 +3,8 @@
     python -m benchmarks.large_hunt --images 200000          # in process, with pictures
     python -m benchmarks.large_hunt --images 1000000 --keep none
 
-The hunt is the certified search over a planted world of the general corpus: real pictures, drawn and judged
-in process. `findings` and `report` then run as commands of their own, so that their memory is theirs.
+The hunt is the rule of FailureAtlas over a planted world of the general corpus, which never runs out of nodes:
+real pictures, drawn and judged in process. `findings` and `report` then run as commands of their own, so that their memory is theirs.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def run(folder: Path, images: int, keep: str) -> None:
         "target": {"provider": "python", "path": f"{_PLANTED}:PlantedGenerator", "params": WORLD},
         "judge": {"provider": "python", "path": f"{_PLANTED}:PlantedJudge", "params": WORLD},
         "space": {"corpus": "general", "entities": "sample", "depth": 2},
-        "search": {"strategy": "certified"},
+        "search": {"strategy": "failureatlas"},
         "budget": {"images": images},
         "runtime": {"keep_images": keep, "in_flight": 64},
         "seed": 1,
