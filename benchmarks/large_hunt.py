@@ -4,8 +4,8 @@
     python -m benchmarks.large_hunt --images 1000000 --keep none
 
 The hunt is the rule of FailureAtlas over a planted world of the general corpus, which never runs out of
-nodes: real pictures, drawn and judged in process. `findings` and `report` then run as commands of their own, so
-that their memory is theirs.
+nodes: real pictures, drawn and judged in process. `findings` and `report` then run as commands of their own,
+so that their memory is theirs.
 """
 
 from __future__ import annotations
