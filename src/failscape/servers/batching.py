@@ -41,7 +41,7 @@ class Job:
 
 
 @dataclass(slots=True)
-class Counts:
+class BatchCounts:
     pictures: int = 0
     batches: int = 0
     failed: int = 0
@@ -56,7 +56,7 @@ class Batcher:
     backend: ImageBackend
     queue: int
     linger: float = LINGER_SECONDS
-    counts: Counts = field(default_factory=Counts)
+    counts: BatchCounts = field(default_factory=BatchCounts)
     waiting: deque[Job] = field(default_factory=deque)
     _pace: float = 0.0
     _wake: asyncio.Event = field(default_factory=asyncio.Event)

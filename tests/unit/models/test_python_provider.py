@@ -12,6 +12,7 @@ from PIL import Image
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, Permanent
+from failscape.models.providers import python_roles
 from failscape.models.providers.python_roles import METHODS
 from failscape.models.registry import create_model
 from failscape.models.roles import AnswerToVerify, Conversation, Identity, Reply, Verification
@@ -321,3 +322,37 @@ def test_a_file_with_a_mistake_is_named(tmp_path: Path) -> None:
     file.write_text("1/0\n")
     with pytest.raises(ConfigError, match="ZeroDivisionError"):
         make(f"{file}:draw")
+
+
+async def test_large_pictures_are_decoded_and_drawn_ones_encoded_in_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pixels = np.random.default_rng(0).integers(0, 255, (300, 300, 3), dtype=np.uint8)
+    large, threads = Picture.from_array(pixels), []
+    shown, made = python_roles._shown, python_roles.to_picture
+
+    def noting(work: Any) -> Any:
+        def noted(*arguments: Any) -> Any:
+            threads.append(threading.current_thread())
+            return work(*arguments)
+
+        return noted
+
+    monkeypatch.setattr(python_roles, "_shown", noting(shown))
+    monkeypatch.setattr(python_roles, "to_picture", noting(made))
+    (tmp_path / "mine.py").write_text(
+        "from PIL import Image\n"
+        "def judge(image, checks): return [True] * len(checks)\n"
+        "def draw(prompt, seeds): return [Image.new('RGB', (8, 8)) for _ in seeds]\n"
+    )
+    for role, name, arguments in (
+        ("judge", "judge", ([large], [[Check("entity", "cat", "It is a cat.")]])),
+        ("generator", "draw", (["a cat"], [1])),
+    ):
+        model: Any = create_model(role, ModelConfig(provider="python", path=f"{tmp_path / 'mine.py'}:{name}"))
+        await model.start()
+        (reply,) = await model.run(*arguments)
+        assert reply.value
+        await model.close()
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads

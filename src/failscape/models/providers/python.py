@@ -25,7 +25,9 @@ from failscape.errors import BadReply, ConfigError, ModelError, Permanent
 from failscape.models.providers.python_roles import METHODS, SHAPES, CallShape
 from failscape.models.roles import Identity, Model, Reply
 from failscape.models.transport.prices import charge
+from failscape.models.transport.workers import LARGE, off_loop
 from failscape.names import suggest
+from failscape.pictures import Picture
 
 FORM = 'write `path: "my_models.py:attr"` or `path: "package.module:attr"`'
 
@@ -124,6 +126,15 @@ def takes(function: Any, count: int) -> bool:
     return True
 
 
+def bytes_in(value: Any) -> int:
+    """How large the pictures are that are to be decoded for the user's code."""
+    if isinstance(value, Picture):
+        return len(value.data)
+    if isinstance(value, list | tuple):
+        return sum(bytes_in(one) for one in value)
+    return bytes_in(getattr(value, "images", ()))
+
+
 BATCH = 16
 ROW_OF_ERRORS = 5
 
@@ -178,10 +189,14 @@ class PythonModel:
     async def run(self, *columns: Sequence[Any]) -> list[Reply[Any]]:
         """The role's method: one list per argument in, one reply per item out."""
         replies: list[Reply[Any]] = []
-        for arguments, count in self._shape.calls(columns):
+        calls = self._shape.calls(columns)
+        looks = not self._inline and bytes_in(columns) >= LARGE
+        draws = not self._inline and self._shape.role in ("generator", "editor")
+        while (call := await off_loop(looks, partial(next, calls, None))) is not None:
+            arguments, count = call
             returned = await self._call(arguments)
             try:
-                replies += self._shape.replies(returned, count, arguments)
+                replies += await off_loop(draws, partial(self._shape.replies, returned, count, arguments))
             except BadReply as error:
                 raise self._wrong(error.message) from error
         self._succeeded, self._errors = True, 0
