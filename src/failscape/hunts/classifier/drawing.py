@@ -39,22 +39,26 @@ class Drawn(Planned):
         check = self._second(wrong_label(self.outcome))
         if check is None:
             return ()
-        key, subject = f"{self.probe.key}?", self.probe.subject
+        subject = self.probe.subject
+        key = f"{subject}#?{self.probe.key.rpartition('#')[2]}"
         return (Probe(key, subject, (Show((str(trial.facts[0]),)), Decide((check,)))),)
 
     def look(self, judged: bool, clauses: int, both_fails: bool) -> Look:
-        """What is known of the picture. Trials of earlier versions have no word on clauses."""
-        outcome = self.outcome
-        assert outcome is not None
-        if not outcome.valid:
-            return Look(None, absent=outcome.reason.startswith(NOT_SHOWN))
-        notes: Sequence[Any] = outcome.facts[1][1:] if judged and isinstance(outcome.facts[1], list) else ()
-        notes = notes if len(notes) == clauses else (None,) * clauses
-        heeded = False if False in notes else None if None in notes else True
-        both = bool(self._beside) and outcome.failed and not both_fails
-        failed = outcome.failed and not both
-        wrong = wrong_label(outcome) if failed else ""
-        return Look(failed, wrong, False, heeded, both, str(outcome.facts[0]), tuple(notes))
+        assert self.outcome is not None
+        return look_of(self.outcome, judged, clauses, self._beside, both_fails)
+
+
+def look_of(outcome: Outcome, judged: bool, clauses: int, beside: bool | None, both_fails: bool) -> Look:
+    """What is known of a picture. Trials of earlier versions have no word on its clauses."""
+    if not outcome.valid:
+        return Look(None, absent=outcome.reason.startswith(NOT_SHOWN))
+    notes: Sequence[Any] = outcome.facts[1][1:] if judged and isinstance(outcome.facts[1], list) else ()
+    notes = notes if len(notes) == clauses else (None,) * clauses
+    heeded = False if False in notes else None if None in notes else True
+    both = bool(beside) and outcome.failed and not both_fails
+    failed = outcome.failed and not both
+    wrong = wrong_label(outcome) if failed else ""
+    return Look(failed, wrong, False, heeded, both, str(outcome.facts[0]), tuple(notes))
 
 
 class Drawer:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from failscape.hunts.classifier.arena import Arena
 
 
-LABELS = 15
-"""Wrong labels that are kept for the plot."""
+LABELS = 60
+"""Wrong labels that are told one by one; the page shows fewer, and the rest as others."""
 
 FEWEST_PAIRS = 10
 

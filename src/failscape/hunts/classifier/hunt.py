@@ -13,6 +13,7 @@ import numpy as np
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.arena import Arena
 from failscape.hunts.classifier.drawing import Drawer, Drawn
+from failscape.hunts.classifier.earlier import read_anew
 from failscape.hunts.classifier.findings import describe_bug
 from failscape.hunts.classifier.helpers import Helpers, Use
 from failscape.hunts.classifier.prompts import Clause, Description, Template, describe
@@ -115,7 +116,7 @@ class ClassifierHunt(RoundHunt[Planned]):
         self._names = {target.name for target in targets}
         self._touched: set[str] = set()
         self._hot: list[set[frozenset[int]]] = [set() for _ in targets]
-        self._mined = 0
+        self._anew: tuple[tuple[int, int], Arena] | None = None
         for label, clauses in (always or {}).items():
             for clause in clauses:
                 arm = self.arena.enter(describe(label, [clause]), "written", 0.3)
@@ -446,11 +447,21 @@ class ClassifierHunt(RoundHunt[Planned]):
 
     def findings(self) -> list[Finding]:
         """Proven descriptions that no shorter one explains, most certain first."""
-        bugs = sorted(self.arena.bugs(), key=lambda arm: (-arm.log_e, arm.subject))
-        return [describe_bug(self.arena, arm, self._real.about(arm), self.sees) for arm in bugs]
+        arena = self._all_told()
+        bugs = sorted(arena.bugs(), key=lambda arm: (-arm.log_e, arm.subject))
+        return [describe_bug(arena, arm, self._real.about(arm), self.sees) for arm in bugs]
+
+    def _all_told(self) -> Arena:
+        """The arena, with trials that an earlier version planned and this one has not asked for."""
+        known = len(self._told) - len(self._early), len(self._early)
+        if not self._early:
+            return self.arena
+        if self._anew is None or self._anew[0] != known:
+            self._anew = known, read_anew(self.arena, self._early.values(), self._judged)
+        return self._anew[1]
 
     def survey(self) -> ClassifierSurvey:
-        return survey_of(self.arena, self.scouts, self._end())
+        return survey_of(self._all_told(), self.scouts, self._end())
 
     def notices(self) -> list[str]:
         end = self._end()
@@ -473,7 +484,7 @@ class ClassifierHunt(RoundHunt[Planned]):
     def progress(self) -> Progress:
         tried = sum(arm.tested for arm in self.arena.arms.values())
         if self.done:
-            return Progress("done", tried, tried, len(self.arena.bugs()))
+            return Progress("done", tried, tried, len(self._all_told().bugs()))
         waiting = sum(not state.ready and not state.skip for state in self.arena.classes)
         phase = f"baselines of {waiting} classes" if waiting else f"{len(self._testing)} tests, first looks"
-        return Progress(phase, tried, None, len(self.arena.bugs()))
+        return Progress(phase, tried, None, len(self._all_told().bugs()))

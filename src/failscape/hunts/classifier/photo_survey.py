@@ -1,4 +1,4 @@
-"""What a hunt in photos says first: how many are wrong, which class is called what, which classes fail. Pure."""
+"""What a hunt in photos says first: how many are wrong, what is called what, which classes fail. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PICTURES = 6
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Photos of the class `true` that are called `said`: `count` of `photos`; `pictures` are the first few."""
+    """Photos of the class `true` that are called `said`: `count` of `photos`, with the first few."""
 
     true: str
     said: str

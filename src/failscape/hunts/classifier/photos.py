@@ -147,7 +147,8 @@ class PhotoHunt(ProbeRounds):
         toggle = self._editing.toggle(finding) if self._editing is not None else None
         if toggle is None:
             return finding
-        title, around = finding.title, ()
+        title = finding.title
+        around: tuple[str, ...] = ()
         if toggle.is_cause:
             title = f"{title.rstrip('.')}; edited into other photos, it adds {points(toggle.effect)}."
             around = (toggle.clause,) if toggle.around else ()
