@@ -65,12 +65,12 @@ def test_a_sound_classifier_has_no_findings() -> None:
 def test_captions_find_what_no_corpus_lists() -> None:
     """Without a corpus, only what captions of failures have in common is tried."""
     world = PlantedClassifier(classes=4, bugs=1, seed=3, rates=(0.8, 0.95), plain=0.3)
-    hunt = hunt_of(world, with_corpus=False, vectors=True, baseline=150)
+    hunt = hunt_of(world, with_corpus=False, vectors=True, baseline=150, images=12_000)
     simulate(hunt, world, 12_000)
     assert hunt.findings()
     for finding in hunt.findings():
         assert finding.details.source in ("captions", "minimise")
-        name, said = finding.subject.split("; ")
+        name, _, said = finding.subject.partition("; ")
         assert any(bug.values[0].partition("=")[2] in said for bug in world.bugs if bug.name == name)
 
 

@@ -23,6 +23,10 @@ LEAST_FRESH = 12
 """Fresh images of a finding when the budget is nearly used up."""
 
 
+LATE = 10
+"""In the last tenth of the budget a proven description no longer waits for shorter ones to be tested."""
+
+
 class Arena:
     """Everything known so far. `claimed` are the descriptions that are proven at the moment."""
 
@@ -122,8 +126,11 @@ class Arena:
         """Order fresh images for proven descriptions that cannot be shortened."""
         proven = {arm.subject for arm in self.claimed}
         self.covered = {arm.subject for arm in self.claimed if self._is_covered(arm, proven)}
+        late = self.left is not None and self.left - self.owed <= max(
+            2 * self.rules.confirm, self.rules.images // LATE
+        )
         for arm in self.claimed:
-            waiting = any(subject in racing for subject in arm.shorter or ())
+            waiting = not late and any(subject in racing for subject in arm.shorter or ())
             if arm.subject in self.covered or waiting:
                 continue
             fresh = self.blocks.get(arm.subject)
@@ -134,6 +141,13 @@ class Arena:
                     known = self.blocks.get(self.subject(other))
                     if known is None or known.goal < self._pairs(other):
                         self.block(other, self._affordable(self._pairs(other)), 1 + (number > 0))
+
+    @property
+    def unmeasured(self) -> int:
+        """Images to keep for proven descriptions whose fresh ones are not ordered yet."""
+        return LEAST_FRESH * sum(
+            arm.subject not in self.blocks or not self.blocks[arm.subject].goal for arm in self.bugs()
+        )
 
     def _affordable(self, images: int) -> int:
         """Fewer where the budget ends: every proven description is to have a rate of its own."""

@@ -10,6 +10,7 @@ from failscape.errors import ConfigError
 from failscape.hunts.classifier.config import ClassifierConfig
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.photos import PhotoHunt
+from failscape.hunts.classifier.power import power_line
 from failscape.hunts.classifier.prompts import Clause, Template, said_clause
 from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.tallies import LabelledPhoto, Target
@@ -120,6 +121,10 @@ def forewarn(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) ->
     images, least = config.budget.images, number * search.baseline
     if config.generator is not None and images is not None and images < least:
         warnings.append(f"{images} images are too few for {number} baselines: they take {least}")
+    if config.generator is not None and config.clause_check and config.judge is None:
+        warnings.append("without a `judge` nobody sees clauses: rates are as asked, and marked so")
+    if config.generator is not None:
+        warnings.append(power_line(rules_of(config, accuracy), number))
     if config.generator is not None and config.judge is None:
         warnings.append(
             "without a `judge` nobody checks that the class is visible: an empty picture would count as a bug"

@@ -156,7 +156,7 @@ class ClassifierHunt(RoundHunt[Planned]):
             return float("inf")
         fresh = self.rules.confirm + self.rules.toggles
         soon = sum(arm.log_e > 3.0 for arm in self._testing) if self._testing else 0
-        return left - self.arena.owed - min(soon * fresh, left / 3)
+        return left - self.arena.owed - self.arena.unmeasured - min(soon * fresh, left / 3)
 
     def _plan_baselines(self, room: int) -> list[Planned]:
         """In turn over all classes: one that cannot be drawn must not look like a run that cannot work."""
