@@ -83,10 +83,12 @@ def heat_of(tried: Iterable[Tried], tree: Mapping[str, Branches], query: Mapping
         column = column_of(one.entity)
         if not column or not one.valid:
             continue
-        for row in _rows_of(one.values, opened):
-            for at in ((row, column), (row, ""), ("", column), ("", "")):
-                cells[at][0] += one.failures
-                cells[at][1] += one.valid
+        rows_here = _rows_of(one.values, opened)
+        # A trial with two attributes stands in two rows, but only once in the totals.
+        places = [(row, name) for row in rows_here for name in (column, "")]
+        for at in (*places, *((("", column), ("", "")) if rows_here else ())):
+            cells[at][0] += one.failures
+            cells[at][1] += one.valid
     rows = _ranked(cells, 0, MOST_ROWS, first=ALONE)
     columns = _ranked(cells, 1, MOST_COLUMNS)
     level = "thing" if query.get("thing") or query.get("sub") else "sub" if query.get("class") else "class"

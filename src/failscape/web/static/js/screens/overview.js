@@ -63,13 +63,13 @@ function Headline({ row }) {
 
 function Progress({ data }) {
   const { counts, spent, budget } = data;
-  const valid = counts.pass + counts.fail;
+  const valid = counts.pass + counts.fail, trials = valid + counts.invalid + counts.none;
   const used = budget.images ? Math.min(1, spent.images / budget.images) : null;
   return html`<div>
     <dl class="facts">
-      <div><dt>Trials</dt><dd>${count(counts.pass + counts.fail + counts.invalid + counts.none)}</dd></div>
+      <div><dt>Trials</dt><dd>${count(trials)}</dd></div>
       <div><dt>Images drawn</dt><dd>${count(spent.images)}${budget.images ? html` <small>of ${count(budget.images)}</small>` : ""}</dd></div>
-      <div><dt>Time</dt><dd>${span(spent.seconds)}</dd></div>
+      <div><dt>Time</dt><dd>${span(spent.seconds)}${spent.seconds > 1 ? html` <small>${(trials / spent.seconds).toFixed(trials > 20 * spent.seconds ? 0 : 1)} trials a second</small>` : ""}</dd></div>
       ${spent.money > 0 && html`<div><dt>Cost</dt><dd>${money(spent.money)}</dd></div>`}
       <div><dt>Requests to models</dt><dd>${count(spent.requests)}</dd></div>
     </dl>
