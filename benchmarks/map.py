@@ -13,7 +13,7 @@ import numpy as np
 
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
-from failscape.hunts.t2i.survey.judge_view import Counts, JudgeView
+from failscape.hunts.t2i.survey.judge_view import JudgeView, TriedCounts
 from failscape.hunts.t2i.survey.mass import GROUPS, failure_masses, groups_of
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.testing.planted import PlantedWorld, simulate
@@ -35,10 +35,10 @@ def true_rates(world: PlantedWorld) -> dict[Node, float]:
 
 def draw_panel(
     rates: dict[Node, float], sizes: tuple[int, ...], rng: np.random.Generator
-) -> dict[Node, Counts]:
+) -> dict[Node, TriedCounts]:
     nodes = sorted({node for layer, size in enumerate(sizes) for node in LATTICE.sample(layer, size, rng)})
     passes = rng.binomial(IMAGES, [rates[node] for node in nodes])
-    return {node: Counts(int(p), IMAGES - int(p)) for node, p in zip(nodes, passes, strict=True)}
+    return {node: TriedCounts(int(p), IMAGES - int(p)) for node, p in zip(nodes, passes, strict=True)}
 
 
 def measure_mass(assisted: bool) -> None:
@@ -68,7 +68,7 @@ def measure_audit(regime: str, seed: int) -> None:
     passes, fails = defaultdict(int), defaultdict(int)
     for trial in simulate(hunt, world, 100_000, keep=True).trials:
         (passes if trial.verdict == "pass" else fails)[trial.subject] += 1
-    search = {LATTICE.parse(name): Counts(passes[name], fails[name]) for name in {*passes, *fails}}
+    search = {LATTICE.parse(name): TriedCounts(passes[name], fails[name]) for name in {*passes, *fails}}
     failing = {node for node, counts in search.items() if counts.images == 25 and counts.passes < 20}
     minimal = world.minimal_failures(0.8)
     lost = float(np.mean([any(one in failing for one in ancestors(node)) for node in minimal]))

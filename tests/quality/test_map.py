@@ -12,7 +12,7 @@ from scipy import special
 
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
-from failscape.hunts.t2i.survey.judge_view import Counts, JudgeView
+from failscape.hunts.t2i.survey.judge_view import JudgeView, TriedCounts
 from failscape.hunts.t2i.survey.mass import failure_masses, groups_of
 from failscape.hunts.t2i.survey.rules import find_rules, judge_rules, speaks_of
 from failscape.spaces import Lattice, Node, Wording, load_corpus
@@ -42,10 +42,10 @@ def draw_panel(
     rng: np.random.Generator,
     sizes: tuple[int, ...] = (8, 100, 200),
     images: int = 4,
-) -> dict[Node, Counts]:
+) -> dict[Node, TriedCounts]:
     nodes = sorted({node for layer, size in enumerate(sizes) for node in LATTICE.sample(layer, size, rng)})
     passes = rng.binomial(images, [rates[node] for node in nodes])
-    return {node: Counts(int(p), images - int(p)) for node, p in zip(nodes, passes, strict=True)}
+    return {node: TriedCounts(int(p), images - int(p)) for node, p in zip(nodes, passes, strict=True)}
 
 
 def true_masses(world: PlantedWorld) -> dict[tuple[str, str], float]:
@@ -123,14 +123,14 @@ def test_shares_of_failing_nodes_are_nearer_the_truth_than_counting(regime: str)
 
 def settled(
     regime: str, seed: int, images: int
-) -> tuple[PlantedWorld, dict[Node, Counts], dict[str, set[Node]]]:
+) -> tuple[PlantedWorld, dict[Node, TriedCounts], dict[str, set[Node]]]:
     world = PlantedWorld(LATTICE, regime, seed=seed)
     hunt = FailureAtlasHunt(LATTICE, Wording(LATTICE.corpus), images_per_node=15)
     trials = simulate(hunt, world, images, keep=True).trials
     passes, fails = defaultdict(int), defaultdict(int)
     for trial in trials:
         (passes if trial.verdict == "pass" else fails)[trial.subject] += 1
-    search = {LATTICE.parse(name): Counts(passes[name], fails[name]) for name in {*passes, *fails}}
+    search = {LATTICE.parse(name): TriedCounts(passes[name], fails[name]) for name in {*passes, *fails}}
     done = {node: counts for node, counts in search.items() if counts.images == 15}
     failing = {node for node, counts in done.items() if counts.passes < 12}
     return world, search, {"fail": failing, "pass": set(done) - failing}

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.toybox.eyes import HEADS, NONE, THRESHOLD, UNKNOWN, Eyes, Look
+from failscape.toybox.eyes import HEADS, NONE, THRESHOLD, UNKNOWN, Eyes, Sighting
 from tools.toybox_training.degrade import Labels, degraded, rendered
 from tools.toybox_training.trainer_files import megabytes, write_json
 
@@ -26,7 +26,7 @@ def scenes(source: str, n: int, seed: int = SEED) -> tuple[NDArray[np.uint8], li
     return np.stack([picture for picture, _ in rows]).astype(np.uint8), [labels for _, labels in rows]
 
 
-def accuracies(seen: Look, labels: list[Labels]) -> dict[str, dict[str, float]]:
+def accuracies(seen: Sighting, labels: list[Labels]) -> dict[str, dict[str, float]]:
     """Return the share of right labels per head, over the pictures where the head can be told."""
     found = {}
     for head, values in HEADS.items():
@@ -36,7 +36,7 @@ def accuracies(seen: Look, labels: list[Labels]) -> dict[str, dict[str, float]]:
     return found
 
 
-def checks(seen: Look, labels: list[Labels]) -> dict[str, dict[str, float]]:
+def checks(seen: Sighting, labels: list[Labels]) -> dict[str, dict[str, float]]:
     """Return sensitivity and specificity per kind of check, with counts.
 
     Every picture is asked about its true value, and about every other value of the head. Specificity weighs
@@ -45,7 +45,7 @@ def checks(seen: Look, labels: list[Labels]) -> dict[str, dict[str, float]]:
     return {head: _check(seen, labels, head) for head in HEADS}
 
 
-def _check(seen: Look, labels: list[Labels], head: str) -> dict[str, float]:
+def _check(seen: Sighting, labels: list[Labels], head: str) -> dict[str, float]:
     truth = np.array([row[head] for row in labels])
     known = truth != UNKNOWN
     accepted = seen.probabilities[head][known] >= THRESHOLD
@@ -65,7 +65,7 @@ def _check(seen: Look, labels: list[Labels], head: str) -> dict[str, float]:
     }
 
 
-def confusions(seen: Look, labels: list[Labels], head: str, most: int = 8) -> list[tuple[str, str, int]]:
+def confusions(seen: Sighting, labels: list[Labels], head: str, most: int = 8) -> list[tuple[str, str, int]]:
     """Return the most frequent mistakes of a head: truth, label, how often."""
     counts: dict[tuple[str, str], int] = {}
     for i, row in enumerate(labels):

@@ -18,7 +18,7 @@ from PIL import Image
 
 from failscape.atlas.faults import explain_os
 from failscape.atlas.files import open_regular, refuse_link, write_whole
-from failscape.atlas.packs import PACK_BYTES, PackWriter, Place, read_place, records
+from failscape.atlas.packs import PACK_BYTES, PackPlace, PackWriter, read_place, records
 from failscape.errors import AtlasError, BadReply
 from failscape.pictures import SUFFIXES, Picture
 
@@ -34,7 +34,7 @@ class ImageRow(NamedTuple):
     width: int
     height: int
     format: str
-    place: Place | None
+    place: PackPlace | None
 
 
 FindRow = Callable[[str], ImageRow | None]
@@ -185,7 +185,7 @@ def shown(digest: object) -> str:
     return digest if isinstance(digest, str) and is_digest(digest) else f"{digest!r} (no digest)"
 
 
-def row_of(picture: Picture, place: Place | None) -> ImageRow:
+def row_of(picture: Picture, place: PackPlace | None) -> ImageRow:
     return ImageRow(len(picture.data), *size_of(picture), picture.format, place)
 
 

@@ -30,7 +30,7 @@ _MARK = b"FSP1"
 _HEAD = struct.Struct(">4s16sQ")
 
 
-class Place(NamedTuple):
+class PackPlace(NamedTuple):
     """Where the bytes of a picture are."""
 
     pack: str
@@ -42,7 +42,7 @@ class Record(NamedTuple):
     """A whole picture in a pack, and where it ends."""
 
     digest: str
-    place: Place
+    place: PackPlace
 
     @property
     def end(self) -> int:
@@ -58,7 +58,7 @@ def pack_path(folder: Path, name: str) -> Path:
     return folder / f"{name}{SUFFIX}"
 
 
-def read_place(folder: Path, place: Place) -> bytes:
+def read_place(folder: Path, place: PackPlace) -> bytes:
     """The bytes at a place; fewer when the file is cut off there."""
     path = pack_path(folder, place.pack)
     if place.start < 0 or place.length < 0:
@@ -82,7 +82,7 @@ def records(folder: Path, name: str, start: int = 0) -> Iterator[Record]:
                 return
             if hashlib.blake2b(file.read(length), digest_size=16).digest() != digest:
                 return
-            yield Record(digest.hex(), Place(name, begin, length))
+            yield Record(digest.hex(), PackPlace(name, begin, length))
             start = begin + length
 
 
@@ -104,12 +104,12 @@ class PackWriter:
         sync_folder(folder)
         return writer
 
-    def append(self, pictures: Sequence[Picture]) -> list[Place]:
+    def append(self, pictures: Sequence[Picture]) -> list[PackPlace]:
         """Write pictures and wait until the disk has them. All are there, or none."""
         places, parts, end = [], [], self.end
         for picture in pictures:
             parts += [_HEAD.pack(_MARK, bytes.fromhex(picture.digest), len(picture.data)), picture.data]
-            places.append(Place(self.name, end + _HEAD.size, len(picture.data)))
+            places.append(PackPlace(self.name, end + _HEAD.size, len(picture.data)))
             end = places[-1].start + len(picture.data)
         try:
             self._write(b"".join(parts))

@@ -15,7 +15,7 @@ from pathlib import Path
 from failscape.atlas import reader
 from failscape.atlas.decisions import Plans
 from failscape.atlas.doctor import stray_packs
-from failscape.atlas.packs import PackWriter, Place, read_place
+from failscape.atlas.packs import PackPlace, PackWriter, read_place
 from failscape.atlas.records import images_of
 from failscape.atlas.store import Atlas
 from failscape.pictures import Picture
@@ -136,7 +136,7 @@ def _rewrite(db: sqlite3.Connection, atlas: Atlas, number: int, name: str) -> No
 def _whole(folder: Path, name: str, group: list[tuple[str, int, int]]) -> Iterator[Picture]:
     """What is damaged stays where it is, for the doctor to find."""
     for digest, start, size in group:
-        picture = Picture(read_place(folder, Place(name, start, size)))
+        picture = Picture(read_place(folder, PackPlace(name, start, size)))
         if picture.digest == digest:
             yield picture
 

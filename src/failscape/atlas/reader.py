@@ -13,7 +13,7 @@ from typing import Any
 from failscape.atlas.files import refuse_link
 from failscape.atlas.images import ImageRow
 from failscape.atlas.migrations import version_of
-from failscape.atlas.packs import Place
+from failscape.atlas.packs import PackPlace
 from failscape.atlas.records import Event, HuntRow, RunRow, Spent, StoredCall, StoredTrial, prompts_of
 from failscape.atlas.rows import FIX, check_facts, check_texts, understood, unsound
 from failscape.errors import AtlasError
@@ -350,7 +350,7 @@ def image_row(db: sqlite3.Connection, digest: str) -> ImageRow | None:
         return None
     length, width, height, form, pack, start = row
     with understood(f"images {digest!r}"):
-        place = Place(str(pack), int(start), int(length)) if pack else None
+        place = PackPlace(str(pack), int(start), int(length)) if pack else None
         return ImageRow(int(length), int(width), int(height), str(form), place)
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from failscape.attribution.counts import read_captions
 from failscape.errors import ConfigError
 from failscape.spaces.corpus import Corpus, folder_of, load_corpus
-from failscape.spaces.corpus.census import Census, Coverage, CoverageCounter, oddities, take_census
+from failscape.spaces.corpus.census import CaptionCoverage, Census, CoverageCounter, oddities, take_census
 
 ROWS = 15
 
@@ -56,7 +56,7 @@ def command(
         print_coverage(console, coverage, loaded, limit)
 
 
-def count_coverage(corpus: Corpus, captions: Path, field: str | None) -> Coverage:
+def count_coverage(corpus: Corpus, captions: Path, field: str | None) -> CaptionCoverage:
     counter = CoverageCounter(corpus)
     for caption in read_captions(captions, field):
         counter.add(caption)
@@ -86,7 +86,7 @@ def print_census(console: Console, name: str, census: Census, notes: list[str]) 
         console.print(Text(f"note: {note}", style="yellow"))
 
 
-def print_coverage(console: Console, coverage: Coverage, corpus: Corpus, limit: int) -> None:
+def print_coverage(console: Console, coverage: CaptionCoverage, corpus: Corpus, limit: int) -> None:
     total = coverage.captions
     console.print(f"[bold]{total:,} captions[/bold]")
     table = _table("", "captions", "share")

@@ -22,7 +22,7 @@ STICKY = ("cuda error", "device-side assert", "illegal memory access", "cudnn_st
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class ActorDescription:
     """What the controller has to know of a model that it does not load."""
 
     identity: Identity
@@ -60,7 +60,7 @@ class RoleActor:
         self._model: Any = None
         self._starting: asyncio.Task[None] | None = None
 
-    async def describe(self) -> Description | Failure:
+    async def describe(self) -> ActorDescription | Failure:
         from failscape import __version__
 
         try:
@@ -68,9 +68,9 @@ class RoleActor:
         except FailscapeError as error:
             return failure_of(error)
         accuracy = getattr(model, "accuracy", None)
-        return Description(model.identity, model.batch, accuracy, __version__)
+        return ActorDescription(model.identity, model.batch, accuracy, __version__)
 
-    async def ready(self) -> Description | Failure:
+    async def ready(self) -> ActorDescription | Failure:
         """Load the weights, once."""
         described = await self.describe()
         if isinstance(described, Failure):

@@ -13,7 +13,7 @@ from typing import Any
 
 from failscape.config import EngineConfig, ModelConfig
 from failscape.engines.pool import Lost, ReplicaPool
-from failscape.engines.ray_actor import Description, Failure, RoleActor
+from failscape.engines.ray_actor import ActorDescription, Failure, RoleActor
 from failscape.errors import ConfigError, MissingExtra, ModelError, Permanent
 from failscape.models.providers.python_roles import METHODS
 from failscape.models.registry import create_model
@@ -114,7 +114,7 @@ class RayModel:
             for number in range(settings.replicas or 1)
         ]
 
-    def _describe(self) -> Description:
+    def _describe(self) -> ActorDescription:
         """What the first actor that is up says of the model; it is made there, not here."""
         import ray
 
@@ -138,7 +138,7 @@ class RayModel:
         if isinstance(said, Failure):
             self._kill_all()
             raise said.error()
-        assert isinstance(said, Description)
+        assert isinstance(said, ActorDescription)
         return said
 
     async def start(self) -> None:
@@ -182,9 +182,9 @@ class ActorReplica:
     def __init__(self, name: str, actor: Any) -> None:
         self.name = name
         self.actor = actor
-        self._expected: Description | None = None
+        self._expected: ActorDescription | None = None
 
-    def expect(self, described: Description) -> None:
+    def expect(self, described: ActorDescription) -> None:
         self._expected = described
 
     async def ready(self) -> None:

@@ -62,7 +62,7 @@ _SPELLINGS: Final = {"color": "colour", "center": "centre", **_NUMBERS}
 
 
 @dataclass(frozen=True)
-class Look:
+class Sighting:
     """What was seen in n pictures: per head the most likely value of each picture, and all probabilities."""
 
     labels: dict[str, list[str]]
@@ -80,7 +80,7 @@ class Eyes:
         self.path = path or MODELS / "eyes.onnx"
         self._session = session(self.path, threads)
 
-    def look(self, images: NDArray[np.uint8]) -> Look:
+    def look(self, images: NDArray[np.uint8]) -> Sighting:
         """Return labels and probabilities of every head for pictures of shape (n, 64, 64, 3)."""
         pixels = as_input(images)
         parts = [self._scores(pixels[i : i + _BATCH]) for i in range(0, len(pixels), _BATCH)]
@@ -88,7 +88,7 @@ class Eyes:
         scores = np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.float32)
         chances = {head: softmax(scores[:, part]) for head, part in SLICES.items()}
         labels = {head: [HEADS[head][i] for i in rows.argmax(axis=1)] for head, rows in chances.items()}
-        return Look(labels, chances)
+        return Sighting(labels, chances)
 
     def _scores(self, pixels: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.asarray(self._session.run(None, {"image": pixels})[0], dtype=np.float32)
@@ -125,7 +125,7 @@ def target_of(check: Check) -> tuple[str, str] | None:
     return head, value
 
 
-def decide(seen: Look, index: int, check: Check) -> bool | None:
+def decide(seen: Sighting, index: int, check: Check) -> bool | None:
     """Decide one check about one picture."""
     target = target_of(check)
     return None if target is None else seen.chance(index, *target) >= THRESHOLD

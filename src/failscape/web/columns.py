@@ -41,7 +41,7 @@ class TrialFilter:
         return cls(**{field.name: str(query.get(field.name, "")) for field in fields(cls)})
 
 
-class Words:
+class WordNumbers:
     """Texts by number, each kept once."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class TrialColumns:
         self._stream_of = stream_of
         self._turn = threading.Lock()
         self._last = 0
-        self.subjects, self.reasons, self.streams = Words(), Words(), Words()
+        self.subjects, self.reasons, self.streams = WordNumbers(), WordNumbers(), WordNumbers()
         self._ids, self._verdict = _Column(np.int64), _Column(np.uint8)
         self._subject, self._reason = _Column(np.int32), _Column(np.int32)
         self._stream, self._case = _Column(np.uint8), _Column(np.int32)

@@ -133,3 +133,13 @@ def test_every_module_says_what_it_is_for() -> None:
     for path in ROOT.rglob("*.py"):
         text = ast.get_docstring(ast.parse(path.read_text())) or ""
         assert len(text) > 10, f"{path.relative_to(ROOT)} does not say what it is for"
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in ROOT.rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    shared = {name: places for name, places in homes.items() if len(places) > 1}
+    assert not shared, shared

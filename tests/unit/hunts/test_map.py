@@ -10,7 +10,7 @@ import pytest
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.survey.assemble import SurveyInput, survey_of
 from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
-from failscape.hunts.t2i.survey.judge_view import Counts, JudgeView
+from failscape.hunts.t2i.survey.judge_view import JudgeView, TriedCounts
 from failscape.hunts.t2i.survey.mass import failure_masses, group_sizes, groups_of
 from failscape.hunts.t2i.survey.replication import choose_sample, replication_of
 from failscape.hunts.t2i.survey.rules import find_rules, judge_rules
@@ -85,7 +85,11 @@ def test_the_order_of_nodes_changes_nothing() -> None:
 def test_held_out_precision_speaks_of_covered_nodes_only() -> None:
     animals = of_class(REDS, "Animals")
     book = find_rules(LATTICE, animals, [])
-    panel = dict.fromkeys(animals[:3], Counts(0, 5)) | {animals[3]: Counts(5, 0)} | {SINGLES[0]: Counts(5, 0)}
+    panel = (
+        dict.fromkeys(animals[:3], TriedCounts(0, 5))
+        | {animals[3]: TriedCounts(5, 0)}
+        | {SINGLES[0]: TriedCounts(5, 0)}
+    )
     assert SINGLES[0] not in animals
     judged = judge_rules(LATTICE, book, panel, GLASSES, 0.8)
     share = judged.rules[0].held_out
@@ -125,7 +129,7 @@ def test_groups_are_counted_as_if_walked() -> None:
 def test_a_full_panel_gives_the_exact_mass() -> None:
     lattice = Lattice(CORPUS, entities=("cat", "cup"), families=("Base",), depth=1)
     nodes = [node for layer in range(2) for node in lattice.nodes(layer)]
-    panel = {node: Counts(place % 5, 4 - place % 5) for place, node in enumerate(nodes)}
+    panel = {node: TriedCounts(place % 5, 4 - place % 5) for place, node in enumerate(nodes)}
     masses = {(mass.group, mass.name): mass for mass in failure_masses(lattice, panel)}
     whole = masses["all", ""]
     assert whole.nodes == len(nodes) == len(lattice)
@@ -138,7 +142,8 @@ def test_a_full_panel_gives_the_exact_mass() -> None:
 def test_wrong_predictions_are_not_believed() -> None:
     rng = np.random.default_rng(0)
     panel = {
-        node: Counts(int(p), 4 - int(p)) for node, p in zip(SINGLES, rng.binomial(4, 0.5, 300), strict=False)
+        node: TriedCounts(int(p), 4 - int(p))
+        for node, p in zip(SINGLES, rng.binomial(4, 0.5, 300), strict=False)
     }
     plain = failure_masses(LATTICE, panel)
     assert failure_masses(LATTICE, panel, predict=lambda nodes: rng.random(len(nodes))) == plain
@@ -148,7 +153,7 @@ def test_wrong_predictions_are_not_believed() -> None:
 def test_the_judges_errors_are_taken_out_of_the_mass() -> None:
     """The judge passes 90 % of good and 10 % of bad entities; half of all images are bad."""
     entities = list(LATTICE.nodes(0))
-    panel = dict.fromkeys(entities, Counts(50, 50))
+    panel = dict.fromkeys(entities, TriedCounts(50, 50))
     accuracy = JudgeAccuracy.from_rates({"*": (0.9, 0.9)})
     (mass,) = [
         m
@@ -156,7 +161,7 @@ def test_the_judges_errors_are_taken_out_of_the_mass() -> None:
         if m.group == "layer"
     ]
     assert mass.rate == pytest.approx(0.5)
-    panel = dict.fromkeys(entities, Counts(90, 10))
+    panel = dict.fromkeys(entities, TriedCounts(90, 10))
     (mass,) = [
         m
         for m in failure_masses(LATTICE, panel, judge_view=JudgeView(LATTICE, accuracy))
@@ -173,16 +178,18 @@ def test_ancestors_have_fewer_values() -> None:
     assert ancestors(Node(3)) == []
 
 
-def census(rate_of) -> dict[Node, Counts]:
+def census(rate_of) -> dict[Node, TriedCounts]:
     rng = np.random.default_rng(5)
     nodes = [*LATTICE.nodes(0), *SINGLES[::8], *LATTICE.sample(2, 200, rng)]
-    return {node: Counts(round(8 * rate_of(node)), 8 - round(8 * rate_of(node))) for node in nodes}
+    return {node: TriedCounts(round(8 * rate_of(node)), 8 - round(8 * rate_of(node))) for node in nodes}
 
 
 def test_nothing_is_missed_below_nodes_that_do_fail() -> None:
     cat = CORPUS.find_entity("cat")
     panel = census(lambda node: 0.0 if node.entity == cat else 1.0)
-    search = {node: Counts(0, 25) if node.entity == cat else Counts(25, 0) for node in LATTICE.nodes(0)}
+    search = {
+        node: TriedCounts(0, 25) if node.entity == cat else TriedCounts(25, 0) for node in LATTICE.nodes(0)
+    }
     audit = audit_pruning(LATTICE, panel, search, [Node(cat)], GLASSES, 0.8)
     assert audit is not None
     assert audit.missed < 0.01
@@ -194,7 +201,7 @@ def test_what_lies_below_a_wrongly_closed_entity_is_missed() -> None:
     """The cat passes but was called failing; every cat with one value fails."""
     cat = CORPUS.find_entity("cat")
     panel = census(lambda node: 0.0 if node.entity == cat and node.values else 1.0)
-    search = dict.fromkeys(LATTICE.nodes(0), Counts(25, 0))
+    search = dict.fromkeys(LATTICE.nodes(0), TriedCounts(25, 0))
     audit = audit_pruning(LATTICE, panel, search, [Node(cat)], GLASSES, 0.8)
     assert audit is not None
     assert audit.missed > 0.5
@@ -213,8 +220,8 @@ def test_a_sample_of_findings_depends_on_names_and_seed_only() -> None:
 
 def test_replication_says_what_was_confirmed_and_shows_the_winners_curse() -> None:
     nodes = SINGLES[:20]
-    found = dict.fromkeys(nodes, Counts(2, 8))
-    fresh = dict.fromkeys(nodes[:18], Counts(6, 14)) | dict.fromkeys(nodes[18:], Counts(20, 0))
+    found = dict.fromkeys(nodes, TriedCounts(2, 8))
+    fresh = dict.fromkeys(nodes[:18], TriedCounts(6, 14)) | dict.fromkeys(nodes[18:], TriedCounts(20, 0))
     report = replication_of(LATTICE, found, fresh, GLASSES, 0.8)
     assert report is not None
     assert report.found_rate == pytest.approx(0.8)
@@ -225,18 +232,18 @@ def test_replication_says_what_was_confirmed_and_shows_the_winners_curse() -> No
 
 
 def test_a_bad_wording_is_found_and_its_nodes_named() -> None:
-    fine = {node: [Counts(9, 1), Counts(9, 1)] for node in SINGLES[:20]}
+    fine = {node: [TriedCounts(9, 1), TriedCounts(9, 1)] for node in SINGLES[:20]}
     same = wording_effect(LATTICE, fine, 0.8)
     assert same is not None
     assert same.p_value > 0.5
     assert same.worst == ()
-    spoiled = {**fine, SINGLES[30]: [Counts(1, 19), Counts(19, 1)]}
+    spoiled = {**fine, SINGLES[30]: [TriedCounts(1, 19), TriedCounts(19, 1)]}
     effect = wording_effect(LATTICE, spoiled, 0.8)
     assert effect is not None
     assert effect.worst == (LATTICE.subject(SINGLES[30]),)
     assert effect.variants[0].of == 220
     assert effect.p_value < 0.01
-    assert wording_effect(LATTICE, {SINGLES[0]: [Counts(3, 3)]}, 0.8) is None
+    assert wording_effect(LATTICE, {SINGLES[0]: [TriedCounts(3, 3)]}, 0.8) is None
 
 
 # All together
@@ -244,7 +251,7 @@ def test_a_bad_wording_is_found_and_its_nodes_named() -> None:
 
 def test_a_survey_from_counts_alone_has_rules_and_says_what_is_missing() -> None:
     animals = of_class(REDS, "Animals")
-    search = dict.fromkeys(animals, Counts(2, 8))
+    search = dict.fromkeys(animals, TriedCounts(2, 8))
     survey = survey_of(SurveyInput(LATTICE, 0.8, animals, [], search, states={"opened": 3}))
     assert [rule.who for rule in survey.rules] == ["Animals"]
     assert survey.masses == ()
@@ -258,7 +265,8 @@ def test_a_full_survey_is_plain_data_and_the_same_every_time() -> None:
     rng = np.random.default_rng(2)
     drawn = list(itertools.chain(LATTICE.nodes(0), LATTICE.sample(1, 150, rng), LATTICE.sample(2, 150, rng)))
     panel = {
-        node: Counts(int(p), 4 - int(p)) for node, p in zip(drawn, rng.binomial(4, 0.7, 999), strict=False)
+        node: TriedCounts(int(p), 4 - int(p))
+        for node, p in zip(drawn, rng.binomial(4, 0.7, 999), strict=False)
     }
     animals = of_class(REDS, "Animals")
     given = SurveyInput(
@@ -266,12 +274,12 @@ def test_a_full_survey_is_plain_data_and_the_same_every_time() -> None:
         0.8,
         failing=animals,
         passing=SINGLES[:5],
-        search=dict.fromkeys(animals, Counts(2, 8)) | dict.fromkeys(SINGLES[:5], Counts(10, 0)),
+        search=dict.fromkeys(animals, TriedCounts(2, 8)) | dict.fromkeys(SINGLES[:5], TriedCounts(10, 0)),
         panel=panel,
-        fresh=dict.fromkeys(animals[:5], Counts(2, 8)),
+        fresh=dict.fromkeys(animals[:5], TriedCounts(2, 8)),
         predict=lambda nodes: np.full(len(nodes), 0.7),
         accuracy=JudgeAccuracy.from_counts({"*": (95, 100, 95, 100)}),
-        variants={SINGLES[0]: [Counts(5, 5), Counts(5, 5)]},
+        variants={SINGLES[0]: [TriedCounts(5, 5), TriedCounts(5, 5)]},
     )
     survey = survey_of(given)
     assert survey == survey_of(given)

@@ -8,11 +8,11 @@ from click.testing import CliRunner
 
 from failscape.cli import cli
 from failscape.spaces import load_corpus
-from failscape.spaces.corpus.census import Coverage, CoverageCounter, oddities, take_census
+from failscape.spaces.corpus.census import CaptionCoverage, CoverageCounter, oddities, take_census
 from tests.unit.spaces.tiny import ENTITIES, write_corpus
 
 
-def cover(folder: Path, *captions: str) -> Coverage:
+def cover(folder: Path, *captions: str) -> CaptionCoverage:
     counter = CoverageCounter(load_corpus(write_corpus(folder)))
     for caption in captions:
         counter.add(caption)

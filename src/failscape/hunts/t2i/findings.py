@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from failscape.hunts.counts import Tally
-from failscape.hunts.t2i.survey.judge_view import Counts
+from failscape.hunts.t2i.survey.judge_view import TriedCounts
 from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.wording import Wording
 from failscape.stats.contrasts import Blame, Interaction, blame, interaction
@@ -17,7 +17,7 @@ from failscape.stats.intervals import clopper_pearson
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Finding
 
-CountsOf = Callable[[Node], Counts | None]
+CountsOf = Callable[[Node], TriedCounts | None]
 TallyOf = Callable[[str], Tally | None]
 ENTITY = "entity"
 """The kind of the check that the thing itself is there."""
@@ -182,9 +182,9 @@ def _parent(subject: str, tally_of: TallyOf) -> dict[str, Any]:
 
 
 def _details(tally: Tally, lattice: Lattice, tally_of: TallyOf) -> NodeDetails:
-    def counts_of(node: Node) -> Counts | None:
+    def counts_of(node: Node) -> TriedCounts | None:
         other = tally if node == tally.node else tally_of(lattice.subject(node))
-        return Counts(other.passes, other.fails) if other is not None else None
+        return TriedCounts(other.passes, other.fails) if other is not None else None
 
     corpus, node = lattice.corpus, tally.node
     entity = corpus.entities[node.entity]
@@ -211,8 +211,8 @@ def explain(
     own = counts_of(node)
     if own is None:
         return None, None
-    parents = [counts_of(parent) or Counts(0, 0) for parent in lattice.parents(node)]
-    excess = interaction(own, parents, counts_of(Node(node.entity)) or Counts(0, 0))
+    parents = [counts_of(parent) or TriedCounts(0, 0) for parent in lattice.parents(node)]
+    excess = interaction(own, parents, counts_of(Node(node.entity)) or TriedCounts(0, 0))
     return excess, blame(dict(zip(_check_names(lattice, node), dropped, strict=False)), own.fails)
 
 

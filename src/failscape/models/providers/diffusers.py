@@ -19,7 +19,7 @@ from failscape.models.providers.diffusers_pipeline import (
     INDEX,
     BatchLimit,
     DiffusersPipeline,
-    Drawn,
+    DrawnPictures,
     out_of_memory,
 )
 from failscape.models.providers.onnx import file_digest
@@ -52,7 +52,7 @@ class DiffusersModel(TorchModel):
         self.pipeline.load()
 
     def _draw_all(
-        self, draw: Callable[[Sequence[Any]], list[Drawn]], rows: Sequence[Any]
+        self, draw: Callable[[Sequence[Any]], list[DrawnPictures]], rows: Sequence[Any]
     ) -> list[Reply[Picture]]:
         began = time.monotonic()
         try:
@@ -69,7 +69,7 @@ class DiffusersModel(TorchModel):
         return [_reply(one, usage) for one in drawn]
 
 
-def _reply(drawn: Drawn, usage: Usage) -> Reply[Picture]:
+def _reply(drawn: DrawnPictures, usage: Usage) -> Reply[Picture]:
     if drawn.image is None:
         return Reply(None, drawn.refused, usage=usage)
     return Reply(Picture.from_image(drawn.image), usage=usage)
@@ -82,7 +82,7 @@ class DiffusersGenerator(DiffusersModel):
         rows = list(zip(prompts, seeds, strict=True))
         return await self._run(self._draw_all, self._draw, rows) if rows else []
 
-    def _draw(self, rows: Sequence[tuple[str, int]]) -> list[Drawn]:
+    def _draw(self, rows: Sequence[tuple[str, int]]) -> list[DrawnPictures]:
         prompts, seeds = zip(*rows, strict=True)
         return self.pipeline.draw(prompts, seeds, {})
 
@@ -116,7 +116,7 @@ class DiffusersEditor(DiffusersModel):
             found.update(zip(numbers, await self._run(self._draw_all, self._edit, rows), strict=True))
         return [found[number] for number in range(len(shown))]
 
-    def _edit(self, rows: Sequence[tuple[Image.Image, str, int]]) -> list[Drawn]:
+    def _edit(self, rows: Sequence[tuple[Image.Image, str, int]]) -> list[DrawnPictures]:
         pictures, instructions, seeds = (list(column) for column in zip(*rows, strict=True))
         shown = {"image": pictures}
         if self._mask is not None:

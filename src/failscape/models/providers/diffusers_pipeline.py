@@ -33,7 +33,7 @@ INDEX = "model_index.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnPictures:
     """A picture, or the reason why the pipeline gives none."""
 
     image: Image.Image | None
@@ -156,7 +156,7 @@ class DiffusersPipeline:
 
     def draw(
         self, prompts: Sequence[str], seeds: Sequence[int], settings: Mapping[str, Any], **shown: Any
-    ) -> list[Drawn]:
+    ) -> list[DrawnPictures]:
         """One call of the pipeline. `shown` are pictures to start from, one per prompt."""
         import torch
 
@@ -166,7 +166,9 @@ class DiffusersPipeline:
             out = self._pipeline(prompt=list(prompts), generator=noise, output_type="pil", **shown, **fields)
         unsafe = getattr(out, "nsfw_content_detected", None) or [False] * len(out.images)
         return [
-            Drawn(None, "the pipeline's safety checker blacked the picture out") if hidden else Drawn(image)
+            DrawnPictures(None, "the pipeline's safety checker blacked the picture out")
+            if hidden
+            else DrawnPictures(image)
             for image, hidden in zip(out.images, unsafe, strict=True)
         ]
 

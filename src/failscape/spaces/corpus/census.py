@@ -148,7 +148,7 @@ SMALL_WORDS = frozenset(
 
 
 @dataclass(slots=True)
-class Coverage:
+class CaptionCoverage:
     """Counts over captions. `unknown_…` count words, most of them nouns and adjectives of things left out."""
 
     captions: int = 0
@@ -186,10 +186,10 @@ class Coverage:
 
 
 class CoverageCounter:
-    """Adds captions to a `Coverage`, one by one."""
+    """Adds captions to a `CaptionCoverage`, one by one."""
 
     def __init__(self, corpus: Corpus) -> None:
-        self.coverage = Coverage()
+        self.coverage = CaptionCoverage()
         self._mentions = Mentions(corpus)
 
     def add(self, caption: str) -> None:

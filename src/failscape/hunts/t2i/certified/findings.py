@@ -20,7 +20,7 @@ from failscape.hunts.t2i.certified.forecast import log_evidence
 from failscape.hunts.t2i.findings import ClaimDetails, NodeEvidence, describe_failure
 from failscape.hunts.t2i.purposes import EVIDENCE, FIRST_LOOK
 from failscape.hunts.t2i.survey.assemble import SurveyInput, survey_of
-from failscape.hunts.t2i.survey.judge_view import Counts
+from failscape.hunts.t2i.survey.judge_view import TriedCounts
 from failscape.hunts.t2i.survey.survey import T2ISurvey
 from failscape.spaces.lattice import Node
 from failscape.stats.intervals import anytime_interval
@@ -93,7 +93,7 @@ def survey_hunt(hunt: CertifiedHunt) -> T2ISurvey:
     failing = hunt.failing
     passing = [slot for slot in range(len(ledger)) if slot not in failing and _passes(hunt, slot)]
     counts = {
-        ledger.node(slot): Counts(int(ledger.passes[slot]), int(ledger.fails[slot]))
+        ledger.node(slot): TriedCounts(int(ledger.passes[slot]), int(ledger.fails[slot]))
         for slot in range(len(ledger))
     }
     claimed = len(hunt.claims())
@@ -163,7 +163,7 @@ def predict_rates(hunt: CertifiedHunt, nodes: Sequence[Node]) -> NDArray[np.floa
     return rates
 
 
-def _variants(hunt: CertifiedHunt) -> dict[Node, tuple[Counts, ...]]:
+def _variants(hunt: CertifiedHunt) -> dict[Node, tuple[TriedCounts, ...]]:
     """Per node that failed in some way and was tried in several wordings: counts per wording."""
     if not hunt.prompting.vary:
         return {}
@@ -178,5 +178,5 @@ def _variants(hunt: CertifiedHunt) -> dict[Node, tuple[Counts, ...]]:
                     counts.setdefault(variant, Counter())[bool(ledger.failed[slot] >> number & 1)] += 1
             size = max(counts) + 1
             rows = [counts.get(variant, Counter()) for variant in range(size)]
-            found[node] = tuple(Counts(row[False], row[True]) for row in rows)
+            found[node] = tuple(TriedCounts(row[False], row[True]) for row in rows)
     return found

@@ -13,7 +13,7 @@ import numpy as np
 
 from failscape.hunts.counts import Tally
 from failscape.hunts.t2i.survey.audit import audit_pruning
-from failscape.hunts.t2i.survey.judge_view import Counts, Floats, JudgeView, NodeTally, columns, tried
+from failscape.hunts.t2i.survey.judge_view import Floats, JudgeView, NodeTally, TriedCounts, columns, tried
 from failscape.hunts.t2i.survey.mass import Predict, failure_masses
 from failscape.hunts.t2i.survey.replication import replication_of
 from failscape.hunts.t2i.survey.rules import Chance, RuleBook, find_rules, judge_rules
@@ -78,7 +78,7 @@ def survey_of_tallies(lattice: Lattice, threshold: float, tallies: Collection[Ta
     for tally in tallies:
         by_outcome.setdefault(tally.outcome or "unfinished", []).append(tally.node)
     failing, passing = by_outcome.get("fail", []), by_outcome.get("pass", [])
-    search = {tally.node: Counts(tally.passes, tally.fails) for tally in tallies}
+    search = {tally.node: TriedCounts(tally.passes, tally.fails) for tally in tallies}
     names = {"fail": "failed", "pass": "passed"}
     states = {"opened": len(tallies)} | {names.get(key, key): len(nodes) for key, nodes in by_outcome.items()}
     return survey_of(SurveyInput(lattice, threshold, failing, passing, search, states=states))
@@ -104,9 +104,11 @@ def _chance_of(given: SurveyInput) -> Chance | None:
     return lambda nodes: (np.asarray(predict(nodes)) < threshold).astype(np.float64)
 
 
-def _halves(lattice: Lattice, panel: dict[Node, Counts]) -> tuple[dict[Node, Counts], dict[Node, Counts]]:
+def _halves(
+    lattice: Lattice, panel: dict[Node, TriedCounts]
+) -> tuple[dict[Node, TriedCounts], dict[Node, TriedCounts]]:
     """By name, so that a node stays in its half however the panel grows."""
-    halves: tuple[dict[Node, Counts], dict[Node, Counts]] = ({}, {})
+    halves: tuple[dict[Node, TriedCounts], dict[Node, TriedCounts]] = ({}, {})
     for node, counts in panel.items():
         digest = hashlib.blake2b(lattice.subject(node).encode(), digest_size=1).digest()
         halves[digest[0] & 1][node] = counts

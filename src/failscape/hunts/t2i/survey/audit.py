@@ -12,11 +12,11 @@ from itertools import combinations
 import numpy as np
 
 from failscape.hunts.t2i.survey.judge_view import (
-    Counts,
     Floats,
     JudgeView,
     NodeTally,
     PassChances,
+    TriedCounts,
     columns,
     tried,
 )
@@ -116,8 +116,8 @@ class _Chances:
     def __init__(
         self,
         lattice: Lattice,
-        panel: Mapping[Node, Counts],
-        search: Mapping[Node, Counts],
+        panel: Mapping[Node, TriedCounts],
+        search: Mapping[Node, TriedCounts],
         judge_view: JudgeView,
         threshold: float,
     ) -> None:
@@ -126,9 +126,9 @@ class _Chances:
         self._of_panel = [self._fit(panel, layer) for layer in layers]
         self._of_search = [self._fit(search, layer) for layer in layers]
         self._known: dict[Node, float] = {}
-        self._looked_up: dict[tuple[int, Counts, PassChances], float] = {}
+        self._looked_up: dict[tuple[int, TriedCounts, PassChances], float] = {}
 
-    def _fit(self, tally: Mapping[Node, Counts], layer: int) -> Mixing | None:
+    def _fit(self, tally: Mapping[Node, TriedCounts], layer: int) -> Mixing | None:
         nodes = [node for node in tally if len(node.values) == layer]
         return fit_mixing(*columns(tally, nodes), self._judge_view.rows(nodes)) if nodes else None
 
@@ -187,10 +187,10 @@ class _Chances:
         if own is None and drawn is None:
             return spread.share_below(self._threshold)
         counts = [one for one in (own, drawn) if one is not None]
-        together = Counts(sum(one.passes for one in counts), sum(one.fails for one in counts))
+        together = TriedCounts(sum(one.passes for one in counts), sum(one.fails for one in counts))
         return self._chance(spread, node, together)
 
-    def _chance(self, spread: Mixing, node: Node, counts: Counts) -> float:
+    def _chance(self, spread: Mixing, node: Node, counts: TriedCounts) -> float:
         """Looked up: nodes share few distinct counts."""
         through = self._judge_view.bounds(node).measured
         key = id(spread), counts, through

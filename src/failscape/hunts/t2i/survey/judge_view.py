@@ -18,7 +18,7 @@ from failscape.stats.judging.accuracy import JudgeAccuracy
 Floats = NDArray[np.float64]
 
 
-class Counts(NamedTuple):
+class TriedCounts(NamedTuple):
     """Valid images of a node."""
 
     passes: int
@@ -29,7 +29,7 @@ class Counts(NamedTuple):
         return self.passes + self.fails
 
 
-NodeTally = Mapping[Node, Counts]
+NodeTally = Mapping[Node, TriedCounts]
 
 
 class PassChances(NamedTuple):
@@ -38,7 +38,7 @@ class PassChances(NamedTuple):
     good: float = 1.0
     bad: float = 0.0
 
-    def failure(self, counts: Counts) -> float:
+    def failure(self, counts: TriedCounts) -> float:
         """An unbiased guess of the true failure rate; outside 0 … 1 when luck and judge conspire."""
         return (self.good - counts.passes / counts.images) / max(self.good - self.bad, 1e-6)
 
@@ -106,6 +106,6 @@ def columns(tally: NodeTally, nodes: Sequence[Node]) -> tuple[Floats, Floats]:
     return found[:, 0], found[:, 1]
 
 
-def tried(tally: NodeTally) -> dict[Node, Counts]:
+def tried(tally: NodeTally) -> dict[Node, TriedCounts]:
     """Nodes with at least one valid image, in a fixed order."""
-    return {node: Counts(*tally[node]) for node in sorted(tally) if sum(tally[node]) > 0}
+    return {node: TriedCounts(*tally[node]) for node in sorted(tally) if sum(tally[node]) > 0}

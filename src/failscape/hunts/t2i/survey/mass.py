@@ -11,7 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from failscape.hunts.t2i.survey.judge_view import Counts, Floats, JudgeView, NodeTally, PassChances, tried
+from failscape.hunts.t2i.survey.judge_view import (
+    Floats,
+    JudgeView,
+    NodeTally,
+    PassChances,
+    TriedCounts,
+    tried,
+)
 from failscape.hunts.t2i.survey.survey import Interval, Mass
 from failscape.spaces.corpus import FAMILIES, Entity
 from failscape.spaces.lattice import Lattice, Node, NodeCounts
@@ -123,7 +130,7 @@ class Assist:
 
 
 def _assist(
-    lattice: Lattice, counts: Mapping[Node, Counts], predict: Predict | None, seed: int
+    lattice: Lattice, counts: Mapping[Node, TriedCounts], predict: Predict | None, seed: int
 ) -> Assist | None:
     """None when predictions are not given, or explain nothing of what the panel saw."""
     if predict is None:
@@ -151,7 +158,11 @@ class _Sampled:
     """The panel as arrays, and estimates for groups of its nodes."""
 
     def __init__(
-        self, lattice: Lattice, counts: Mapping[Node, Counts], judge_view: JudgeView, assist: Assist | None
+        self,
+        lattice: Lattice,
+        counts: Mapping[Node, TriedCounts],
+        judge_view: JudgeView,
+        assist: Assist | None,
     ) -> None:
         nodes = list(counts)
         self.members = members_of(lattice, nodes)
@@ -190,5 +201,5 @@ class _Sampled:
         return strata
 
 
-def _failures(counts: Mapping[Node, Counts], through: Sequence[PassChances]) -> Floats:
+def _failures(counts: Mapping[Node, TriedCounts], through: Sequence[PassChances]) -> Floats:
     return np.array([view.failure(one) for view, one in zip(through, counts.values(), strict=True)])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from failscape.hunts.t2i.survey.judge_view import Counts
+from failscape.hunts.t2i.survey.judge_view import TriedCounts
 from failscape.spaces.lattice import Lattice, Node
 from failscape.trials import Trial, Verdict
 
@@ -86,8 +86,8 @@ class Draws:
         return self.asked >= self.images * len(self._order)
 
     @property
-    def counts(self) -> dict[Node, Counts]:
-        return {self._node[subject]: Counts(*self._counts[subject]) for subject in self._order}
+    def counts(self) -> dict[Node, TriedCounts]:
+        return {self._node[subject]: TriedCounts(*self._counts[subject]) for subject in self._order}
 
 
 def draw_panel(lattice: Lattice, entities: Sequence[int], images: int, seed: int) -> Draws:

@@ -10,7 +10,14 @@ from collections.abc import Collection
 
 import numpy as np
 
-from failscape.hunts.t2i.survey.judge_view import Counts, JudgeView, NodeTally, PassChances, columns, tried
+from failscape.hunts.t2i.survey.judge_view import (
+    JudgeView,
+    NodeTally,
+    PassChances,
+    TriedCounts,
+    columns,
+    tried,
+)
 from failscape.hunts.t2i.survey.survey import Replicated, Replication, Share
 from failscape.spaces.lattice import Lattice
 from failscape.stats.deconvolve import share_below
@@ -62,7 +69,7 @@ def replication_of(
     return Replication(rows, confirmed, found_rate, fresh_rate, fresh_interval)
 
 
-def _verdict(counts: Counts, through: PassChances, threshold: float) -> str:
+def _verdict(counts: TriedCounts, through: PassChances, threshold: float) -> str:
     """Clear only when the exact interval of the judged pass rate lies on one side of the judged threshold."""
     limit = through.bad + (through.good - through.bad) * threshold
     low, high = clopper_pearson(counts.passes, counts.images)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy import stats
 
-from failscape.hunts.t2i.survey.judge_view import Counts
+from failscape.hunts.t2i.survey.judge_view import TriedCounts
 from failscape.hunts.t2i.survey.survey import Share, WordingEffect
 from failscape.spaces.lattice import Lattice, Node
 from failscape.stats.cmh import same_in_all
@@ -19,7 +19,7 @@ from failscape.stats.intervals import clopper_pearson
 LEVEL = 0.05
 MOST_NAMED = 20
 
-Variants = Mapping[Node, Sequence[Counts]]
+Variants = Mapping[Node, Sequence[TriedCounts]]
 """Per node the counts of each wording variant, in the order of `Wording.caption`'s `variant`."""
 
 
@@ -40,7 +40,7 @@ def wording_effect(lattice: Lattice, variants: Variants, threshold: float) -> Wo
     return WordingEffect(len(nodes), shares, p_value, tuple(worst[:MOST_NAMED]))
 
 
-def _row(counts: Sequence[Counts], column: int, width: int) -> list[int]:
+def _row(counts: Sequence[TriedCounts], column: int, width: int) -> list[int]:
     return [one[column] for one in counts] + [0] * (width - len(counts))
 
 
