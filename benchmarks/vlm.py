@@ -20,8 +20,8 @@ import numpy as np
 
 from failscape.atlas import Atlas
 from failscape.config.files import parse_config
+from failscape.evidence import load_hunt
 from failscape.hunts.vlm.training.lessons import KEPT_FOR_CONFIRMATION
-from failscape.report.load import load_hunt
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import run_session
 

@@ -27,6 +27,11 @@ def evidence_needed(log_e_values: ArrayLike, level: float, tests: int) -> float:
     """
     logs = np.asarray(log_e_values, dtype=np.float64)
     claims = max(int((logs >= math.log(1 / level)).sum()), 1)
+    return evidence_for(claims, level, tests)
+
+
+def evidence_for(claims: int, level: float, tests: int) -> float:
+    """The same, where it is known how many claims will stand in the list."""
     return math.log(max(LEAST_FACTOR, MARGIN * tests / claims) / level)
 
 

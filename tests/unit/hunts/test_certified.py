@@ -61,7 +61,7 @@ class TestProbable(TestCertified):
 class TestDeeper(TestCertified):
     images = 400
     lattice = Lattice(CORPUS, entities=("cat", "cup"), families=("Base", "Image"), depth=3)
-    world = PlantedWorld(lattice, "strong", seed=4)
+    world = PlantedWorld(lattice, "weak", seed=4)
 
     def make_hunt(self) -> CertifiedHunt:
         return make(self.lattice, images=400)
@@ -71,7 +71,7 @@ class TestWithoutBudget(TestCertified):
     """A space so small that the search comes to its end."""
 
     images = 5_000
-    lattice = Lattice(CORPUS, entities=("cat",), families=("Image",), depth=1)
+    lattice = Lattice(CORPUS, entities=("cat", "cup"), families=("Image",), depth=1)
     world = PlantedWorld(lattice, "weak", seed=5)
 
     def make_hunt(self) -> CertifiedHunt:

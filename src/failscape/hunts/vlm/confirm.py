@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from failscape.hunts.certify import evidence_for
 from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.outcomes import QuestionOutcome
 from failscape.spaces.questions import Pattern, explains
@@ -91,7 +92,7 @@ class Confirmation:
             return
         logs = self.log_e_values()
         strong = max(1, len(self._unlike(logs >= -np.log(self.fdr))))
-        need = float(np.log(max(1.5, 1.25 * self.modes / strong) / self.fdr))
+        need = evidence_for(strong, self.fdr, self.modes)
         for (pattern, slot), log_e in zip(self.slots.items(), logs, strict=True):
             self._states[pattern] = self._state(slot, float(log_e), need)
 
