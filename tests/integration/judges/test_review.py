@@ -213,3 +213,26 @@ def test_rates_are_told_without_the_judges_errors(tmp_path: Path) -> None:
         # Failures are made up by the judge more often than they are missed, unless nearly all are real.
         assert corrected.rate <= finding.rate or finding.rate > 0.7
     assert "Rates allow for the judge's errors" in failscape("findings", tmp_path / "atlas").stdout
+
+
+def test_an_export_that_was_killed_can_be_repeated(atlas: Path, tmp_path: Path) -> None:
+    left = tmp_path / ".review.part" / "images"  # as a kill leaves it
+    left.mkdir(parents=True)
+    (left / "half.png").write_bytes(b"half")
+    done = failscape("review", "export", atlas, "--out", tmp_path / "review", "--count", 20)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "review" / "review.csv").is_file()
+    assert not (tmp_path / "review" / "images" / "half.png").exists()
+    assert not (tmp_path / ".review.part").exists()
+
+
+def test_importing_a_table_twice_adds_no_row(atlas: Path, exported: Path, tmp_path: Path) -> None:
+    filled = label(atlas, exported / "review.csv", tmp_path / "ada.csv")
+    counts = []
+    for _ in range(2):
+        done = failscape("review", "import", atlas, filled)
+        assert done.returncode == 0, done.stderr
+        with sqlite3.connect(atlas / "atlas.db") as db:
+            tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            counts.append({name: db.execute(f"SELECT count(*) FROM {name}").fetchone() for name in tables})
+    assert counts[0] == counts[1]

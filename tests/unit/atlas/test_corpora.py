@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from failscape.atlas import Atlas, open_hunt
-from failscape.atlas.contents import changed_corpus
+from failscape.atlas.contents import changed_corpus, copy_corpus
 from failscape.atlas.merge import merge_atlases
 from failscape.errors import AtlasError
 from failscape.hunts.t2i.config import T2IConfig
@@ -91,3 +91,15 @@ def test_a_shipped_corpus_that_has_changed_is_noticed() -> None:
     other = {"space": Identity("space", "corpus", "starter", {"digest": "0" * 32})}
     assert "starter" in changed_corpus(config, other)
     assert changed_corpus(config, {}) == ""
+
+
+def test_only_the_files_of_a_corpus_are_copied(tmp_path: Path) -> None:
+    source = write_corpus(tmp_path / "mine", "cat", "dog")
+    (tmp_path / "atlas" / "corpora").mkdir(parents=True)
+    (source / "notes.json").write_text("[" + "0," * 50_000 + "0]")
+    (source / "backup").mkdir()
+    (source / "backup" / "entities.json").write_text("{}")
+    copy = copy_corpus(source, tmp_path / "atlas" / "corpora" / "goal", follow=True)
+    names = {path.name for path in copy.rglob("*")}
+    assert "entities.json" in names
+    assert not names & {"notes.json", "backup"}

@@ -14,6 +14,7 @@ import pytest
 
 from failscape.atlas import Atlas
 from failscape.atlas import packs as packs_module
+from failscape.atlas.formats.plain import no_formula
 from failscape.atlas.migrations import MIGRATIONS
 from failscape.errors import AtlasError
 from failscape.pictures import Picture
@@ -221,3 +222,9 @@ def test_pictures_that_are_none_are_kept_as_sent(folder: Path) -> None:
         digest = Picture(b"an error page").digest
         assert atlas.images.name(digest) == f"{digest}.bin"
         assert atlas.images.get(digest).data == b"an error page"
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\r"])
+def test_a_cell_is_never_a_formula(sign: str) -> None:
+    assert no_formula(f"{sign}cmd()") == f"'{sign}cmd()"
+    assert no_formula("a cat = a pet") == "a cat = a pet"
