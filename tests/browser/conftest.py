@@ -38,8 +38,9 @@ def missing(what: str) -> None:
     pytest.skip(f"{what} is missing: {fix}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def chromium():
+    """Opened for each test: an open Playwright keeps an event loop running, where others want to start theirs."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         missing("Chromium")

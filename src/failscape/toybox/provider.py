@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib.util
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -42,7 +41,6 @@ from failscape.toybox.asking import VERSION, scene_of
 from failscape.toybox.classifiers import NAMES as CLASSIFIERS
 from failscape.toybox.classifiers import ToyClassifier
 from failscape.toybox.eyes import HEADS, NONE, Eyes, eyes_accuracy
-from failscape.toybox.painter import BATCH as PAINTER_BATCH
 from failscape.toybox.painter import ToyPainter
 from failscape.toybox.questions import SKILLS, normal_answer
 from failscape.toybox.renderer import NAME as RENDERER
@@ -85,10 +83,7 @@ class ToyModel:
 
 
 class Painter(ToyModel):
-    """Takes most of a demo's time: two threads where there are two cores."""
-
-    threads = min(2, os.cpu_count() or 1)
-    default_batch = PAINTER_BATCH
+    """One thread: two would finish in any order, and a seeded hunt would not be the same hunt twice."""
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
         return await self.run(self._paint, prompts, seeds)
