@@ -16,7 +16,7 @@ from typing import Any
 from failscape.atlas import Atlas, HuntRow, StoredTrial
 from failscape.atlas.files import write_whole
 from failscape.spaces.questions import Pattern, explains
-from failscape.trials import Answer, Finding, Generate, Recall, Verdict, Verify
+from failscape.trials import Answer, Classify, Finding, Generate, Recall, Verdict, Verify
 
 DatasetRow = dict[str, Any]
 """`images` are digests, everything else goes to the metadata as it is."""
@@ -40,9 +40,9 @@ def classifier_rows(
 
 def _trials(atlas: Atlas, hunt: int, finding: Finding) -> Iterator[StoredTrial]:
     """Those about a finding. Trials of photos are about their class: the finding says which photos."""
-    photos = {*finding.details.photos, *finding.details.decided}
+    photos = {*finding.details.get("photos", ()), *finding.details.get("decided", ())}
     if photos:
-        for stored in atlas.trials(hunt, subject=finding.details.class_name):
+        for stored in atlas.trials(hunt, subject=str(finding.details["class"])):
             if photos.intersection(stored.images):
                 yield stored
     yield from atlas.trials(hunt, subject=finding.subject)
@@ -50,12 +50,13 @@ def _trials(atlas: Atlas, hunt: int, finding: Finding) -> Iterator[StoredTrial]:
 
 def _classified(finding: Finding, stored: StoredTrial) -> DatasetRow:
     trial = stored.trial
+    step = next(step for step in stored.steps if isinstance(step, Classify))
     ranking = trial.facts[-1]
     prompt = next((step.prompt for step in stored.steps if isinstance(step, Generate)), "")
     return {
         "images": [stored.images[-1]],
-        "folder": finding.details.class_name,
-        "label": finding.details.class_name,
+        "folder": str(finding.details.get("class", "")),
+        "label": str(finding.details.get("class", step.accept[0])),
         "predicted": str(ranking[0][0]),
         "score": float(ranking[0][1]),
         "failed": trial.verdict is Verdict.FAIL,

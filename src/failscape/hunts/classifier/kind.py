@@ -10,16 +10,7 @@ class ClassifierKind(HuntKind):
     about = "descriptions of pictures that an image classifier gets wrong more often than usual"
     target = "classifier"
     unit = "picture"
-    purposes = {  # noqa: RUF012
-        "": "search",
-        "w": "first look",
-        "k": "first look",
-        "?": "is the wrong label's object there too",
-        "f": "fresh pictures",
-        "x": "counterfactual",
-        "p": "photo",
-        "c": "caption",
-    }
+    purposes = {"": "search", "f": "fresh pictures", "x": "counterfactual", "p": "photo", "c": "caption"}  # noqa: RUF012
     settings = lazy("failscape.hunts.classifier.config:ClassifierConfig")
     build = lazy("failscape.hunts.classifier.build:build_hunt")
     contents = lazy("failscape.hunts.classifier.build:contents")

@@ -47,13 +47,13 @@ def cases_of(atlas: Atlas, hunt: int, findings: Sequence[Finding], most: int) ->
     found = []
     for finding in findings:
         # Trials of photos are about their class; the finding says which photos decided.
-        photos = set(finding.details.decided)
-        subject = str(finding.details.class_name) if photos else finding.subject
+        photos = set(finding.details.get("decided") or ())
+        subject = str(finding.details["class"]) if photos else finding.subject
         seen = [one for stored in atlas.trials(hunt, subject=subject) if (one := _seen(stored)) is not None]
         seen = [one for one in seen if not photos or one[1].digest in photos]
         # Images of the final block had no part in finding the bug; their keys end in `#f…`.
         fresh = [image for is_fresh, image in seen if is_fresh] or [image for _, image in seen]
-        title = str(finding.details.short or finding.title)
+        title = str(finding.details.get("short") or finding.title)
         found.append(Case(title, finding.subject, tuple(fresh[:most])))
     return [case for case in found if case.images]
 

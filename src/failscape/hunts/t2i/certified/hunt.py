@@ -85,7 +85,7 @@ class CertifiedHunt(Hunt):
         self._mine = frozenset(entities)
         self._candidates = Candidates(lattice, np.array(self._places, dtype=np.int64), seed)
         self.bars = Bars(lattice.corpus, accuracy or JudgeAccuracy.perfect(), settings.threshold)
-        self._taxonomy = Taxonomy.of_lattice(lattice)
+        self._taxonomy = Taxonomy(lattice)
         self._policy = Policy(probable=1 - settings.fdr if settings.tier == "probable" else None)
         self.panel = draw_panel(lattice, entities, self._share(settings.panel, 400), seed)
         self.replicates = Draws("r", REPLICATED_IMAGES)
