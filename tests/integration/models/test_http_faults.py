@@ -127,7 +127,7 @@ async def test_everything_arrives_through_a_storm_of_faults() -> None:
 
 
 async def test_concurrency_is_bounded_and_grows_to_the_bound() -> None:
-    with FaultyServer(latency=0.005) as server:
+    with FaultyServer(latency=0.1) as server:
         async with opened(openai, "generator", server, concurrency=24) as model:
             await asyncio.gather(*(model.generate(["p"], [i]) for i in range(200)))
     assert 20 <= server.most_at_once <= 24
