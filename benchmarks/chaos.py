@@ -82,6 +82,10 @@ MOST_SECONDS = 60.0
 """A run that records nothing for so long is killed too."""
 
 
+TELL_EVERY = 20
+"""Kills between two lines of progress."""
+
+
 class Quiet:
     """A reporter that says nothing, but keeps what it was told."""
 
@@ -218,6 +222,8 @@ def _kill_one(kind: str, kills: int, until: float, luck: random.Random, home: Pa
         if not ended:
             row.kills += 1
             row.while_starting += not recorded
+            if row.kills % TELL_EVERY == 0:
+                _tell(row)
             continue
         row.ended += 1
         if kind == "t2i":
@@ -227,6 +233,15 @@ def _kill_one(kind: str, kills: int, until: float, luck: random.Random, home: Pa
         number += 1
         victim = Victim(kind, home / f"{kind}-{number}", number)
     return row
+
+
+def _tell(row: KillRow) -> None:
+    print(
+        f"{time.strftime('%H:%M:%S')} {row.hunt}: {row.kills} kills, {row.while_starting} of these before"
+        f" anything new, {row.ended} hunts ended, {len(row.problems)} problems",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _compare(victim: Victim, folder: Path, row: KillRow) -> None:

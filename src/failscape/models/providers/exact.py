@@ -14,6 +14,9 @@ from failscape.config import ModelConfig
 from failscape.errors import ConfigError
 from failscape.models.roles import AnswerToVerify, Identity, Model, Reply, Usage, Verification
 
+LABEL = "exact/2"
+"""Part of the identity. Raise it with the rules: answers compared by others must not be mixed."""
+
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 SHORT = 3
 """Answers of so many words, articles not counted, are taken at their word."""
@@ -106,7 +109,7 @@ class ExactVerifier:
     parallel = 1
 
     def __init__(self) -> None:
-        self.identity = Identity("verifier", "exact", "exact/1")
+        self.identity = Identity("verifier", "exact", LABEL)
 
     async def start(self) -> None:
         """Nothing to load."""
