@@ -15,6 +15,7 @@ from failscape.atlas import Atlas, HuntRow
 from failscape.attribution.counts import MentionCounts, count_captions, counts_of, read_counts
 from failscape.attribution.page import write_attribution
 from failscape.attribution.scarcity import Odd, Relation, Scarcity, relate
+from failscape.cli.telling import TellingLine
 from failscape.errors import ConfigError
 from failscape.evidence import config_of, load_hunt
 from failscape.jsonable import finite
@@ -57,7 +58,7 @@ def command(
     if (counts is None) == (captions is None):
         raise ConfigError("give either --counts FILE or --captions FILE", "see docs/attribute.md")
     with Atlas.open(atlas, readonly=True) as opened:
-        loaded = load_hunt(opened, hunt_id)
+        loaded = load_hunt(opened, hunt_id, watch=TellingLine())
         if captions is not None:
             known = _count(opened, loaded.row, captions, field)
         else:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from failscape.atlas import Atlas
+from failscape.cli.telling import TellingLine
 from failscape.evidence import load_hunt
 from failscape.export.datasets import write_dataset
 
@@ -27,7 +28,7 @@ def command(
 ) -> None:
     """Write an adversarial dataset from the findings in ATLAS: images, metadata.jsonl and a card."""
     with Atlas.open(atlas, readonly=True) as opened:
-        loaded = load_hunt(opened, hunt_id)
+        loaded = load_hunt(opened, hunt_id, watch=TellingLine())
         folder = out or atlas / f"dataset-{loaded.row.id}"
         done = write_dataset(opened, loaded.row, loaded.findings, folder, licence, passes, parquet)
     click.echo(f"{done.rows:,} rows from {done.findings:,} findings written to {done.folder}")

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas
+from failscape.cli.telling import TellingLine
 from failscape.evidence import HuntEvidence, finding_records, load_hunt, missing_of
 from failscape.evidence.overview import suggestions, worst_groups
 from failscape.evidence.select import SORTS, SUSPECT, FindingFilter, group_of, select, short_title
@@ -68,7 +69,7 @@ def command(
     """Print what the hunt in ATLAS has found, most certain first; below it, what it suspects."""
     wanted = FindingFilter(statuses, words, group, min_rate / 100, sort)
     with Atlas.open(atlas, readonly=True) as opened:
-        hunt = load_hunt(opened, hunt_id)
+        hunt = load_hunt(opened, hunt_id, watch=TellingLine())
         if hunt.found.warning:
             click.echo(f"warning: {hunt.found.warning}", err=True)
         chosen = select(hunt, wanted)

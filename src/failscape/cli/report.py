@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from failscape.atlas import Atlas
+from failscape.cli.telling import TellingLine
 from failscape.report.page import GALLERY, write_report
 
 
@@ -27,7 +28,9 @@ def command(atlas: Path, out: Path | None, hunt_id: int | None, single_file: boo
     """Write a report about the hunt in ATLAS as a page that opens from disk."""
     clock = time.monotonic()
     with Atlas.open(atlas, readonly=True) as opened:
-        written = write_report(opened, out, hunt_id, gallery=findings, single_file=single_file)
+        written = write_report(
+            opened, out, hunt_id, gallery=findings, single_file=single_file, watch=TellingLine()
+        )
     seconds = time.monotonic() - clock
     click.echo(
         f"{written.findings:,} findings, {written.pictured:,} shown with {written.images:,} pictures "

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from failscape.atlas import Atlas
 from failscape.atlas.files import write_whole
+from failscape.cli.telling import TellingLine
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
 from failscape.errors import ConfigError
@@ -42,7 +43,7 @@ def command(atlas: Path, targets: tuple[str, ...], hunt_id: int | None, images: 
     """Show the pictures of the findings in ATLAS to other classifiers. The report shows the matrix too."""
     models = dict(model_of(text) for text in targets)
     with Atlas.open(atlas, readonly=True) as opened:
-        loaded = load_hunt(opened, hunt_id)
+        loaded = load_hunt(opened, hunt_id, watch=TellingLine())
         if loaded.row.kind != "classifier":
             raise ConfigError(
                 f"hunt {loaded.row.id} is a {loaded.row.kind} hunt", "transfer is for classifier hunts"

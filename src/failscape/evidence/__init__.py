@@ -4,7 +4,7 @@ Each number has one definition and one named denominator (`Rate.counted`), where
 """
 
 from failscape.evidence.examples import BeforeAfter, varied_examples
-from failscape.evidence.found import Build, Found, choose_hunt, config_of, rebuild_hunt
+from failscape.evidence.found import Build, Found, WatchTelling, choose_hunt, config_of, rebuild_hunt
 from failscape.evidence.hunt import HuntEvidence, HuntReader, PurposeCounts, SubjectCounts, load_hunt
 from failscape.evidence.marks import CheckTally, Mark, Quote
 from failscape.evidence.places import Place, Placer
@@ -29,6 +29,7 @@ __all__ = [
     "Shot",
     "ShotRow",
     "SubjectCounts",
+    "WatchTelling",
     "choose_hunt",
     "config_of",
     "finding_records",

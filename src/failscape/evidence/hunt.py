@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from failscape.atlas import Atlas, Event, HuntRow, RunRow, Spent, StoredTrial
 from failscape.errors import ConfigError
-from failscape.evidence.found import Build, Found, choose_hunt, read_found
+from failscape.evidence.found import Build, Found, WatchTelling, choose_hunt, read_found
 from failscape.evidence.places import placer_of
 from failscape.evidence.rates import Rate, rate_of_counts, shown_rate
 from failscape.evidence.shots import FindingEvidence, Shot, gather, shot_of
@@ -265,7 +265,12 @@ class HuntEvidence(HuntReader):
         return self.found.purposes.get(key) or super().purpose(key)
 
 
-def load_hunt(atlas: Atlas, hunt_id: int | None = None, build: Build | None = None) -> HuntEvidence:
-    """The hunt asked for, else the one with the latest recorded trial, with what it found."""
+def load_hunt(
+    atlas: Atlas, hunt_id: int | None = None, build: Build | None = None, watch: WatchTelling | None = None
+) -> HuntEvidence:
+    """The hunt asked for, else the one with the latest recorded trial, with what it found.
+
+    `watch` is told how far it is, where all trials have to be told again.
+    """
     row = choose_hunt(atlas, hunt_id)
-    return HuntEvidence(atlas, row, read_found(atlas, row, build))
+    return HuntEvidence(atlas, row, read_found(atlas, row, build, watch))

@@ -26,6 +26,7 @@ from failscape.evidence import (
     HuntEvidence,
     PurposeCounts,
     Rate,
+    WatchTelling,
     load_hunt,
     missing_of,
     varied_examples,
@@ -167,10 +168,11 @@ def write_report(
     gallery: int = GALLERY,
     single_file: bool = False,
     build: Build | None = None,
+    watch: WatchTelling | None = None,
 ) -> WrittenReport:
     """Write the report of a hunt into folder `out` (default: `report` inside the atlas)."""
     folder = out if out is not None else atlas.folder / "report"
-    hunt = load_hunt(atlas, hunt_id, build)
+    hunt = load_hunt(atlas, hunt_id, build, watch)
     view = view_of(hunt, gallery)
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -41,6 +41,8 @@ class OpenHunt:
         self._found = found
         self.problem: FailscapeError | None = None
         self.readings = 0
+        self.telling: tuple[int, int] | None = None
+        """Trials told again so far, and how many there are, while the hunt is read by telling."""
         self._loaded: HuntEvidence | None = None
         self._derived: dict[str, tuple[HuntEvidence, Any]] = {}
         self._as_of: tuple[Any, Any] = (None, None)
@@ -108,15 +110,19 @@ class OpenHunt:
         began = time.monotonic()
         try:
             state = self._state()
-            evidence = HuntEvidence(self.atlas, self.row, self._found.read(self.atlas, self.row))
+            evidence = HuntEvidence(self.atlas, self.row, self._found.read(self.atlas, self.row, self._note))
             self._loaded, self._as_of, self.problem = evidence, state, None
         except FailscapeError as error:
             self.problem = error
         finally:
             self.readings += 1
+            self.telling = None
             took = time.monotonic() - began
             self._next = time.monotonic() + max(SHORTEST_PAUSE, PATIENCE * took)
             self._reading = False
+
+    def _note(self, told: int, total: int) -> None:
+        self.telling = told, total
 
 
 class Library:

@@ -10,14 +10,22 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
+from typing import NamedTuple
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.errors import AtlasError, FailscapeError
-from failscape.evidence import Found
+from failscape.evidence import Found, WatchTelling
 from failscape.evidence.found import read_found
 
 SHORT = 5000
 """A hunt with fewer trials is read before a process would have started."""
+
+
+class Telling(NamedTuple):
+    """How far a process is that tells a hunt its trials again."""
+
+    told: int
+    total: int
 
 
 class FoundReader:
@@ -27,11 +35,11 @@ class FoundReader:
         self._working: set[SpawnProcess] = set()
         self._turn = threading.Lock()
 
-    def read(self, atlas: Atlas, row: HuntRow) -> Found:
+    def read(self, atlas: Atlas, row: HuntRow, watch: WatchTelling | None = None) -> Found:
         if sum(atlas.counts(row.id).values()) < SHORT:
-            return read_found(atlas, row)
+            return read_found(atlas, row, watch=watch)
         try:
-            found, message, fix = self._read_elsewhere(atlas.folder, row.id)
+            found, message, fix = self._read_elsewhere(atlas.folder, row.id, watch)
         except EOFError:
             message = f"reading {atlas.folder} ended before it was done"
             raise AtlasError(message, "open the page again; is there memory left?") from None
@@ -39,7 +47,9 @@ class FoundReader:
             raise AtlasError(message, fix)
         return found
 
-    def _read_elsewhere(self, folder: Path, hunt_id: int) -> tuple[Found | None, str, str]:
+    def _read_elsewhere(
+        self, folder: Path, hunt_id: int, watch: WatchTelling | None
+    ) -> tuple[Found | None, str, str]:
         # Spawned, not forked: threads of the server may hold locks. A daemon ends with the viewer.
         context = get_context("spawn")
         here, there = context.Pipe(duplex=False)
@@ -49,7 +59,10 @@ class FoundReader:
         with self._turn:
             self._working.add(worker)
         try:
-            told: tuple[Found | None, str, str] = here.recv()
+            while isinstance(message := here.recv(), Telling):
+                if watch is not None:
+                    watch(*message)
+            told: tuple[Found | None, str, str] = message
             return told
         finally:
             here.close()
@@ -67,6 +80,7 @@ def _read_apart(goal: Connection, folder: Path, hunt_id: int) -> None:
     """Errors go back as words: exceptions lose their parts between processes."""
     try:
         with Atlas.open(folder, readonly=True) as atlas:
-            goal.send((read_found(atlas, atlas.hunt(hunt_id)), "", ""))
+            found = read_found(atlas, atlas.hunt(hunt_id), watch=lambda *far: goal.send(Telling(*far)))
+            goal.send((found, "", ""))
     except FailscapeError as error:
         goal.send((None, error.message, error.fix))

@@ -91,7 +91,7 @@ class _Handlers:
         found = await asyncio.to_thread(question, hunt, request.query)
         if found is None and hunt.problem is not None:
             raise hunt.problem
-        return _answer({"reading": True}, 202) if found is None else _answer(found)
+        return _answer({"reading": hunt.telling}, 202) if found is None else _answer(found)
 
     async def act(self, request: web.Request) -> web.Response:
         """The one way to write: what a reviewer says."""

@@ -22,10 +22,12 @@ def always_apart(monkeypatch):
 def test_another_process_finds_the_same(folder, always_apart) -> None:
     with Atlas.open(folder, readonly=True) as atlas:
         row = atlas.hunt(1)
-        here, there = read_found(atlas, row), FoundReader().read(atlas, row)
+        told: list[tuple[int, int]] = []
+        here, there = read_found(atlas, row), FoundReader().read(atlas, row, lambda *far: told.append(far))
     assert there.findings == here.findings
     assert there.suspects == here.suspects
     assert there.curve == here.curve
+    assert told == [(number, told[-1][1]) for number, _ in here.curve[1:]], "it says how far it is"
 
 
 def test_errors_come_back_with_their_fix(folder, always_apart, tmp_path) -> None:

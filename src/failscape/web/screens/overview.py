@@ -71,6 +71,7 @@ def overview(hunt: OpenHunt) -> Data:
         "level": hunt.reader.level,
         "warnings": warnings_of(hunt, loaded),
         "problem": _problem(hunt),
+        "reading": hunt.telling,
         "found": hunt.derived("overview", lambda evidence: _found(hunt, evidence)),
     }
 

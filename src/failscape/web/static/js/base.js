@@ -81,12 +81,14 @@ export function useNews(atlas, act) {
   }, [atlas]);
 }
 
-export async function fetchJson(path, signal) {
+// `late` is told how far the viewer is while it reads: [trials told, all trials], or null.
+export async function fetchJson(path, signal, late = () => {}) {
   for (;;) {
     const reply = await fetch(path, { signal });
     const data = await reply.json().catch(() => ({ error: "The viewer gave no answer.", fix: "Is it still running?" }));
     if (!reply.ok) throw data;
     if (reply.status !== 202) return data;
+    late(data.reading);
     await new Promise((done) => setTimeout(done, 400));
   }
 }
@@ -112,7 +114,8 @@ export function useAnswer(question, params = {}, live = true) {
   const [turn, again] = useState(0);
   useEffect(() => {
     const stop = new AbortController();
-    fetchJson(path, stop.signal).then(
+    const late = (reading) => { if (!stop.signal.aborted) change((old) => ({ ...old, reading })); };
+    fetchJson(path, stop.signal, late).then(
       (data) => change({ path, data, error: null }),
       (error) => { if (error.name !== "AbortError") change((old) => ({ ...old, path, error: asError(error) })); });
     return () => stop.abort();

@@ -43,8 +43,14 @@ export function Trouble({ error }) {
 // What is shown while an answer is on its way, or when there is none.
 export function Waiting({ answer, children }) {
   if (answer.error && !answer.data) return html`<${Trouble} error=${answer.error}/>`;
-  if (!answer.data) return html`<p class="waiting" role="status">Reading the trials …</p>`;
+  if (!answer.data) return html`<${Reading} of=${answer.reading}/>`;
   return children(answer.data);
+}
+
+// How far the viewer is with telling the hunt its trials, where it says so.
+export function Reading({ of }) {
+  const far = of ? ` ${count(of[0])} of ${count(of[1])}` : "";
+  return html`<p class="waiting" role="status">Reading the trials …${far}</p>`;
 }
 
 // A word that is explained where it stands.

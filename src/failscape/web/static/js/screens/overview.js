@@ -1,6 +1,6 @@
 // What was asked, what fails, how sure that is, and how the run goes.
 import { html, useEffect, useHere, useAnswer, Link, count, some, span, money } from "../base.js";
-import { Waiting, RateBar, Picture, Curve, Term } from "../parts.js";
+import { Waiting, Reading, RateBar, Picture, Curve, Term } from "../parts.js";
 
 const ASKED = {
   t2i: (data) => `${data.target} was asked to draw ${count(data.spent.images)} pictures; ${data.models.judge || "a judge"} looked at what is in them.`,
@@ -28,7 +28,7 @@ function Page({ data }) {
     ${found && found.headlines.length > 0 && html`<section><h2>Show me</h2><ul class="cards">${found.headlines.map((row) => html`<${Headline} key=${row.subject} row=${row}/>`)}</ul>
       <p><${Link} class="more" to=${here.to("findings")}>${found.findings ? `All ${some(found.findings, "finding")}` : "All"}${found.suspects ? `${found.findings ? " and " : " "}${some(found.suspects, "suspect")}` : ""} →<//></p></section>`}
     <section class="two"><div><h2>${data.running ? "How the run goes" : "How the run went"}</h2><${Progress} data=${data}/></div>
-      <div><h2>Found over time</h2>${found ? html`<${Curve} points=${found.curve} across="trials" up="findings"/>` : html`<p class="waiting">Reading the trials …</p>`}</div></section>
+      <div><h2>Found over time</h2>${found ? html`<${Curve} points=${found.curve} across="trials" up="findings"/>` : html`<${Reading} of=${data.reading}/>`}</div></section>
     ${found && found.worst.length > 0 && html`<section><h2>Where most ${found.findings ? "findings" : "suspects"} are</h2><${Worst} worst=${found.worst}/></section>`}
     <${Health} data=${data}/>
   </div>`;
