@@ -32,15 +32,16 @@ MAY_IMPORT = {
     "engines": {"models", "spaces", "stats"},
     "runtime": BELOW | {"engines"},
     "evidence": BELOW,
-    "report": BELOW | {"evidence"},
+    "report": BELOW | {"evidence", "comparison"},
     "review": BELOW | {"report", "evidence"},
     "attribution": BELOW | {"report", "evidence"},
     "export": BELOW | {"evidence"},
+    "comparison": BELOW | {"evidence", "runtime", "engines"},
     "doctor": BELOW | {"runtime", "engines"},
     "servers": {"models", "spaces", "stats"},
     "toybox": {"models", "spaces", "stats"},
     "testing": BELOW | {"servers", "toybox"},
-    "web": BELOW | {"evidence", "report", "review"},
+    "web": BELOW | {"evidence", "report", "review", "comparison"},
 }
 PLUGINS = "plugins.py"
 """Names what every layer offers, but only for the type checker."""
