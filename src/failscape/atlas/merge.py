@@ -171,13 +171,14 @@ class _HuntMerge:
     def _copy_calls(self) -> None:
         self._db.execute(
             "INSERT INTO calls SELECT c.key, c.role, i.id, c.facts, c.invalid, c.raw, c.image,"
-            " c.requests, c.seconds, c.tokens_in, c.tokens_out, c.cost, :there FROM source.calls c"
-            " JOIN source.identities si ON si.id = c.identity JOIN identities i ON i.digest = si.digest"
+            " c.requests, c.seconds, c.tokens_in, c.tokens_out, c.cost, :there, c.endpoint"
+            " FROM source.calls c JOIN source.identities si ON si.id = c.identity"
+            " JOIN identities i ON i.digest = si.digest"
             " WHERE c.hunt = :here"
             " ON CONFLICT DO UPDATE SET facts = excluded.facts, invalid = '', raw = excluded.raw,"
             " image = excluded.image, requests = excluded.requests, seconds = excluded.seconds,"
-            " tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, cost = excluded.cost"
-            " WHERE calls.invalid <> '' AND excluded.invalid = ''",
+            " tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, cost = excluded.cost,"
+            " endpoint = excluded.endpoint WHERE calls.invalid <> '' AND excluded.invalid = ''",
             self._ids,
         )
 

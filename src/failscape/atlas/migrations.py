@@ -218,10 +218,17 @@ CREATE TABLE results (
 )
 """
 
+
+def _endpoints(db: sqlite3.Connection) -> None:
+    """Which address gave a reply: a bad server of a pool shows in its pictures."""
+    db.execute("ALTER TABLE calls ADD COLUMN endpoint TEXT NOT NULL DEFAULT ''")
+
+
 MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [
     _first_tables,
     _review_tables,
     _packs_and_kept_results,
+    _endpoints,
 ]
 
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -358,6 +358,16 @@ def growing_pack(db: sqlite3.Connection) -> tuple[str, int] | None:
     """The pack that is appended to, and the end up to which rows name pictures in it."""
     row = db.execute("SELECT name, bytes FROM packs WHERE grows").fetchone()
     return (row[0], row[1]) if row else None
+
+
+def endpoints(db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, str]:
+    """Key of a call → the address that gave its reply, where one is known. At most some 10,000 keys."""
+    if version_of(db) < 4:  # earlier atlases did not keep it
+        return {}
+    marks = ",".join("?" * len(keys))
+    return dict(
+        db.execute(f"SELECT key, endpoint FROM calls WHERE key IN ({marks}) AND endpoint <> ''", keys)
+    )
 
 
 def find_call(db: sqlite3.Connection, key: bytes) -> StoredCall | None:

@@ -267,6 +267,10 @@ class Atlas:
 
     # Looking back
 
+    def endpoints(self, keys: Sequence[bytes]) -> dict[bytes, str]:
+        """Key of a call → the address that gave its reply, where one is known."""
+        return self._ask(lambda db: reader.endpoints(db, keys))
+
     def replay(self, hunt_id: int) -> Iterator[Trial]:
         """Every trial of a hunt, in the order recorded; facts stay JSON text until somebody looks."""
         with explained(self.folder / DATABASE):

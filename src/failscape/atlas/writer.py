@@ -21,11 +21,11 @@ _CACHED_PLANS = 4096
 
 # A reply that could not be used gives way to one that can; what both cost stays counted.
 ADD_CALL = (
-    "INSERT INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET facts = excluded.facts,"
+    "INSERT INTO calls VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET facts = excluded.facts,"
     " invalid = '', raw = excluded.raw, image = excluded.image, requests = requests + excluded.requests,"
     " seconds = seconds + excluded.seconds, tokens_in = tokens_in + excluded.tokens_in,"
-    " tokens_out = tokens_out + excluded.tokens_out, cost = cost + excluded.cost"
-    " WHERE invalid <> '' AND excluded.invalid = ''"
+    " tokens_out = tokens_out + excluded.tokens_out, cost = cost + excluded.cost,"
+    " endpoint = excluded.endpoint WHERE invalid <> '' AND excluded.invalid = ''"
 )
 ADD_TRIAL = (
     "INSERT INTO trials (hunt, key, subject, plan, seed, verdict, reason, facts, calls, started, seconds)"
@@ -151,6 +151,7 @@ class RowWriter:
             usage.tokens_out,
             usage.cost,
             hunt,
+            usage.endpoint,
         )
 
     def add_images(self, kept: Sequence[tuple[str, ImageRow]], end: tuple[str, int] | None) -> None:

@@ -27,13 +27,17 @@ Turn = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one reply cost. `requests` counts every attempt; `cost` is money, where a price is set."""
+    """What one reply cost. `requests` counts every attempt; `cost` is money, where a price is set.
+
+    `endpoint` is the address that gave the reply, where the model has several or lives behind one.
+    """
 
     requests: int = 1
     seconds: float = 0.0
     tokens_in: int = 0
     tokens_out: int = 0
     cost: float = 0.0
+    endpoint: str = ""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -42,6 +46,7 @@ class Usage:
             self.tokens_in + other.tokens_in,
             self.tokens_out + other.tokens_out,
             self.cost + other.cost,
+            other.endpoint or self.endpoint,
         )
 
 

@@ -22,7 +22,8 @@ from failscape.spaces.lattice import Lattice
 from failscape.spaces.wording import Wording
 from failscape.trials import Decide, Generate, Probe, Trial, derive_seed, reach_verdict
 
-PAINTER = Identity("generator", "python", "made-painter")
+SERVERS = ("http://127.0.0.1:9001", "http://127.0.0.1:9002")
+PAINTER = Identity("generator", "http", "made-painter")
 JUDGE = Identity("judge", "python", "made-judge")
 TRIALS_PER_NODE = 8
 """At least; more where the corpus has too few nodes."""
@@ -36,7 +37,7 @@ def make_atlas(folder: Path, trials: int, seed: int = 0, corpus: str = "starter"
     config = parse_config(
         {
             "hunt": "t2i",
-            "target": {"provider": "python", "path": "made:painter", "model": "made-painter"},
+            "target": {"provider": "http", "endpoints": list(SERVERS), "model": "made-painter"},
             "judge": {"provider": "python", "path": "made:judge", "model": "made-judge"},
             "space": {"corpus": corpus, "entities": "all", "depth": 2},
             "budget": {"images": trials},
@@ -106,8 +107,9 @@ def _recorded(
 ) -> Recorded:
     key, facts = f"{subject}#{turn}", [picture.digest, holds]
     verdict, reason = reach_verdict(steps, facts)
+    drawn = Usage(1, 0.2, endpoint=SERVERS[made % len(SERVERS)])
     calls = (
-        Call(_key(key, "g"), "generator", PAINTER, picture.digest, "", "", Usage(1, 0.2), picture),
+        Call(_key(key, "g"), "generator", PAINTER, picture.digest, "", "", drawn, picture),
         Call(_key(key, "j"), "judge", JUDGE, holds, "", str(holds).lower(), Usage(1, 0.1, 300, 9)),
     )
     trial = Trial(key, subject, verdict, reason, facts, seed)

@@ -22,6 +22,8 @@ Positions = NDArray[np.int64]
 VERDICTS = [verdict.value for verdict in Verdict]
 MOST_FACETS = 40
 _MANY = 8192
+KEY = 16
+"""Bytes of a call's key; a trial has those of its calls in a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class TrialFilter:
     reason: str = ""
     subject: str = ""
     under: str = ""
+    endpoint: str = ""
     text: str = ""
 
     @classmethod
@@ -91,10 +94,14 @@ StreamOf = Callable[[str], str]
 
 
 class TrialColumns:
-    """Columns of one hunt. `stream_of` tells from a trial's key what it was drawn for. Safe for threads."""
+    """Columns of one hunt. `stream_of` tells from a trial's key what it was drawn for. Safe for threads.
 
-    def __init__(self, atlas: Atlas, hunt_id: int, stream_of: StreamOf) -> None:
+    `pooled`: some model of the hunt lives behind addresses, so that each trial's are looked up.
+    """
+
+    def __init__(self, atlas: Atlas, hunt_id: int, stream_of: StreamOf, pooled: bool = False) -> None:
         self._atlas = atlas
+        self._pooled = pooled
         self._hunt = hunt_id
         self._stream_of = stream_of
         self._turn = threading.Lock()
@@ -106,6 +113,8 @@ class TrialColumns:
         self._cases: dict[tuple[int, int], int] = {}
         self._missed: list[tuple[str, ...]] = []
         self._marks: dict[str | None, int] = {}
+        self._served = _Column(np.int32)
+        self._servers: dict[tuple[str, ...], int] = {}
 
     def __len__(self) -> int:
         return len(self._ids.values)
@@ -119,7 +128,7 @@ class TrialColumns:
             if row is None or row[1] is None or row[1] <= self._last:
                 return
             cursor = db.execute(
-                "SELECT id, key, subject, verdict, reason, plan FROM trials NOT INDEXED"
+                "SELECT id, key, subject, verdict, reason, plan, calls FROM trials NOT INDEXED"
                 " WHERE id > ? AND id <= ? AND hunt = ? ORDER BY id",
                 (max(self._last, row[0] - 1), row[1], self._hunt),
             )
@@ -128,9 +137,9 @@ class TrialColumns:
             self._read_cases()
             self._last = row[1]
 
-    def _add(self, rows: Sequence[tuple[int, str, str, str, str, int]]) -> None:
+    def _add(self, rows: Sequence[tuple[int, str, str, str, str, int, bytes]]) -> None:
         verdicts = {name: number for number, name in enumerate(VERDICTS)}
-        ids, keys, subjects, said, reasons, plans = zip(*rows, strict=True)
+        ids, keys, subjects, said, reasons, plans, calls = zip(*rows, strict=True)
         reason_numbers = self.reasons.numbers(reasons)
         cases = self._cases
         self._case.extend(
@@ -140,7 +149,20 @@ class TrialColumns:
         self._reason.extend(reason_numbers)
         self._stream.extend([self._stream_number(key) for key in keys])
         self._verdict.extend([verdicts[verdict] for verdict in said])
+        self._served.extend(self._server_numbers(calls))
         self._ids.extend(ids)
+
+    def _server_numbers(self, calls: Sequence[bytes]) -> list[int]:
+        """Which addresses took part in each trial, by the number of that set of addresses."""
+        servers = self._servers
+        if not self._pooled:
+            return [servers.setdefault((), 0)] * len(calls)
+        split = [[keys[at : at + KEY] for at in range(0, len(keys), KEY)] for keys in calls]
+        asked, known = [key for keys in split for key in keys], dict[bytes, str]()
+        for at in range(0, len(asked), _MANY):
+            known.update(self._atlas.endpoints(asked[at : at + _MANY]))
+        served = (tuple(dict.fromkeys(known[key] for key in keys if key in known)) for keys in split)
+        return [servers.setdefault(one, len(servers)) for one in served]
 
     def _stream_number(self, key: str) -> int:
         """Keys that end alike were drawn for the same: `cat; Base: Colour=red#s3` by its letter."""
@@ -193,6 +215,9 @@ class TrialColumns:
         if wanted.check:
             missed = np.array([wanted.check in kinds for kinds in self._missed], dtype=np.bool_)
             mask &= missed[self._case.values]
+        if wanted.endpoint:
+            took_part = np.array([wanted.endpoint in one for one in self._servers], dtype=np.bool_)
+            mask &= took_part[self._served.values]
         if wanted.under:
             mask &= self.subjects.matching(_under(wanted.under))[self._subject.values]
         if wanted.text:
@@ -241,21 +266,28 @@ class TrialColumns:
 
     def facets(self, positions: Positions) -> dict[str, list[tuple[str, int]]]:
         """How many of these trials have each value; the most frequent first."""
-        checks: dict[str, int] = {}
-        for case, number in enumerate(np.bincount(self._case.values[positions], minlength=1)):
-            for kind in self._missed[case] if number else ():
-                checks[kind] = checks.get(kind, 0) + int(number)
         return {
             "verdict": _counted(VERDICTS, self._verdict.values[positions]),
             "stream": _counted(self.streams.texts, self._stream.values[positions]),
-            "check": _ranked(checks.items()),
+            "check": _summed(self._missed, self._case.values[positions]),
             "reason": _counted(self.reasons.texts, self._reason.values[positions]),
+            "endpoint": _summed(list(self._servers), self._served.values[positions]),
         }
 
 
 def _counted(names: Sequence[str], numbers: NDArray[Any]) -> list[tuple[str, int]]:
     counts = np.bincount(numbers, minlength=1)
     return _ranked((names[at], int(counts[at])) for at in np.flatnonzero(counts).tolist() if names[at])
+
+
+def _summed(names: Sequence[tuple[str, ...]], numbers: NDArray[Any]) -> list[tuple[str, int]]:
+    """The same where each number stands for several names."""
+    sums: dict[str, int] = {}
+    counts = np.bincount(numbers, minlength=1)
+    for at in np.flatnonzero(counts).tolist():
+        for name in names[at]:
+            sums[name] = sums.get(name, 0) + int(counts[at])
+    return _ranked(sums.items())
 
 
 def _ranked(counted: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:

@@ -36,7 +36,7 @@ class OpenHunt:
         self.atlas = atlas
         self.row = row
         self.reader = HuntReader(atlas, row)
-        self.columns = TrialColumns(atlas, row.id, self.reader.purpose)
+        self.columns = TrialColumns(atlas, row.id, self.reader.purpose, _has_endpoints(row.config))
         self.place: Callable[[str], Place | None] = self.reader.place
         self._found = found
         self.problem: FailscapeError | None = None
@@ -123,6 +123,10 @@ class OpenHunt:
 
     def _note(self, told: int, total: int) -> None:
         self.telling = told, total
+
+
+def _has_endpoints(config: dict[str, Any]) -> bool:
+    return any(isinstance(one, dict) and one.get("endpoints") for one in config.values())
 
 
 class Library:

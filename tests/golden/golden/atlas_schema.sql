@@ -1,5 +1,5 @@
 PRAGMA application_id = 1179861825;
-PRAGMA user_version = 3;
+PRAGMA user_version = 4;
 PRAGMA journal_mode = wal;
 PRAGMA page_size = 2048;
 CREATE INDEX trials_by_subject ON trials (hunt, subject, verdict)
@@ -30,7 +30,7 @@ CREATE TABLE calls (
     tokens_out INTEGER NOT NULL,
     cost REAL NOT NULL,
     hunt INTEGER NOT NULL REFERENCES hunts (id)
-);
+, endpoint TEXT NOT NULL DEFAULT '');
 CREATE TABLE events (
     id INTEGER PRIMARY KEY,
     at REAL NOT NULL,

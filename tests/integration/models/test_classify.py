@@ -117,9 +117,11 @@ async def test_a_pool_shares_the_work() -> None:
     with FaultyServer() as one, FaultyServer() as other:
         async with opened(one, endpoints=(one.url, other.url), batch=1) as model:
             assert model.parallel == 64
-            await model.classify(PICTURES * 2)
+            replies = await model.classify(PICTURES * 2)
             assert sum(stats.requests for stats in model.stats()) == 6
         assert one.requests + other.requests == 6
+    served = [reply.usage.endpoint for reply in replies]
+    assert [served.count(url) for url in (one.url, other.url)] == [one.requests, other.requests]
 
 
 async def test_large_images_are_shrunk_before_upload() -> None:

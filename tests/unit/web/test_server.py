@@ -11,6 +11,7 @@ from PIL import Image
 
 from failscape.atlas import Atlas
 from failscape.report.figures.basic import percent
+from failscape.testing.made_atlas import SERVERS
 from failscape.web.thumbnails import Thumbnails
 
 
@@ -55,6 +56,10 @@ async def test_filters_agree_with_the_trials_themselves(client, folder) -> None:
         assert found["total"] == number == _missed(trials, kind)
     reason, number = facets["reason"][0]
     assert (await ask(client, "pictures", reason=reason))["total"] == number
+    for server, number in facets["endpoint"]:
+        assert (
+            (await ask(client, "pictures", endpoint=server))["total"] == number == len(trials) / len(SERVERS)
+        )
     subject = trials[5].trial.subject
     under = subject.split("; ")[0]
     wanted = sum(one.trial.subject.split("; ")[0] == under for one in trials)

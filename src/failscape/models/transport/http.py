@@ -201,7 +201,7 @@ class HttpModel:
 
     def bill(self, answer: PoolReply[Any], tokens: tuple[int, int] = (0, 0)) -> Usage:
         cost = self.config.price * answer.answered
-        return Usage(answer.requests, answer.seconds, tokens[0], tokens[1], cost)
+        return Usage(answer.requests, answer.seconds, *tokens, cost, shown_url(answer.base))
 
     def invalid(self, error: ModelError, spent: Usage = NOTHING) -> Reply[Any]:
         """The reply when this one request cannot be served; what was spent on it, also before, is kept."""
@@ -221,6 +221,6 @@ class HttpModel:
             replies = [reply for item in items for reply in await self.together([item], request)]
             return [replace(replies[0], usage=failed.usage + replies[0].usage), *replies[1:]]
         # The first reply carries the attempts; all share time and cost.
-        share = Usage(requests=0, seconds=usage.seconds / len(values), cost=usage.cost / len(values))
-        first = replace(usage, seconds=share.seconds, cost=share.cost)
+        first = replace(usage, seconds=usage.seconds / len(values), cost=usage.cost / len(values))
+        share = replace(first, requests=0, tokens_in=0, tokens_out=0)
         return [Reply(value, usage=share if row else first) for row, value in enumerate(values)]

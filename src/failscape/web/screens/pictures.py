@@ -60,6 +60,7 @@ def _items(hunt: OpenHunt, ids: Sequence[int], streams: Mapping[int, str]) -> li
 def trial(hunt: OpenHunt, number: int) -> Data:
     """One trial with all that was asked and said."""
     stored = hunt.atlas.trial(hunt.row.id, number)
+    endpoints = hunt.atlas.endpoints([call.key for call in stored.calls])
     shot = shot_data(hunt.reader.shot(stored)) or {}
     return {
         **shot,
@@ -77,6 +78,7 @@ def trial(hunt: OpenHunt, number: int) -> Data:
                 "facts": call.facts if call.role != "embedder" else "a vector",
                 "seconds": call.usage.seconds,
                 "cost": call.usage.cost,
+                "endpoint": endpoints.get(call.key, ""),
             }
             for call in stored.calls
         ],

@@ -2,7 +2,7 @@
 import { html, useHere, useAnswer, useEffect, Link, count, plainSubject, when } from "../base.js";
 import { Trouble, Picture, Verdict, Mark, Search, Facet, Windowed, useWindowed, useWidth, verdictWord, Waiting } from "../parts.js";
 
-const LABELS = { verdict: "Verdict", stream: "Drawn for", check: "Missed", reason: "Reason" };
+const LABELS = { verdict: "Verdict", stream: "Drawn for", check: "Missed", reason: "Reason", endpoint: "Endpoint" };
 
 export function Pictures() {
   const here = useHere();
@@ -52,7 +52,7 @@ function Trial({ number }) {
       <dl class="said">${data.lines.map((line) => html`<dt>${line.label}</dt><dd>${line.text}</dd>`)}</dl>
       ${data.checks.length > 0 && html`<h3>Checks</h3><ul class="plain">${data.checks.map((check) => html`<li><span class="mark ${check.holds === null ? "open" : check.holds ? "yes" : "no"}"><i aria-hidden="true">${check.holds === null ? "?" : check.holds ? "✓" : "✗"}</i> ${check.statement}</span></li>`)}</ul>`}
       <${Similar} image=${data.images[data.images.length - 1]}/>
-      <h3>What the models replied</h3>${data.calls.map((call) => html`<details><summary>${call.role} <span class="soft">${call.model} · ${call.seconds.toFixed(2)} s${call.invalid ? " · unusable" : ""}</span></summary>
+      <h3>What the models replied</h3>${data.calls.map((call) => html`<details><summary>${call.role} <span class="soft">${call.model} · ${call.seconds.toFixed(2)} s${call.endpoint ? ` · ${call.endpoint}` : ""}${call.invalid ? " · unusable" : ""}</span></summary>
         <pre>${call.raw || JSON.stringify(call.facts)}</pre>${call.invalid && html`<p class="soft">${call.invalid}</p>`}</details>`)}
     </div>`}<//></div></div>`;
 }
