@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.t2i.arms import KNOWS_THE_JUDGE, errors_of, known_accuracy, make_hunt
+from benchmarks.t2i.arms import KNOWS_THE_JUDGE, ORACLES, errors_of, known_accuracy, make_hunt
+from benchmarks.t2i.fair_oracle import watch_fair_oracle
 from benchmarks.t2i.oracle import watch_oracle
 from benchmarks.t2i.painter import Painted
 from failscape.errors import FailscapeError
@@ -37,6 +38,8 @@ class Cell:
     in_flight: int
     size: tuple[int, int, int]
     """Entities, values and about how many nodes the corpus has."""
+    shape: str = "planted"
+    """Of the landscape: `failscape.testing.planted_shapes`."""
 
     @property
     def key(self) -> str:
@@ -71,8 +74,9 @@ def run_cell(cell: Cell, corpus: str, seen: Path | None = None) -> Outcome:
     painted = cell.regime == PAINTER
     truth = Painted(seen, THRESHOLD) if painted else _truth(corpus, cell)
     accuracy = known_accuracy(cell.judge, cell.world)
-    if isinstance(truth, Truth) and cell.arm == "oracle":
-        done = watch_oracle(truth, cell.images, LEVEL, accuracy, CHECKPOINTS, cell.world)
+    if isinstance(truth, Truth) and cell.arm in ORACLES:
+        oracle = watch_oracle if cell.arm == "oracle" else watch_fair_oracle
+        done = oracle(truth, cell.images, LEVEL, accuracy, CHECKPOINTS, cell.world)
         return _outcome(cell, done, truth, 0.0)
     try:
         where = "toybox" if painted else corpus
@@ -90,20 +94,28 @@ def _outcome(cell: Cell, done: Watched, truth: Truth | Painted, pruned: float) -
 
 
 def _truth(corpus: str, cell: Cell) -> Truth:
-    return _planted(corpus, cell.spread, cell.judge, cell.regime, cell.world)
+    return _planted(corpus, cell.shape, cell.spread, cell.judge, cell.regime, cell.world)
 
 
 @lru_cache(maxsize=2)
-def _planted(corpus: str, spread: str, judge: str, regime: str, world: int) -> Truth:
+def _planted(corpus: str, shape: str, spread: str, judge: str, regime: str, world: int) -> Truth:
     lattice = Lattice(load_corpus(corpus), depth=2)
-    return Truth(PlantedWorld(lattice, regime, world, errors_of(judge), spread=spread), THRESHOLD)
+    planted = PlantedWorld(lattice, regime, world, spread=spread, shape=shape, **errors_of(judge))
+    return Truth(planted, THRESHOLD)
 
 
 def read_log(log: Path) -> dict[str, Outcome]:
     """The cells that were run, by their keys; the last word counts."""
-    lines = log.read_text().splitlines() if log.exists() else []
-    outcomes = (Outcome.from_data(json.loads(line)) for line in lines)
-    return {outcome.cell.key: outcome for outcome in outcomes if not outcome.skipped}
+    outcomes = map(_read_line, log.read_text().splitlines() if log.exists() else [])
+    return {outcome.cell.key: outcome for outcome in outcomes if outcome and not outcome.skipped}
+
+
+def _read_line(line: str) -> Outcome | None:
+    """`None` for a line that a kill cut off: its cell is run again."""
+    try:
+        return Outcome.from_data(json.loads(line))
+    except json.JSONDecodeError:
+        return None
 
 
 def run_cells(
@@ -116,19 +128,34 @@ def run_cells(
     left = [cell for cell in cells if cell not in set(done)]
     with TemporaryDirectory() as folder, ProcessPoolExecutor(processes) as pool:
         corpus = str(write_planted_corpus(Path(folder), *cells[0].size))
-        for outcome in pool.map(partial(run_cell, corpus=corpus, seen=seen), left):
+        for ready in as_completed([pool.submit(run_cell, cell, corpus, seen) for cell in left]):
+            outcome = ready.result()
             if log:
-                with log.open("a") as lines:
-                    lines.write(json.dumps(outcome.as_data()) + "\n")
+                _append(log, json.dumps(outcome.as_data()))
             yield outcome
 
 
+def _append(log: Path, line: str) -> None:
+    """On a line of its own, also after one that was cut off."""
+    with log.open("a+b") as lines:
+        if lines.tell() and not log.read_bytes().endswith(b"\n"):
+            lines.write(b"\n")
+        lines.write(line.encode() + b"\n")
+
+
 def all_cells(
-    arms: list[str], spreads: list[str], judges: list[str], regimes: list[str], worlds: int, **rest: Any
+    arms: list[str],
+    spreads: list[str],
+    judges: list[str],
+    regimes: list[str],
+    worlds: int,
+    shapes: Sequence[str] = ("planted",),
+    **rest: Any,
 ) -> list[Cell]:
     """All arms of a world follow each other, so that its truth is worked out once."""
+    places = product(shapes, spreads, judges, regimes, range(worlds), arms)
     return [
-        Cell(spread, judge, regime, arm, world, **rest)
-        for spread, judge, regime, world, arm in product(spreads, judges, regimes, range(worlds), arms)
+        Cell(spread, judge, regime, arm, world, shape=shape, **rest)
+        for shape, spread, judge, regime, world, arm in places
         if judge != "reviewed" or arm in KNOWS_THE_JUDGE
     ]

@@ -21,14 +21,9 @@ MOST = 400
 def watch_oracle(
     truth: Truth, images: int, level: float, accuracy: JudgeAccuracy | None, checkpoints: int, seed: int
 ) -> Watched:
-    world, nodes = truth.world, list(truth.minimal)
-    judged = np.array([world.judged_rate(node) for node in nodes])
-    limits = np.full(len(nodes), truth.threshold)
-    if accuracy is not None:
-        kinds = [world.plan(world.lattice.subject(node)).kinds for node in nodes]
-        limits = np.array([accuracy.limits(each, truth.threshold).fail for each in kinds])
-    costs = _images_needed(judged, limits, level, np.random.default_rng([seed, 17]))
-    order = np.argsort(-_distance(judged, limits), kind="stable")
+    costs = failure_costs(truth, level, accuracy, seed)
+    judged, limits = _judged(truth, accuracy)
+    order = np.argsort(-distance(judged, limits), kind="stable")
     spent = np.cumsum(costs[order])
     spent = spent[np.isfinite(spent)]
     watched = Watched()
@@ -40,7 +35,26 @@ def watch_oracle(
     return watched
 
 
-def _distance(rates: NDArray[np.float64], limits: NDArray[np.float64]) -> NDArray[np.float64]:
+def failure_costs(
+    truth: Truth, level: float, accuracy: JudgeAccuracy | None, seed: int
+) -> NDArray[np.float64]:
+    """Images until each minimal failure of the truth is certified."""
+    judged, limits = _judged(truth, accuracy)
+    return _images_needed(judged, limits, level, np.random.default_rng([seed, 17]))
+
+
+def _judged(truth: Truth, accuracy: JudgeAccuracy | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of every minimal failure: the rate that the judge shows, and the one that it is tested against."""
+    world, nodes = truth.world, list(truth.minimal)
+    judged = np.array([world.judged_rate(node) for node in nodes])
+    limits = np.full(len(nodes), truth.threshold)
+    if accuracy is not None:
+        kinds = [world.plan(world.lattice.subject(node)).kinds for node in nodes]
+        limits = np.array([accuracy.limits(each, truth.threshold).fail for each in kinds])
+    return judged, limits
+
+
+def distance(rates: NDArray[np.float64], limits: NDArray[np.float64]) -> NDArray[np.float64]:
     """The mean evidence of an image: the divergence of the rate from its limit; 0 above the limit."""
     rates = np.clip(rates, 1e-9, 1 - 1e-9)
     bits = rates * np.log(rates / limits) + (1 - rates) * np.log((1 - rates) / (1 - limits))

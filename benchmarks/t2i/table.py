@@ -74,15 +74,16 @@ def times(outcomes: Sequence[Outcome], others: Sequence[Outcome]) -> str:
 
 
 def write_tables(outcomes: Sequence[Outcome], references: Sequence[str]) -> str:
-    """One table per spread and judge; rows are regimes and arms. All are compared with the references."""
+    """One table per shape, spread and judge; rows are regimes and arms, all compared with the references."""
     lines: list[str] = []
 
-    def place(outcome: Outcome) -> tuple[str, str]:
-        return outcome.cell.spread, outcome.cell.judge
+    def place(outcome: Outcome) -> tuple[str, str, str]:
+        return outcome.cell.shape, outcome.cell.spread, outcome.cell.judge
 
-    for (spread, judge), group in groupby(sorted(outcomes, key=place), key=place):
+    for (shape, spread, judge), group in groupby(sorted(outcomes, key=place), key=place):
         here = list(group)
-        lines += [f"\n**{spread}, judge {judge}**\n", *_table(here, references), "", *_anytime(here)]
+        named = spread if shape == "planted" else f"{shape}, {spread}"
+        lines += [f"\n**{named}, judge {judge}**\n", *_table(here, references), "", *_anytime(here)]
     return "\n".join(lines)
 
 
@@ -134,4 +135,4 @@ def _world(outcome: Outcome) -> int:
 
 
 def describe(cell: Cell) -> str:
-    return f"{cell.spread} {cell.judge} {cell.regime} {cell.arm} world {cell.world}"
+    return f"{cell.shape} {cell.spread} {cell.judge} {cell.regime} {cell.arm} world {cell.world}"

@@ -4,12 +4,15 @@ Use it purely (`simulate`), as in-process models (`PlantedGenerator`, `PlantedJu
 (`failscape.testing.servers`). All three give the same outcome for the same node and seed.
 """
 
+from failscape.testing.planted_landscape import REGIMES, SPREADS, Landscape, Regime
 from failscape.testing.planted_models import PlantedGenerator, PlantedJudge
-from failscape.testing.planted_world import REGIMES, SPREADS, Accuracy, Landscape, PlantedWorld, Regime
+from failscape.testing.planted_shapes import SHAPES
+from failscape.testing.planted_world import Accuracy, PlantedWorld, Uneven
 from failscape.testing.scoring import Simulated, simulate
 
 __all__ = [
     "REGIMES",
+    "SHAPES",
     "SPREADS",
     "Accuracy",
     "Landscape",
@@ -18,5 +21,6 @@ __all__ = [
     "PlantedWorld",
     "Regime",
     "Simulated",
+    "Uneven",
     "simulate",
 ]

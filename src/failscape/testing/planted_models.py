@@ -181,7 +181,7 @@ class PlantedJudge(_PlantedModel):
         return Reply([self._says(check, seen, shown.grain) for check in checks], usage=free)
 
     def _says(self, check: Check, seen: dict[str, str], grain: int) -> bool:
-        return self.world.says(seen.get(check.kind) == check.value, check.kind, grain)
+        return self.world.says(seen.get(check.kind) == check.value, check.kind, grain, check.value)
 
     def _names(self, shown: Shown) -> dict[str, str]:
         """Kind → the value that the picture shows."""

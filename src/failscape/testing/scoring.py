@@ -141,7 +141,7 @@ class Truth:
         """The share of all minimal failures that lie below a (then false) claim: they will not be opened."""
         parse = self.world.lattice.parse
         claimed = {parse(finding.subject) for finding in findings if not self.fails(finding.subject)}
-        lost = sum(any(above in claimed for above in _ancestors(node)) for node in self.minimal)
+        lost = sum(any(above in claimed for above in ancestors(node)) for node in self.minimal)
         return lost / len(self.minimal) if self.minimal else 0.0
 
 
@@ -186,5 +186,6 @@ def watch(
     return watched
 
 
-def _ancestors(node: Node) -> list[Node]:
+def ancestors(node: Node) -> list[Node]:
+    """All nodes with fewer of its values."""
     return [Node(node.entity, v) for size in range(len(node.values)) for v in combinations(node.values, size)]

@@ -11,7 +11,7 @@ from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.models.registry import create_model
 from failscape.pictures import Picture
 from failscape.spaces import Lattice, Node, Wording, load_corpus
-from failscape.testing.planted import REGIMES, PlantedGenerator, PlantedJudge, PlantedWorld, simulate
+from failscape.testing.planted import REGIMES, SHAPES, PlantedGenerator, PlantedJudge, PlantedWorld, simulate
 from failscape.testing.planted_models import SIDE, Shown, draw, look
 from failscape.trials import Check, Decide, Generate, Probe
 
@@ -40,6 +40,57 @@ def test_shares_of_failing_nodes_match_the_regime(regime: str) -> None:
     assert failing[1] / reachable[1] == pytest.approx(wanted.one_value, abs=0.01)
     assert failing[2] / reachable[2] == pytest.approx(wanted.two_values, abs=0.03)
     assert len(world.minimal_failures(0.8)) == sum(failing)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_worlds_of_every_shape_have_the_shares_they_want(shape: str) -> None:
+    world = PlantedWorld(LATTICE, "medium", seed=4, shape=shape)
+    wanted = world.landscape.wanted
+    entities = world.landscape.rates(list(LATTICE.nodes(0)))
+    assert np.mean(entities < 0.8) == pytest.approx(wanted.entity, abs=1.5 / len(entities))
+    passing = {node for node, rate in zip(LATTICE.nodes(0), entities, strict=True) if rate >= 0.8}
+    singles = [node for node in LATTICE.nodes(1) if Node(node.entity, ()) in passing]
+    rates = world.landscape.rates(singles)
+    assert np.mean(rates < 0.8) == pytest.approx(wanted.one_value, abs=0.01)
+    pairs = world.landscape.rates(LATTICE.sample(2, 500, np.random.default_rng(1)))
+    assert np.all((pairs > 0) & (pairs < 1))
+    assert np.all(world.landscape.rates(Lattice(CORPUS, depth=3).sample(3, 20, np.random.default_rng(1))) > 0)
+
+
+def test_shapes_are_what_they_are_named_after() -> None:
+    worlds = {shape: PlantedWorld(LATTICE, "medium", seed=4, shape=shape) for shape in SHAPES}
+    singles = list(LATTICE.nodes(1))
+    rates = {shape: world.landscape.rates(singles) for shape, world in worlds.items()}
+    assert rates["adversarial"].max() <= 0.85
+    entities = worlds["near-miss"].landscape.rates(list(LATTICE.nodes(0)))
+    assert 0.74 <= entities.min() < 0.8
+    assert np.mean((rates["sparse"] > 0.81) & (rates["sparse"] < 0.95)) < 0.05
+    assert np.mean((rates["planted"] > 0.81) & (rates["planted"] < 0.95)) > 0.1
+    assert worlds["entity-dominated"].landscape.wanted.entity == 0.4
+    with pytest.raises(ConfigError, match="low-rank"):
+        PlantedWorld(LATTICE, shape="round")
+
+
+def test_an_uneven_judge_errs_as_stated_in_the_mean() -> None:
+    world = PlantedWorld(LATTICE, "medium", seed=3, accuracy={"*": (0.9, 0.9)}, uneven=(0.1, 0.5))
+    words = [(value.kind, value.name) for value in CORPUS.values]
+    words += [("entity", entity.name) for entity in CORPUS.entities]
+    misread = [world.is_misread(*word) for word in words]
+    assert 0 < np.mean(misread) < 0.25
+    low, usual = (
+        {world.accuracy(*w) for w, m in zip(words, misread, strict=True) if m == it} for it in (1, 0)
+    )
+    assert low == {(0.5, 0.9)}
+    assert {round(accuracy.sensitivity, 4) for accuracy in usual} == {round((0.9 - 0.05) / 0.9, 4)}
+    assert world.accuracy("entity") == (0.9, 0.9)
+    node = next(n for n in LATTICE.nodes(1) if any(map(world.is_misread, *named(world, n))))
+    share = np.mean([world.run(probe_of(node, number)).verdict == "pass" for number in range(1500)])
+    assert share == pytest.approx(world.judged_rate(node), abs=0.06)
+
+
+def named(world: PlantedWorld, node: Node) -> tuple[list[str], list[str]]:
+    plan = world.plan(world.lattice.subject(node))
+    return plan.kinds, plan.words
 
 
 def test_minimal_failures_are_what_they_say() -> None:
