@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -32,3 +33,13 @@ def test_run_says_what_differs_and_does_not_go_on(kept: Path) -> None:
     with pytest.raises(AssertionError, match=r"exact/1 -> exact/2(.|\n)*--fork"):
         tools.hunt("vlm", kept, IMAGES["vlm"] + MORE_IMAGES)
     assert tools.rows_of_trials(kept) == before
+
+
+def test_reading_it_again_gives_a_hunt_that_run_goes_on_with(kept: Path) -> None:
+    told = json.loads(tools.run_command("rejudge", kept, "--reread", "--json").splitlines()[-1])
+    trials = len(tools.trials_of(kept)) // 2
+    assert (told["contract"], told["trials"], told["left_out"]) == ("exact/2", trials, 0)
+    assert told["only_first"] == told["only_second"] == []
+    tools.hunt("vlm", kept, MORE_IMAGES)  # what was drawn before was paid for by the first hunt
+    resumed = tools.trials_of(kept, 2 * trials)
+    assert_same(resumed, read_golden("vlm.keys.json")["resumed"], "resumed in vlm.keys.json")

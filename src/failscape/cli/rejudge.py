@@ -38,7 +38,10 @@ SHOWN = 10
 @click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; that of the latest trial unless told.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def command(atlas: Path, judge: Path | None, again: bool, hunt_id: int | None, as_json: bool) -> None:
-    """Judge the kept images of ATLAS again, without drawing any, and say how far the judges agree."""
+    """Judge the kept images of ATLAS again, without drawing any, and say how far the judges agree.
+
+    With --reread, what judges and verifiers said is read by the rules of now.
+    """
     if again == (judge is not None):
         raise ConfigError(
             "rejudge needs either another judge or --reread", "give --judge FILE, or --reread without it"
@@ -56,7 +59,8 @@ def _reread(atlas: Path, hunt_id: int | None, as_json: bool) -> None:
     if as_json:
         changes = {f"{before.value} -> {now.value}": count for (before, now), count in done.changes.items()}
         data = {"event": "reread", "first": done.first, "second": done.second, "contract": done.contract}
-        told = {**data, "trials": done.trials, "changes": changes, **compared.as_data()}
+        counts = {"trials": done.trials, "changes": changes, "left_out": done.left_out}
+        told = {**data, **counts, **compared.as_data()}
         click.echo(json.dumps(finite(told), ensure_ascii=False))
         return
     console = Console()
@@ -68,6 +72,12 @@ def _reread(atlas: Path, hunt_id: int | None, as_json: bool) -> None:
     for (before, now), count in sorted(done.changes.items()):
         if before is not now:
             console.print(f"  {before.value} -> {now.value}: {count:,}", highlight=False)
+    if done.left_out:
+        console.print(
+            f"{done.left_out:,} trials stay with hunt {done.first} alone: by the verdicts of now others would"
+            " have been asked for.",
+            highlight=False,
+        )
     _print_findings(compared, console, atlas, done.second)
 
 

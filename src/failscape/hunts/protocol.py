@@ -28,6 +28,9 @@ class Hunt(ABC):
     The first five are needed. The others have nothing to say unless a hunt overrides them.
     """
 
+    plans_by_verdicts = False
+    """Whether a trial is only its own if the verdicts before it make it ask for it: hunts in rounds."""
+
     @abstractmethod
     def ask(self, count: int) -> list[Probe]:
         """Up to `count` probes to try now; each is in flight until it is told.

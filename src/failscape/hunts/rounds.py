@@ -46,6 +46,7 @@ class _Round(Generic[WorkT]):
 class RoundHunt(Hunt, Generic[WorkT]):
     """The asking and telling of a hunt. Its strategy is `plan` and `close`."""
 
+    plans_by_verdicts = True
     open_rounds = OPEN_ROUNDS
     """How many rounds may be under way at a time."""
 

@@ -112,7 +112,7 @@ class Walk:
         clock, facts, identity = time.perf_counter(), None, stage.model.identity
         try:
             reply = await (_embed_each(stage, item) if isinstance(step, Embed) else stage.call(item))
-            facts = None if reply.invalid else _facts_of(step, reply.value)
+            facts = None if reply.invalid else facts_of(step, reply.value)
         except (BadReply, Refused) as error:
             usage = Usage(max(error.requests, 1), time.perf_counter() - clock)
             reply = Reply(None, error.message, "", usage)
@@ -181,7 +181,7 @@ async def _embed_each(stage: Stage, item: Item) -> Reply[Any]:
     return Reply([reply.value for reply in replies], bad, "", Usage(requests, seconds, cost=cost))
 
 
-def _facts_of(step: Step, value: Any) -> Facts:
+def facts_of(step: Step, value: Any) -> Facts:
     """A reply's value as plain JSON, whatever kind of numbers a model likes. Raises `BadReply`."""
     match step:
         case Generate() | Edit():

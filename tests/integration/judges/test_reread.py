@@ -11,10 +11,14 @@ from typing import Any
 import pytest
 
 from failscape.atlas import Atlas
+from failscape.config import HuntConfig
+from failscape.config.files import parse_config
 from failscape.errors import AtlasError
+from failscape.evidence.found import read_found
 from failscape.models.contracts import judge as contracts
 from failscape.models.contracts.asking import Read
 from failscape.models.contracts.parsing import json_values
+from failscape.models.providers import exact
 from failscape.runtime.after.reread import reread
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
@@ -113,4 +117,54 @@ def test_neither_or_both_is_refused(old: Path, tmp_path: Path) -> None:
 def test_a_judge_without_words_cannot_be_read_again(atlas: Path) -> None:
     refused = failscape("rejudge", atlas, "--reread")
     assert refused.returncode == 2
-    assert "does not reply in words" in refused.stderr
+    assert "no judge or verifier that replies in words" in refused.stderr
+
+
+@pytest.fixture
+def compared_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, HuntConfig]:
+    """A vlm hunt of a time when the verifier called every short answer right."""
+    folder = tmp_path / "vlm"
+    config = parse_config(
+        {
+            "hunt": "vlm",
+            "target": {"provider": "toybox", "model": "toy-vlm"},
+            "verifier": "exact",
+            "images": {"source": "toybox"},
+            "questions": 400,
+            "budget": {"images": 160},
+            "seed": 5,
+        },
+        "vlm",
+    )
+    compare = exact.compare
+    with monkeypatch.context() as patch:
+        patch.setattr(exact, "LABEL", "exact/0")
+        patch.setattr(
+            exact, "compare", lambda answer, truth: compare(truth if len(answer) < 7 else answer, truth)
+        )
+        asyncio.run(run_session(config, folder, PlainReporter()))
+    return folder, config
+
+
+def test_a_hunt_in_rounds_keeps_what_it_would_ask_by_the_verdicts_of_now(
+    compared_otherwise: tuple[Path, HuntConfig],
+) -> None:
+    folder, config = compared_otherwise
+    with Atlas.open(folder) as atlas:
+        done = reread(atlas)
+        assert done.contract == exact.LABEL
+        assert done.changes[Verdict.PASS, Verdict.FAIL] > 0
+        assert done.changed == done.changes[Verdict.PASS, Verdict.FAIL]
+        assert done.trials == sum(atlas.counts(1).values())
+        assert 0 < done.left_out < done.trials
+        assert sum(atlas.counts(2).values()) == done.trials - done.left_out
+        assert reread(atlas) == done, "a second time adds nothing"
+        first = {trial.key: trial for trial in atlas.replay(1)}
+        for trial in atlas.replay(2):
+            assert (trial.subject, trial.facts[:2]) == (first[trial.key].subject, first[trial.key].facts[:2])
+        read_found(atlas, atlas.hunt(2))  # tells all of them to a hunt that refuses what is not its own
+        before = len(first)
+    asyncio.run(run_session(config, folder, PlainReporter()))
+    with Atlas.open(folder, readonly=True) as atlas:
+        assert len(list(atlas.hunts())) == 2, "run goes on with it"
+        assert sum(atlas.counts(2).values()) > before - done.left_out

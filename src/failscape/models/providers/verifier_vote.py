@@ -7,6 +7,7 @@ half commit themselves, decides nothing. How many agree is kept with every verif
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Sequence
 from functools import reduce
@@ -45,6 +46,15 @@ def _told(votes: Counter[Vote], members: int) -> str:
     return ", ".join([*parts, f"{silent} do not commit"] if silent else parts)
 
 
+def said_by_each(raw: str) -> list[str]:
+    """What each member said, from the panel's own record; empty when that is of another form."""
+    try:
+        said = json.loads(raw)
+    except ValueError:
+        return []
+    return said if isinstance(said, list) and all(isinstance(one, str) for one in said) else []
+
+
 class VerifierPanel:
     batch = 1
     parallel = 1
@@ -70,7 +80,7 @@ class VerifierPanel:
         asked = [member for member in self._members for _ in range(self._repeats)]
         replies = [row[0] for row in await asyncio.gather(*(member.verify([given]) for member in asked))]
         spent = reduce(Usage.__add__, (reply.usage for reply in replies), Usage(requests=0))
-        raw = "\n".join(reply.raw for reply in replies if reply.raw)
+        raw = json.dumps([reply.raw for reply in replies], ensure_ascii=False)
         return Reply(decide([reply.value for reply in replies]), raw=raw, usage=spent)
 
 
