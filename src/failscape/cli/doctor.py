@@ -13,6 +13,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from failscape.config import HuntConfig
 from failscape.config.files import load_config
@@ -52,8 +55,7 @@ def command(config: Path, overrides: tuple[str, ...], mend: bool, as_json: bool)
     if as_json:
         click.echo(json.dumps([asdict(observation) for observation in observations], indent=2))
     else:
-        for observation in observations:
-            click.echo(_lines(observation))
+        _print(observations)
     if any(observation.status == "fail" for observation in observations):
         sys.exit(1)
 
@@ -66,9 +68,17 @@ async def _all(settings: HuntConfig, examine: Examine) -> list[Observation]:
     return [*found, *await examine(settings)]
 
 
-def _lines(observation: Observation) -> str:
-    mark, colour = MARKS[observation.status]
-    text = (
-        f"{click.style(mark, fg=colour)}  {observation.name}: {observation.seen}\n      {observation.means}"
-    )
-    return f"{text}\n      fix: {observation.fix}" if observation.fix and observation.status != "ok" else text
+def _print(observations: list[Observation]) -> None:
+    """A table; what is not ok says below what it means and what to do."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("", "examined", "seen"):
+        table.add_column(title, overflow="fold")
+    table.add_column("n", justify="right")
+    for one in observations:
+        mark, colour = MARKS[one.status]
+        below = "" if one.status == "ok" else f"\n{one.means}" + (f"\nfix: {one.fix}" if one.fix else "")
+        words = (Text(mark, colour), Text(one.name), Text(f"{one.seen}{below}"))
+        table.add_row(*words, str(one.n) if one.n else "")
+    Console().print(table)
+    counts = {status: sum(one.status == status for one in observations) for status in MARKS}
+    click.echo(", ".join(f"{number} {status}" for status, number in counts.items() if number))

@@ -1,63 +1,190 @@
-"""Experiments with a classifier: does it answer in form, know the classes by name, repeat itself?"""
+"""Experiments with the models of a classifier config: drawn pictures or photos, presence, labels, helpers."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
-from typing import cast
+from typing import Any
 
-from failscape.doctor.observations import SAMPLES, Observation, team_of
-from failscape.doctor.t2i import SEEDS, Sample, examine
-from failscape.errors import ConfigError, ModelError
-from failscape.hunts.classifier.build import targets_of
+from failscape.doctor.calls import Calls
+from failscape.doctor.comparisons import PROOF, evidence_below
+from failscape.doctor.generator import SEEDS, examine_editor, readable
+from failscape.doctor.helpers import examine_captioner, examine_embedder, examine_llm
+from failscape.doctor.judge import Shown, examine_judge
+from failscape.doctor.observations import Observation, Patients, down, patients_of
+from failscape.doctor.samples import Sample
+from failscape.doctor.t2i import PLAIN, examine, examine_judge_alone
+from failscape.errors import ModelError
+from failscape.hunts.classifier.build import album_of, photos_of, targets_of
+from failscape.hunts.classifier.candidates import question_for
+from failscape.hunts.classifier.clause_mining import parse_list
 from failscape.hunts.classifier.config import ClassifierConfig
 from failscape.hunts.classifier.prompts import Template
-from failscape.models.roles import Classifier, ImageGenerator, Judge, Ranking, Reply
+from failscape.hunts.classifier.tallies import Target
+from failscape.models.roles import Classifier, Conversation, Ranking, Reply
 from failscape.pictures import Picture
+
+LOOKED_AT = 16
+"""Pictures that the classifier sees."""
+
+PHOTOS = 32
+"""Photos that a judge sees: enough to prove that it looks, if it does."""
+
+Seen = tuple[Picture, str, Sequence[str]]
+"""A picture, the name of its class, and all spellings that count as right."""
+
+
+class ClassSamples:
+    """Prompts of the classes; what cannot hold is that another class is visible."""
+
+    kinds: list[str] = []  # noqa: RUF012 - classes have no attributes to swap
+
+    def __init__(self, settings: ClassifierConfig, targets: Sequence[Target]) -> None:
+        self._template = Template(settings.template)
+        self._targets = list(targets)
+        self._luck = random.Random(f"doctor/{settings.seed}")
+
+    def plain(self, count: int) -> list[Sample]:
+        chosen = self._targets[:: max(1, len(self._targets) // count)][:count]
+        return [self.sample(target, chosen[at - 1]) for at, target in enumerate(chosen)]
+
+    def pair(self, kinds: Sequence[str]) -> tuple[Sample, Sample] | None:
+        if len(self._targets) < 2:
+            return None
+        first, second = self._luck.sample(self._targets, 2)
+        return self.sample(first, second), self.sample(second, first)
+
+    def sample(self, target: Target, other: Target) -> Sample:
+        prompt = self._template.prompt(target.name, target.superclass)
+        return Sample(prompt, (target.presence(),), (other.presence(),))
 
 
 async def examine_classifier_hunt(settings: ClassifierConfig) -> list[Observation]:
-    """Generator and presence check as in t2i; then the classifier looks at the same pictures."""
-    if not (settings.generator and settings.judge):
-        raise ConfigError(
-            "doctor cannot examine this `hunt: classifier`", "it examines those with generator and judge"
+    """Every model of the config, on pictures that are drawn, or on photos."""
+    targets = targets_of(settings)
+    async with patients_of(settings) as patients:
+        found = patients.ailing
+        if settings.generator is not None:
+            found += await _drawn_pictures(settings, targets, patients)
+            seen = await _draw(patients, targets, settings)
+        else:
+            found += await _judged_photos(settings, targets, patients)
+            seen = _photos(settings, targets, LOOKED_AT)
+        known = [name for target in targets for name in target.accept]
+        if seen and "classifier" in patients.models:
+            found += await examine_classifier(patients.models["classifier"], seen, known)
+        return [*found, *await _helpers(settings, targets, patients, seen)]
+
+
+async def _drawn_pictures(
+    settings: ClassifierConfig, targets: Sequence[Target], patients: Patients
+) -> list[Observation]:
+    models, samples = patients.models, ClassSamples(settings, targets)
+    if "generator" in models:
+        return await examine(models["generator"], models.get("judge"), samples)
+    return await examine_judge_alone(models["judge"]) if "judge" in models else []
+
+
+async def _draw(patients: Patients, targets: Sequence[Target], settings: ClassifierConfig) -> list[Seen]:
+    """Plain pictures of some classes, for all who look at pictures."""
+    if "generator" not in patients.models:
+        return []
+    chosen = targets[:: max(1, len(targets) // PLAIN)][:PLAIN]
+    template, calls = Template(settings.template), Calls("generator", patients.models["generator"])
+    asked = [(target, SEEDS[0] + at) for at in range(LOOKED_AT // PLAIN) for target in chosen]
+    items = [(template.prompt(target.name, target.superclass), seed) for target, seed in asked]
+    try:
+        drawn = [readable(reply) for reply in await calls.each(items)]
+    except ModelError:
+        return []  # it has been named already
+    return [
+        (picture, target.name, target.accept)
+        for picture, (target, _) in zip(drawn, asked, strict=True)
+        if picture is not None
+    ]
+
+
+def _photos(settings: ClassifierConfig, targets: Sequence[Target], most: int) -> list[Seen]:
+    """Photos of all classes in turn."""
+    by_digest = {photo.digest: photo for photo in album_of(settings.photos).photos}
+    groups: dict[int, list[str]] = {}
+    for photo in photos_of(settings, targets):
+        groups.setdefault(photo.owner, []).append(photo.digest)
+    found: list[Seen] = []
+    for place in range(most):
+        for owner, digests in groups.items():
+            if place < len(digests) and len(found) < most:
+                target = targets[owner]
+                found.append((by_digest[digests[place]].picture(), target.name, target.accept))
+    return found
+
+
+async def _judged_photos(
+    settings: ClassifierConfig, targets: Sequence[Target], patients: Patients
+) -> list[Observation]:
+    if "judge" not in patients.models:
+        return []
+    of_name = {target.name: target for target in targets}
+    photos = _photos(settings, targets, PHOTOS)
+    shown = []
+    for at, (picture, name, _) in enumerate(photos):
+        other = next((one for one in (*photos[at + 1 :], *photos[:at]) if one[1] != name), None)
+        if other is not None:
+            sample = Sample(name, (of_name[name].presence(),), (of_name[other[1]].presence(),))
+            shown.append(Shown(sample, picture, other[0]))
+    judge = patients.models["judge"]
+    return await examine_judge(judge, shown) if shown else await examine_judge_alone(judge)
+
+
+async def _helpers(
+    settings: ClassifierConfig, targets: Sequence[Target], patients: Patients, seen: Sequence[Seen]
+) -> list[Observation]:
+    models, found = patients.models, list[Observation]()
+    if "captioner" in models:
+        found += await examine_captioner(
+            models["captioner"], [(one, names) for one, _, names in seen[:PLAIN]]
         )
-    targets, template = targets_of(settings), Template(settings.template)
-    chosen = targets[:: max(1, len(targets) // SAMPLES)][:SAMPLES]
-    prompts = [template.prompt(target.name, target.superclass) for target in chosen]
-    samples = [Sample(prompt, (target.presence(),)) for prompt, target in zip(prompts, chosen, strict=True)]
-    known = [name for target in targets for name in target.accept]
-    async with team_of(settings) as team:
-        generator = cast(ImageGenerator, team.models["generator"])
-        observations = await examine(generator, cast(Judge, team.models["judge"]), samples)
-        drawn = [(await generator.generate([prompt], [SEEDS[0]]))[0].value for prompt in prompts]
-        shown = [
-            (picture, target.name, target.accept)
-            for picture, target in zip(drawn, chosen, strict=True)
-            if picture is not None
-        ]
-        if shown:
-            classifier = cast(Classifier, team.models["classifier"])
-            observations += await examine_classifier(classifier, shown, known)
-    return observations
+    if "embedder" in models:
+        found += await examine_embedder(models["embedder"], True, settings.match == "embedding")
+    if "editor" in models:
+        found += await examine_editor(models["editor"], seen[0][0] if seen else None)
+    if "answerer" in models:
+        model: Any = models["answerer"]
+
+        async def ask(question: str) -> str:
+            (reply,) = await model.answer([Conversation((), question)])
+            return str(reply.value or "")
+
+        questions = [question_for(target, settings.search.proposals) for target in targets[:2]]
+        most = settings.search.proposals
+        found += await examine_llm(ask, questions, lambda text: len(parse_list(text, most)), "descriptions")
+    return found
 
 
 async def examine_classifier(
-    classifier: Classifier, shown: Sequence[tuple[Picture, str, Sequence[str]]], known: Sequence[str]
+    classifier: Classifier, shown: Sequence[Seen], known: Sequence[str]
 ) -> list[Observation]:
-    """`shown`: pictures with a class's name and all its spellings; `known`: the spellings of all classes."""
+    """`known`: the spellings of all classes."""
+    calls = Calls("classifier", classifier)
     try:
-        replies = [(await classifier.classify([picture]))[0] for picture, _, _ in shown]
-        again = (await classifier.classify([shown[0][0]]))[0]
+        first = await calls.one(shown[0][0])
+        replies = [first, *await calls.each([(picture,) for picture, _, _ in shown[1:]])]
+        again = await calls.one(shown[0][0])
     except ModelError as error:
-        return [Observation("classifier", "fail", error.message, "It cannot be hunted.", error.fix)]
+        return [down("classifier", error)]
     usable = [reply.value for reply in replies if reply.value]
     if len(usable) < len(replies):
         why = next(reply.invalid for reply in replies if not reply.value)
         seen = f"{len(replies) - len(usable)} of {len(replies)} replies cannot be used: {why}"
-        return [
-            Observation("classifier-form", "fail", seen, "Such trials are invalid.", "mend the classifier")
-        ]
-    return [_labels(usable, known), _right(usable, shown), _repeats(replies[0], again)]
+        means, fix = "such trials are invalid", "mend the classifier"
+        return [Observation("classifier-form", "fail", seen, means, fix, len(replies))]
+    found = [
+        _labels(usable, known),
+        _varies(usable, shown),
+        _right(usable, shown),
+        _repeats(replies[0], again),
+    ]
+    return [*found, calls.latency("one picture")]
 
 
 def _labels(rankings: Sequence[Ranking], known: Sequence[str]) -> Observation:
@@ -66,39 +193,49 @@ def _labels(rankings: Sequence[Ranking], known: Sequence[str]) -> Observation:
     shared = labels & spelled
     seen = f"{len(shared)} of {len(labels)} labels that it gave are names of classes"
     if shared:
-        return Observation("classifier-labels", "ok", seen, "It speaks of the classes that are hunted.")
+        return Observation(
+            "classifier-labels", "ok", seen, "it speaks of the classes that are hunted", n=len(rankings)
+        )
     examples = ", ".join(repr(label) for label in sorted(labels)[:3])
     return Observation(
         "classifier-labels",
         "fail",
         f"{seen}; it says {examples}",
-        "Every picture would count as a failure.",
+        "every picture would count as a failure",
         "give the classes by the names that it uses, or a `labels` file with them as synonyms",
+        len(rankings),
     )
 
 
-def _right(rankings: Sequence[Ranking], shown: Sequence[tuple[Picture, str, Sequence[str]]]) -> Observation:
+def _varies(rankings: Sequence[Ranking], shown: Sequence[Seen]) -> Observation:
+    """A classifier that calls all pictures the same does not see them."""
+    best, classes = {ranking[0][0] for ranking in rankings}, {name for _, name, _ in shown}
+    seen, n = f"pictures of {len(classes)} classes got {len(best)} labels", len(rankings)
+    if len(best) > 1 or len(classes) == 1:
+        return Observation("classifier-varies", "ok", seen, "the picture matters", n=n)
+    means = "it calls every picture the same"
+    return Observation("classifier-varies", "fail", seen, means, "check `params` (mean, std, size)", n)
+
+
+def _right(rankings: Sequence[Ranking], shown: Sequence[Seen]) -> Observation:
     hits = [ranking[0][0] in accept for ranking, (_, _, accept) in zip(rankings, shown, strict=True)]
-    seen = f"{sum(hits)} of {len(hits)} plain pictures are called by their class"
-    if any(hits):
-        return Observation("classifier-right", "ok", seen, "Baselines will tell failures from normal.")
+    seen, n = f"{sum(hits)} of {len(hits)} plain pictures are called by their class", len(hits)
+    if any(hits) and evidence_below(sum(hits), n - sum(hits)) < PROOF:
+        return Observation("classifier-right", "ok", seen, "baselines will tell failures from normal", n=n)
     wrong = "; ".join(
-        f"{name} called {ranking[0][0]}" for ranking, (_, name, _) in zip(rankings, shown, strict=True)
+        f"{name} called {ranking[0][0]}"
+        for ranking, (_, name, _) in list(zip(rankings, shown, strict=True))[:4]
     )
-    return Observation(
-        "classifier-right",
-        "warn",
-        f"{seen} ({wrong})",
-        "With baselines near 100 % there is nothing to find.",
-        "check `params` (mean, std, size) and the order of `labels`",
-    )
+    means = "with baselines near 100 % there is nothing to find"
+    fix = "check `params` (mean, std, size) and the order of `labels`"
+    return Observation("classifier-right", "warn", f"{seen} ({wrong})", means, fix, n)
 
 
-def _repeats(first: Reply[Ranking], again: Reply[Ranking]) -> Observation:
+def _repeats(first: Reply[Any], again: Reply[Any]) -> Observation:
     if first.value and again.value and first.value[0][0] == again.value[0][0]:
         return Observation(
-            "classifier-repeats", "ok", "the same picture gets the same label", "It is stable."
+            "classifier-repeats", "ok", "the same picture gets the same label", "it is stable", n=2
         )
     seen = "the same picture got two labels"
-    means = "Replies are kept, so a second look would not be the same."
-    return Observation("classifier-repeats", "warn", seen, means, "switch off dropout and augmentation")
+    means = "replies are kept, so a second look would not be the same"
+    return Observation("classifier-repeats", "warn", seen, means, "switch off dropout and augmentation", 2)

@@ -1,121 +1,180 @@
-"""Experiments that tell whether the models of a vlm config can be trusted: plain red and blue pictures.
+"""Experiments that tell whether the models of a vlm config can be trusted, on pictures whose truth is known.
 
-A verifier must call a right answer right, a wrong one wrong, and
-a question that no picture answers invalid; a target should not say the same about both pictures.
+A verifier must call right answers right and wrong ones wrong, proven by as many as that takes, and a question
+that no picture answers invalid; a target should not say the same about all pictures.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any
 
 import numpy as np
+from PIL import ImageColor
 
-from failscape.doctor.observations import Observation, team_of
-from failscape.errors import ConfigError, ModelError
-from failscape.hunts.vlm.config import VlmConfig
+from failscape.doctor.calls import Calls
+from failscape.doctor.comparisons import CLEAR_MARGIN, Pairs
+from failscape.doctor.generator import examine_generator
+from failscape.doctor.helpers import examine_embedder, examine_llm
+from failscape.doctor.observations import Observation, Status, down, patients_of
+from failscape.errors import ModelError
+from failscape.hunts.vlm.config import TOYBOX, VlmConfig
+from failscape.models.contracts.skills import SkillsContract
 from failscape.models.roles import Answerer, AnswerToVerify, Conversation, Questioner, Verification, Verifier
 from failscape.pictures import Picture
 
 SIDE = 224
 QUESTION = "What colour is the picture?"
 VAGUE = "What was the painter thinking about on the day before?"
+COLOURS = ("red", "blue", "yellow", "green", "black", "white", "orange", "purple")
+MOST = 40
+"""Pairs of a right and a wrong answer that a verifier is given at most."""
+
+QUESTIONS = ("How many apples are on the table?", "What colour is the car left of the tree?")
 
 
-def plain(colour: tuple[int, int, int]) -> Picture:
-    return Picture.from_array(np.full((SIDE, SIDE, 3), colour, np.uint8))
-
-
-RED, BLUE = (200, 20, 20), (20, 20, 200)
+def plain(colour: str) -> Picture:
+    return Picture.from_array(np.full((SIDE, SIDE, 3), ImageColor.getrgb(colour), np.uint8))
 
 
 async def examine_vlm(settings: VlmConfig) -> list[Observation]:
-    """Experiments with target, verifier and writer of a config."""
-    if settings.questioner.strategy == "grpo":
-        raise ConfigError("doctor cannot examine this `hunt: vlm`", "it examines vlm without grpo")
-    async with team_of(settings) as team:
-        observations = await examine_answerer(cast(Answerer, team.models["answerer"]))
-        verifier = cast(Verifier, team.models["verifier"])
-        observations += await examine_verifier(verifier, settings.verifier == "exact")
-        if "questioner" in team.models:
-            observations += await examine_questioner(cast(Questioner, team.models["questioner"]))
-    return observations
+    """Experiments with every model of a config. One that is trained while it asks is left to the run."""
+    trained = settings.questioner.strategy == "grpo"
+    async with patients_of(settings, ("questioner",) if trained else ()) as patients:
+        models, found = patients.models, patients.ailing
+        if "answerer" in models:
+            found += await examine_answerer(models["answerer"])
+        if "verifier" in models:
+            found += await examine_verifier(models["verifier"], settings.verifier == "exact")
+        if "generator" in models and settings.images.source != TOYBOX:
+            prompts = list(dict.fromkeys(settings.images.prompts))[:4]
+            found += (await examine_generator(models["generator"], prompts))[0]
+        if "questioner" in models:
+            found += await examine_questioner(models["questioner"])
+        if "embedder" in models:
+            found += await examine_embedder(models["embedder"], False, True)
+        if "llm" in models:
+            found += await _name_skills(models["llm"])
+    if trained:
+        seen = "a questioner that learns by reward is not examined here"
+        fix = "a short run shows it: `--set questions=200`"
+        found.append(Observation("questioner-learns", "warn", seen, "its first steps will tell", fix))
+    return found
+
+
+async def _name_skills(llm: Any) -> list[Observation]:
+    contract = SkillsContract()
+
+    async def ask(question: str) -> str:
+        return str((await llm.chat(contract.messages(question))).value or "")
+
+    return await examine_llm(ask, QUESTIONS, lambda text: len(contract.read(text).value or ()), "skills")
 
 
 async def examine_answerer(answerer: Answerer) -> list[Observation]:
-    talks = [Conversation((plain(colour),), QUESTION) for colour in (RED, BLUE, RED)]
+    calls = Calls("answerer", answerer)
+    talks = [Conversation((plain(colour),), QUESTION) for colour in (*COLOURS, COLOURS[0])]
     try:
-        replies = [(await answerer.answer([talk]))[0] for talk in talks]
+        replies = [await calls.one(talk) for talk in talks]
     except ModelError as error:
-        return [_down("answerer", error)]
+        return [down("answerer", error)]
     said = [(reply.value or "").strip() for reply in replies]
     if not all(said):
         why = next((reply.invalid for reply in replies if reply.invalid), "an empty answer")
         seen = f"{sum(map(bool, said))} of {len(said)} plain questions were answered ({why})"
-        return [Observation("answers", "fail", seen, "Unanswered questions are invalid.", "try it by hand")]
-    found = [Observation("answers", "ok", f"{QUESTION} → {said[0][:60]!r}", "The target answers.")]
-    if said[0].lower() == said[1].lower():
-        seen = f"red and blue get the same answer: {said[0][:60]!r}"
-        means = "Perhaps it does not see the picture."
-        found.append(
-            Observation("sees", "warn", seen, means, "send a picture by hand; check `image_max_side`")
-        )
-    else:
-        found.append(Observation("sees", "ok", "another picture, another answer", "It sees the picture."))
-    if said[0] != said[2]:
+        status: Status = "warn" if sum(map(bool, said)) > len(said) / 2 else "fail"
+        means = "unanswered questions are invalid"
+        return [Observation("answers", status, seen, means, "try it by hand", len(said))]
+    found = [
+        Observation("answers", "ok", f"{QUESTION} → {said[0][:60]!r}", "the target answers", n=len(said))
+    ]
+    found += [_sees(said[:-1]), calls.latency("one answer")]
+    if said[0] != said[-1]:
         seen = "the same question got two different answers"
-        means = "Rates are over its chance, too."
-        found.append(Observation("repeats", "warn", seen, means, "set `params.temperature: 0` if you can"))
+        means = "rates are over its chance, too"
+        found.append(Observation("repeats", "warn", seen, means, "set `params.temperature: 0` if you can", 2))
     return found
+
+
+def _sees(said: Sequence[str]) -> Observation:
+    different = len({text.lower() for text in said})
+    seen = f"{len(said)} colours got {different} different answers"
+    if different > 1:
+        return Observation("sees", "ok", seen, "another picture, another answer", n=len(said))
+    means = "perhaps it does not see the picture"
+    fix = "send a picture by hand; check `image_max_side`"
+    return Observation("sees", "warn", f"{seen}: {said[0][:60]!r}", means, fix, len(said))
 
 
 async def examine_verifier(verifier: Verifier, exact: bool) -> list[Observation]:
-    truth = "red" if exact else ""
-    picture = (plain(RED),)
-    claims = [AnswerToVerify(picture, QUESTION, answer, truth=truth) for answer in ("red", "blue")]
+    """Right and wrong answers in pairs, until it is proven that it tells them apart, or that it does not."""
+    calls, pairs = Calls("verifier", verifier), Pairs()
     try:
-        replies = [(await verifier.verify([claim]))[0] for claim in claims]
-        vague = None if exact else (await verifier.verify([AnswerToVerify(picture, VAGUE, "lunch")]))[0]
+        while pairs.found == "open" and pairs.n < MOST:
+            at = pairs.n
+            if not await _add_pairs(calls, pairs, at, exact):
+                break
+        claim = AnswerToVerify((plain("red"),), VAGUE, "lunch")
+        vague = None if exact else await calls.one(claim)
     except ModelError as error:
-        return [_down("verifier", error)]
-    said = [reply.value.right if reply.value else None for reply in replies]
-    if said != [True, False]:
-        seen = f"a right answer was called {_word(said[0])}, a wrong one {_word(said[1])}"
-        means = "Its mistakes would be taken for the target's."
-        return [Observation("verifies", "fail", seen, means, "use a stronger verifier, or several")]
-    found = [
-        Observation("verifies", "ok", "right is right and wrong is wrong", "The verifier sees and decides.")
-    ]
-    if vague is not None:
+        return [down("verifier", error)]
+    found = [_verifies(pairs)]
+    if vague is not None and found[0].status != "fail":
         found.append(_about_vague(vague.value))
-    return found
+    return [*found, calls.latency("one verification")] if calls.seconds else found
+
+
+async def _add_pairs(calls: Calls, pairs: Pairs, at: int, exact: bool) -> bool:
+    """Eight more pairs; whether any of them was decided."""
+    before, items = pairs.n, list[tuple[AnswerToVerify]]()
+    for number, colour in enumerate(COLOURS):
+        wrong = COLOURS[(number + 1 + at // len(COLOURS)) % len(COLOURS)]
+        truth = colour if exact else ""
+        items += [
+            (AnswerToVerify((plain(colour),), QUESTION, said, truth=truth),) for said in (colour, wrong)
+        ]
+    replies = [reply.value for reply in await calls.each(items)]
+    for first, second in zip(replies[::2], replies[1::2], strict=True):
+        if first and second and first.right is not None and second.right is not None:
+            pairs.add(first.right, second.right)
+    return pairs.n > before
+
+
+def _verifies(pairs: Pairs) -> Observation:
+    seen = (
+        f"{pairs.yes} of {pairs.n} right answers were called right, {pairs.false_yes} of {pairs.n} wrong ones"
+    )
+    if pairs.found == "sees":
+        return Observation("verifies", "ok", seen, "the verifier sees and decides", n=pairs.n)
+    means = "its mistakes would be taken for the target's"
+    if not pairs.n:
+        seen = "neither right nor wrong answers were decided"
+    weak: Status = "warn" if pairs.found == "open" and pairs.margin >= CLEAR_MARGIN else "fail"
+    return Observation("verifies", weak, seen, means, "use a stronger verifier, or several", pairs.n)
 
 
 async def examine_questioner(questioner: Questioner) -> list[Observation]:
+    calls = Calls("questioner", questioner)
+    pictures = [(plain("red"),), (plain("blue"),)]
     try:
-        (reply,) = await questioner.propose([(plain(RED),)], ["it takes colour to answer it"], [2])
+        replies = [await calls.one(shown, "it takes colour to answer it", 2) for shown in pictures]
     except ModelError as error:
-        return [_down("questioner", error)]
-    texts: Sequence[str] = reply.value or ()
+        return [down("questioner", error)]
+    texts = [text for reply in replies for text in reply.value or ()]
     if len(set(texts)) < 2:
-        seen = f"{len(set(texts))} of 2 questions were written {reply.invalid}".strip()
-        return [Observation("writes", "warn", seen, "The search will be slow.", "try it by hand")]
-    return [Observation("writes", "ok", f"{texts[0][:80]!r} and another", "The questioner writes.")]
+        seen = f"{len(set(texts))} different questions of 4 were written {replies[0].invalid}".strip()
+        return [Observation("writes", "warn", seen, "the search will be slow", "try it by hand", 4)]
+    seen = f"{texts[0][:80]!r} and {len(texts) - 1} more"
+    return [
+        Observation("writes", "ok", seen, "the questioner writes", n=len(texts)),
+        calls.latency("one request"),
+    ]
 
 
 def _about_vague(said: Verification | None) -> Observation:
     if said is not None and said.valid is False:
-        return Observation(
-            "rejects", "ok", "a question that no picture answers is invalid", "It keeps order."
-        )
+        seen = "a question that no picture answers is invalid"
+        return Observation("rejects", "ok", seen, "it keeps order", n=1)
     seen = f"{VAGUE!r} passed as a valid question"
-    means = "Failures may be questions that nobody can answer."
-    return Observation("rejects", "warn", seen, means, "use a stronger verifier, or several")
-
-
-def _word(right: bool | None) -> str:
-    return {True: "right", False: "wrong", None: "neither"}[right]
-
-
-def _down(role: str, error: ModelError) -> Observation:
-    return Observation(role, "fail", error.message, f"The {role} cannot be used.", error.fix)
+    means = "failures may be questions that nobody can answer"
+    return Observation("rejects", "warn", seen, means, "use a stronger verifier, or several", 1)
