@@ -109,7 +109,7 @@ def _photos(settings: ClassifierConfig, targets: Sequence[Target], most: int) ->
     by_digest = {photo.digest: photo for photo in album_of(settings.photos).photos}
     groups: dict[int, list[str]] = {}
     for photo in photos_of(settings, targets):
-        groups.setdefault(photo.owner, []).append(photo.digest)
+        groups.setdefault(photo.label, []).append(photo.digest)
     found: list[Seen] = []
     for place in range(most):
         for owner, digests in groups.items():

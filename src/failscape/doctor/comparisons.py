@@ -1,4 +1,4 @@
-"""Does a judge look at the picture? Decided from pairs of replies, one by one, with as many as it takes. Pure.
+"""Does a judge look at the picture? Decided from pairs of replies, with as many as it takes. Pure.
 
 A pair is a check put to a picture where it should hold, and the same question put where it cannot hold: to a
 blank, to another prompt's picture, or with another value in the place of the one asked for. Two e-processes,
@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 from failscape.doctor.observations import Observation, Status
@@ -51,6 +52,7 @@ FIX = (
 )
 
 
+@cache
 def evidence_below(hits: int, misses: int, share: float = 0.5) -> float:
     """log e that hits are rarer than `share`."""
     return float(log_e_value(hits, misses, share))
@@ -143,7 +145,7 @@ class JudgeExam:
         return sorted(left, key=lambda kind: left[kind])
 
     def next_round(self, kinds: Sequence[str], number: int) -> list[list[str]] | None:
-        """Which kinds the pairs of the next round of pictures should have; `None` when nothing is left to ask.
+        """Which kinds the pairs of the next round of pictures should have; `None` when the exam is over.
 
         One or two kinds a pair, those examined least first, so that all have their turn.
         """

@@ -1,5 +1,7 @@
-"""Experiments with the helpers of a hunt: captioner, embedder, language model. They are examined like the rest,
-because one that is dead or says always the same stops a run, or spoils it, hours later."""
+"""Experiments with the helpers of a hunt: captioner, embedder, language model.
+
+One that is dead, or says always the same, would stop a run or spoil it hours later.
+"""
 
 from __future__ import annotations
 
@@ -82,14 +84,14 @@ async def examine_embedder(embedder: Embedder, pictures: bool, texts: bool) -> l
     calls = Calls("embedder", embedder)
     known = known_pictures()
     images = [one.picture for one in known] if pictures else []
-    words = [f"a {one.thing}" for one in known] if texts else []
+    words = [one.caption for one in known] if texts else []
     try:
         seen_first = await calls.one((images or words)[0])
         image_replies = await calls.each([(image,) for image in images])
         text_replies = await calls.each([(text,) for text in words])
     except ModelError as error:
         return [down("embedder", error)]
-    vectors = [reply.value for reply in (*image_replies, *text_replies)]
+    vectors: list[Any] = [reply.value for reply in (*image_replies, *text_replies)]
     trouble = _trouble_with(vectors, seen_first)
     if trouble:
         return [
@@ -101,7 +103,7 @@ async def examine_embedder(embedder: Embedder, pictures: bool, texts: bool) -> l
     seen = f"{len(vectors)} vectors of {length} numbers, no two of the same sort alike"
     found = [Observation("embedder-vectors", "ok", seen, "things can be told apart", n=len(vectors))]
     if images and words:
-        found.append(_matches([r.value for r in image_replies], [r.value for r in text_replies]))
+        found.append(_matches(vectors[: len(images)], vectors[len(images) :]))
     return [*found, calls.latency("one vector")]
 
 

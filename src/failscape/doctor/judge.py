@@ -24,7 +24,7 @@ from failscape.pictures import Picture
 from failscape.trials import Check
 
 MOST_SPOILED = 24
-"""Accepted pictures that are changed to see whether the judge notices, those first that allow most changes."""
+"""Accepted pictures that are changed to see whether the judge notices: those that allow most changes."""
 
 
 @dataclass(frozen=True, slots=True)

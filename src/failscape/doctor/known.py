@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from failscape.pictures import Picture
@@ -34,14 +35,14 @@ THINGS = (
     ("turtle", "pink", "beach"),
     ("pineapple", "red", "desert"),
     ("elephant", "green", "beach"),
-    ("bus", "purple", "snow"),
+    ("bus", "purple", "beach"),
     ("teapot", "yellow", "forest"),
     ("guitar", "blue", "meadow"),
     ("cactus", "pink", "city"),
     ("airplane", "orange", "desert"),
     ("butterfly", "red", "meadow"),
 )
-"""Far apart in name, class, colour and place, so that no row's words fit another row's picture."""
+"""Far apart in name, class, colour and place, so that no row's words fit another picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class KnownPicture:
     picture: Picture
     checks: tuple[Check, ...]
     """What holds: the thing and its colour."""
+
+    caption: str
 
 
 @cache
@@ -61,11 +64,12 @@ def known_pictures() -> tuple[KnownPicture, ...]:
         value = corpus.value_index.get(f"Base: colour={colour}")
         if thing in corpus.entity_index and value is not None:
             pixels = render_attributes(Attributes(thing, colour=colour, place=place))
+            caption = f"a picture of a {colour} {thing}, {place}"
             node = Node(corpus.entity_index[thing], (value,))
-            found.append(KnownPicture(thing, _large(pixels), wording.checks(node)))
+            found.append(KnownPicture(thing, _large(pixels), wording.checks(node), caption))
     return tuple(found)
 
 
-def _large(pixels: np.ndarray) -> Picture:  # type: ignore[type-arg]
+def _large(pixels: NDArray[np.uint8]) -> Picture:
     image = Image.fromarray(pixels).resize((SIDE, SIDE), Image.Resampling.BICUBIC)
     return Picture.from_image(image)

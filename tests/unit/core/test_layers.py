@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "attribution": BELOW | {"report", "evidence"},
     "export": BELOW | {"evidence"},
     "comparison": BELOW | {"evidence", "runtime", "engines"},
-    "doctor": BELOW | {"runtime", "engines"},
+    "doctor": BELOW | {"runtime", "engines", "toybox"},
     "servers": {"models", "spaces", "stats"},
     "toybox": {"models", "spaces", "stats"},
     "testing": BELOW | {"servers", "toybox"},

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
+from PIL import ImageColor
 
 from failscape.config import ModelConfig
-from failscape.doctor.vlm import VAGUE, examine_answerer, examine_questioner, examine_verifier
+from failscape.doctor.vlm import COLOURS, VAGUE, examine_answerer, examine_questioner, examine_verifier
 from failscape.errors import Transient
 from failscape.models.registry import create_model
 
 
 def colour_of(images: list[Any], question: str) -> str:
-    red, _, blue = images[0].convert("RGB").getpixel((0, 0))
-    return "red" if red > blue else "blue"
+    pixel = images[0].convert("RGB").getpixel((0, 0))
+    return next(name for name in COLOURS if ImageColor.getrgb(name) == pixel)
 
 
 def same(images: list[Any], question: str) -> str:
@@ -26,7 +28,7 @@ def down(images: list[Any], question: str) -> str:
 
 
 def knows(images: list[Any], question: str, answer: str) -> tuple[bool | None, bool | None]:
-    return (False, None) if question == VAGUE else (True, answer == "red")
+    return (False, None) if question == VAGUE else (True, answer == colour_of(images, ""))
 
 
 def nods(images: list[Any], question: str, answer: str) -> tuple[bool, bool]:
@@ -34,7 +36,14 @@ def nods(images: list[Any], question: str, answer: str) -> tuple[bool, bool]:
 
 
 def lenient(images: list[Any], question: str, answer: str) -> tuple[bool, bool]:
-    return True, answer == "red"
+    return True, answer == colour_of(images, "")
+
+
+LUCK = random.Random(5)
+
+
+def often(images: list[Any], question: str, answer: str) -> tuple[bool, bool]:
+    return True, LUCK.random() < 0.97
 
 
 def writes(images: list[Any], guidance: str, n: int) -> list[str]:
@@ -55,13 +64,14 @@ EXAMINE: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("role", "name", "expected"),
     [
-        ("answerer", "colour_of", {"answers": "ok", "sees": "ok"}),
-        ("answerer", "same", {"answers": "ok", "sees": "warn"}),
-        ("answerer", "down", {"answerer": "fail"}),
-        ("verifier", "knows", {"verifies": "ok", "rejects": "ok"}),
-        ("verifier", "lenient", {"verifies": "ok", "rejects": "warn"}),
-        ("verifier", "nods", {"verifies": "fail"}),
-        ("questioner", "writes", {"writes": "ok"}),
+        ("answerer", "colour_of", {"answers": "ok", "sees": "ok", "answerer-latency": "ok"}),
+        ("answerer", "same", {"answers": "ok", "sees": "warn", "answerer-latency": "ok"}),
+        ("answerer", "down", {"answerer-answers": "fail"}),
+        ("verifier", "knows", {"verifies": "ok", "rejects": "ok", "verifier-latency": "ok"}),
+        ("verifier", "lenient", {"verifies": "ok", "rejects": "warn", "verifier-latency": "ok"}),
+        ("verifier", "nods", {"verifies": "fail", "verifier-latency": "ok"}),
+        ("verifier", "often", {"verifies": "fail", "verifier-latency": "ok"}),
+        ("questioner", "writes", {"writes": "ok", "questioner-latency": "ok"}),
         ("questioner", "stuck", {"writes": "warn"}),
     ],
 )

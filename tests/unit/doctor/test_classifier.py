@@ -39,6 +39,7 @@ class Scripted:
     ("said", "name", "status"),
     [
         (("cat", "dog", "cat"), "", "ok"),
+        (("cat", "cat", "cat"), "classifier-varies", "fail"),
         (("n01", "n02", "n01"), "classifier-labels", "fail"),
         (("dog", "cat", "dog"), "classifier-right", "warn"),
         (("cat", "dog", "dog"), "classifier-repeats", "warn"),

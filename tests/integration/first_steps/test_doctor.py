@@ -1,0 +1,112 @@
+"""`failscape doctor` on real models: every role of a config is examined, photo hunts too, also over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from click.testing import CliRunner
+
+from failscape.cli import cli
+from failscape.config.files import parse_config
+from failscape.doctor.observations import Observation
+from failscape.pictures import Picture
+from failscape.plugins import kind_of
+from failscape.testing.servers import free_port, toybox_server
+from failscape.toybox import world
+
+TOY = {"provider": "toybox"}
+DEAD = {
+    "provider": "openai",
+    "model": "gone",
+    "endpoints": ["http://127.0.0.1:9"],
+    "timeout": 2,
+    "patience": 0.2,
+}
+CLASSES = ["penguin", "camel", "owl", "car"]
+
+
+def examine(data: dict[str, Any]) -> dict[str, Observation]:
+    settings = parse_config(data, "a test")
+    found = kind_of(settings).examine
+    assert found is not None
+    return {one.name: one for one in asyncio.run(found(settings))}
+
+
+def failed(found: dict[str, Observation]) -> set[str]:
+    return {name for name, one in found.items() if one.status == "fail"}
+
+
+def test_the_toybox_over_http_is_well_and_the_table_is_json_too(tmp_path: Path) -> None:
+    with toybox_server() as server:
+        model = {"provider": "openai", "model": "toybox", "endpoints": [server.url]}
+        config = {"hunt": "t2i", "target": model, "judge": model, "space": {"corpus": "toybox", "depth": 1}}
+        (tmp_path / "hunt.yaml").write_text(json.dumps(config))
+        done = CliRunner().invoke(cli, ["doctor", str(tmp_path / "hunt.yaml"), "--json"])
+    assert done.exit_code == 0, done.output
+    found = {one["name"]: one for one in json.loads(done.output)}
+    assert found["judge-picture: entity"]["status"] == "ok"
+    assert found["judge-picture: entity"]["n"] >= 13
+    assert found["judge-text: entity"]["status"] == "ok"
+
+
+def test_dead_helpers_do_not_pass() -> None:
+    config = {
+        "hunt": "classifier",
+        "target": {**TOY, "model": "cnn"},
+        "generator": {**TOY, "model": "renderer"},
+        "captioner": DEAD,
+        "embedder": DEAD,
+        "llm": DEAD,
+        "classes": CLASSES,
+    }
+    found = examine(config)
+    assert failed(found) == {"captioner-answers", "embedder-answers", "llm-answers"}
+    assert found["classifier-right"].status == "ok"
+
+
+def test_photo_hunts_are_examined_with_all_their_roles(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    for name in CLASSES:
+        (tmp_path / name).mkdir()
+        for number in range(8):
+            scene = world.render_attributes(world.Attributes(name), world.sample_nuisance(rng))
+            (tmp_path / name / f"{number}.png").write_bytes(Picture.from_array(scene).data)
+    config = {
+        "hunt": "classifier",
+        "target": {**TOY, "model": "cnn"},
+        "photos": str(tmp_path),
+        "judge": TOY,
+        "captioner": TOY,
+        "editor": TOY,
+        "embedder": TOY,
+        "match": "embedding",
+    }
+    found = examine(config)
+    assert failed(found) == set()
+    assert {"judge-picture: entity", "classifier-right", "captioner-names", "editor-edits"} <= set(found)
+    assert found["embedder-matches"].n == 20
+    assert found["judge-picture: entity"].n == 32
+
+
+def test_a_role_that_cannot_even_be_made_is_named() -> None:
+    config = {
+        "hunt": "t2i",
+        "target": TOY,
+        "judge": {"provider": "python", "path": "no_such_module:judge"},
+        "space": {"corpus": "toybox"},
+    }
+    found = examine(config)
+    assert failed(found) == {"judge-answers"}
+    assert found["image-decodes"].status == "ok"
+
+
+def test_vlm_helpers_are_examined() -> None:
+    port = free_port()
+    llm = {**DEAD, "endpoints": [f"http://127.0.0.1:{port}"]}
+    found = examine({"hunt": "vlm", "target": TOY, "llm": llm, "embedder": TOY})
+    assert failed(found) == {"llm-answers"}
+    assert found["verifies"].n >= 13
