@@ -10,7 +10,7 @@ from failscape.doctor.calls import Calls
 from failscape.doctor.comparisons import PROOF, evidence_below
 from failscape.doctor.generator import SEEDS, examine_editor, readable
 from failscape.doctor.helpers import examine_captioner, examine_embedder, examine_llm
-from failscape.doctor.judge import Shown, examine_judge
+from failscape.doctor.judge import JudgedPicture, examine_judge
 from failscape.doctor.observations import Observation, Patients, down, patients_of
 from failscape.doctor.samples import Sample
 from failscape.doctor.t2i import PLAIN, examine, examine_judge_alone
@@ -131,7 +131,7 @@ async def _judged_photos(
         other = next((one for one in (*photos[at + 1 :], *photos[:at]) if one[1] != name), None)
         if other is not None:
             sample = Sample(name, (of_name[name].presence(),), (of_name[other[1]].presence(),))
-            shown.append(Shown(sample, picture, other[0]))
+            shown.append(JudgedPicture(sample, picture, other[0]))
     judge = patients.models["judge"]
     return await examine_judge(judge, shown) if shown else await examine_judge_alone(judge)
 

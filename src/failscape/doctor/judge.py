@@ -28,7 +28,7 @@ MOST_SPOILED = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class JudgedPicture:
     """A picture of a sample; `beside` is the picture of its partner, which shows other values throughout."""
 
     sample: Sample
@@ -51,7 +51,7 @@ class JudgeExperiments:
     def __post_init__(self) -> None:
         self.calls = Calls("judge", self.judge, self.clock)
 
-    async def look(self, shown: Sequence[Shown]) -> None:
+    async def look(self, shown: Sequence[JudgedPicture]) -> None:
         """Each picture's own checks, against a blank, its partner's picture and other values."""
         own = await self._decide([(one.picture, one.sample.checks) for one in shown])
         blanks = await self._decide([(blank(one.picture), one.sample.checks[:1]) for one in shown])
@@ -78,7 +78,7 @@ class JudgeExperiments:
             if own[at] and all(own[at]):
                 self._accepted.append((one.picture, one.checks, following[at].checks[:1]))
 
-    async def repeat(self, shown: Sequence[Shown]) -> None:
+    async def repeat(self, shown: Sequence[JudgedPicture]) -> None:
         """The same question twice, one at a time."""
         for one in shown:
             first = await self.calls.one(one.picture, one.sample.checks)
@@ -126,7 +126,7 @@ class JudgeExperiments:
 
 
 async def examine_judge(
-    judge: Judge, shown: Sequence[Shown], clock: Callable[[], float] = time.perf_counter
+    judge: Judge, shown: Sequence[JudgedPicture], clock: Callable[[], float] = time.perf_counter
 ) -> list[Observation]:
     """All experiments with pictures that are there already."""
     experiments = JudgeExperiments(judge, clock)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from failscape.doctor.calls import Calls
 from failscape.doctor.generator import SEEDS, examine_generator, readable
 from failscape.doctor.helpers import examine_polish
-from failscape.doctor.judge import JudgeExperiments, Shown
+from failscape.doctor.judge import JudgeExperiments, JudgedPicture
 from failscape.doctor.observations import Observation, down, patients_of
 from failscape.doctor.samples import Sample, Samples
 from failscape.errors import ModelError
@@ -25,7 +25,7 @@ PLAIN = 4
 """Things that are drawn first, to find out how the generator behaves."""
 
 
-class Source(Protocol):
+class SampleSource(Protocol):
     """Where samples come from."""
 
     @property
@@ -54,7 +54,7 @@ async def examine_t2i(settings: T2IConfig) -> list[Observation]:
 async def examine(
     generator: ImageGenerator,
     judge: Judge | None,
-    samples: Source,
+    samples: SampleSource,
     clock: Callable[[], float] = time.perf_counter,
     asked_size: str = "",
 ) -> list[Observation]:
@@ -65,7 +65,7 @@ async def examine(
     if judge is None:
         return observations
     shown = [
-        Shown(sample, picture, pictures[at - 1] or picture)
+        JudgedPicture(sample, picture, pictures[at - 1] or picture)
         for at, (sample, picture) in enumerate(zip(plain, pictures, strict=True))
         if picture and pictures[at - 1] is not None and at - 1 != at
     ]
@@ -93,7 +93,7 @@ async def examine_judge_alone(judge: Judge) -> list[Observation]:
         return [down("judge", error)]
 
 
-async def _rounds(drawing: Calls, experiments: JudgeExperiments, samples: Source) -> None:
+async def _rounds(drawing: Calls, experiments: JudgeExperiments, samples: SampleSource) -> None:
     """Pictures of what is still open, until nothing is, or nothing can change any more."""
     for number in itertools.count():
         wanted = experiments.exam.next_round(samples.kinds, number)
@@ -106,12 +106,12 @@ async def _rounds(drawing: Calls, experiments: JudgeExperiments, samples: Source
         await experiments.look(shown)
 
 
-async def _draw(drawing: Calls, pairs: Sequence[tuple[Sample, Sample]], seed: int) -> list[Shown]:
+async def _draw(drawing: Calls, pairs: Sequence[tuple[Sample, Sample]], seed: int) -> list[JudgedPicture]:
     items: list[tuple[Any, ...]] = [(sample.prompt, seed) for pair in pairs for sample in pair]
     drawn = [readable(reply) for reply in await drawing.each(items)]
     shown = []
     for at, (first, second) in enumerate(pairs):
         one, other = drawn[2 * at], drawn[2 * at + 1]
         if one and other:
-            shown += [Shown(first, one, other), Shown(second, other, one)]
+            shown += [JudgedPicture(first, one, other), JudgedPicture(second, other, one)]
     return shown
