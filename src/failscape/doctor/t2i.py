@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from failscape.doctor.calls import Calls
 from failscape.doctor.generator import SEEDS, examine_generator, readable
 from failscape.doctor.helpers import examine_polish
-from failscape.doctor.judge import JudgeExperiments, JudgedPicture
+from failscape.doctor.judge import JudgedPicture, JudgeExperiments
 from failscape.doctor.observations import Observation, down, patients_of
 from failscape.doctor.samples import Sample, Samples
 from failscape.errors import ModelError
