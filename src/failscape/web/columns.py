@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -163,6 +163,15 @@ class TrialColumns:
             known.update(self._atlas.endpoints(asked[at : at + _MANY]))
         served = (tuple(dict.fromkeys(known[key] for key in keys if key in known)) for keys in split)
         return [servers.setdefault(one, len(servers)) for one in served]
+
+    def name_streams(self, purposes: Mapping[str, str]) -> None:
+        """Where keys do not tell what a trial was for: by what the hunt says of each."""
+        self.refresh()
+        with self._turn, self._atlas.reading() as db:
+            self._stream_of = lambda key: purposes.get(key, "")
+            query = "SELECT key FROM trials NOT INDEXED WHERE id <= ? AND hunt = ? ORDER BY id"
+            names = [purposes.get(key, "") for (key,) in db.execute(query, (self._last, self._hunt))]
+            self._stream.values[: len(names)] = self.streams.numbers(names)
 
     def _stream_number(self, key: str) -> int:
         """Keys that end alike were drawn for the same: `cat; Base: Colour=red#s3` by its letter."""

@@ -111,6 +111,8 @@ class OpenHunt:
         try:
             state = self._state()
             evidence = HuntEvidence(self.atlas, self.row, self._found.read(self.atlas, self.row, self._note))
+            if evidence.found.purposes:
+                self.columns.name_streams(evidence.found.purposes)
             self._loaded, self._as_of, self.problem = evidence, state, None
         except FailscapeError as error:
             self.problem = error

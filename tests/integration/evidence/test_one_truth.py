@@ -6,7 +6,8 @@ import csv
 import io
 import json
 import shutil
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,6 +18,11 @@ from failscape.evidence import HuntEvidence, load_hunt
 from failscape.report import write_report
 from failscape.report.figures.basic import percent, spread
 from failscape.trials import Verdict
+from failscape.web.library import Library, OpenHunt
+from failscape.web.screens import findings as findings_screen
+from failscape.web.screens.failure_map import failure_map
+from failscape.web.screens.overview import overview
+from failscape.web.screens.pictures import pictures
 from tests.golden.tools import FIXTURES, KINDS, run_command
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -49,6 +55,28 @@ class Figures(HTMLParser):
 @pytest.fixture
 def folder(kind: str, tmp_path: Path) -> Path:
     return Path(shutil.copytree(FIXTURES / kind, tmp_path / "atlas"))
+
+
+class Texts(HTMLParser):
+    """Every piece of text of a page."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.texts.append(data.strip())
+
+
+@pytest.fixture
+def viewed(folder: Path) -> Iterator[OpenHunt]:
+    """The hunt as the viewer has it, read to the end."""
+    with Library([folder]) as library:
+        hunt = library.hunt("atlas", 1)
+        assert hunt.loaded(wait=60) is not None
+        yield hunt
 
 
 def loaded(folder: Path) -> HuntEvidence:
@@ -116,3 +144,57 @@ def test_purposes_add_up_to_all_trials(kind: str, folder: Path) -> None:
     apart = sum(one.valid for one in purposes if one.apart)
     assert sum(one.valid for one in hunt.subjects()) + apart == sum(one.valid for one in purposes)
     assert (apart > 0) == (kind == "t2i")
+
+
+@every_kind
+def test_the_viewer_says_what_the_page_says(
+    kind: str, folder: Path, viewed: OpenHunt, tmp_path: Path
+) -> None:
+    with Atlas.open(folder, readonly=True) as atlas:
+        page = write_report(atlas, tmp_path / "report").path
+    figures = Figures(page).found
+    rows = findings_screen.findings(viewed, {"many": "400"})
+    assert rows is not None
+    assert rows["total"]
+    for row in rows["rows"]:
+        detail = findings_screen.finding(viewed, row["subject"])
+        assert detail is not None
+        for one in (row, detail):
+            assert {one["rate_text"]} == set(figures[f"rate {row['subject']}"])
+            assert {one["spread_text"]} == set(figures[f"interval {row['subject']}"])
+            assert {f"{one['failures']:,} of {one['trials']:,}"} == set(figures[f"failed {row['subject']}"])
+
+
+@every_kind
+def test_the_screens_of_the_viewer_add_up(kind: str, folder: Path, viewed: OpenHunt) -> None:
+    hunt, seen = loaded(folder), overview(viewed)
+    page = pictures(viewed, {})
+    assert page["all"] == sum(seen["counts"].values()) == hunt.trials
+    verdicts = {name: number for name, number in seen["counts"].items() if number}
+    assert dict(page["facets"]["verdict"]) == verdicts
+    drawn_for = dict(page["facets"]["stream"])
+    if kind == "vlm":  # there keys do not tell, and the hunt does
+        assert drawn_for == Counter(hunt.found.purposes.values())
+    else:
+        purposes = [one for one in hunt.purposes() if one.purpose and one.valid + one.invalid]
+        assert all(drawn_for[one.purpose] == one.valid + one.invalid for one in purposes)
+    assert seen["found"]["findings"] == len(hunt.findings)
+    assert seen["found"]["suspects"] == len(hunt.suspects)
+    heat = failure_map(viewed, {})["heat"]
+    if heat is not None:
+        tried = heat["cells"][0][0]
+        of_search = hunt.seen_rate()
+        assert (tried["failures"], tried["trials"]) == (of_search.failures, of_search.of)
+
+
+def test_what_holds_for_the_whole_space_is_one_number(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(FIXTURES / "t2i", tmp_path / "atlas"))
+    with Atlas.open(folder, readonly=True) as atlas:
+        texts = Texts(write_report(atlas, tmp_path / "report").path).texts
+    with Library([folder]) as library:
+        hunt = library.hunt("atlas", 1)
+        hunt.loaded(wait=60)
+        whole = failure_map(hunt, {})["whole"]
+        assert overview(hunt)["found"]["whole"] == whole
+    assert whole["rate_text"] in texts
+    assert whole["spread_text"] in texts

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from failscape.errors import FailscapeError
+from failscape.hunts.t2i.survey.survey import Mass, T2ISurvey
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.subjects import split_subject
 from failscape.web.library import OpenHunt
-from failscape.web.rates import counted_rate
+from failscape.web.rates import counted_rate, rate_data
 
 Data = dict[str, Any]
 
@@ -42,6 +43,7 @@ class Tried(NamedTuple):
 def failure_map(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
     """`class`, `sub` and `thing` open a column, `kind` opens a row."""
     found: Data = {"kind": hunt.row.kind, "tree": _tree(hunt), "confusions": None, "heat": None}
+    found["whole"] = whole_of(hunt)
     if hunt.row.kind == "vlm":
         return found
     columns = hunt.columns
@@ -56,6 +58,26 @@ def failure_map(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
     if hunt.row.kind == "classifier":
         found["confusions"] = confusions_of(_called(columns.per_reason()))
     return found
+
+
+def whole_of(hunt: OpenHunt) -> Data | None:
+    """What holds for the whole space, free of the search's bias: in all, and by class and kind of attribute."""
+    loaded = hunt.loaded()
+    survey = loaded.survey_as(T2ISurvey) if loaded is not None else None
+    masses = [mass for mass in survey.masses if mass.images] if survey is not None else []
+    everywhere = next((mass for mass in masses if mass.group == "all"), None)
+    if everywhere is None:
+        return None
+    return {
+        **rate_data(everywhere.rate, everywhere.interval),
+        "nodes": everywhere.nodes,
+        "columns": _rates_of(masses, "class"),
+        "rows": _rates_of(masses, "kind"),
+    }
+
+
+def _rates_of(masses: Iterable[Mass], group: str) -> dict[str, Data]:
+    return {mass.name: rate_data(mass.rate, mass.interval) for mass in masses if mass.group == group}
 
 
 def split_tuple(subject: str) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -9,6 +9,7 @@ from typing import Any
 from failscape.evidence import HuntEvidence, varied_examples
 from failscape.trials import STATUSES, Finding
 from failscape.web.library import Library, OpenHunt
+from failscape.web.screens.failure_map import whole_of
 from failscape.web.screens.findings import finding_row
 
 Data = dict[str, Any]
@@ -91,6 +92,7 @@ def _found(hunt: OpenHunt, loaded: HuntEvidence) -> Data:
         "curve": loaded.curve,
         "phase": loaded.progress.phase,
         "undecided": loaded.found.undecided,
+        "whole": whole_of(hunt),
         "judge": loaded.judge.source if loaded.judge is not None else "",
         "headlines": _headlines(hunt, loaded, shown),
         "worst": _worst(hunt, shown),

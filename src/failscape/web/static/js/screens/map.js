@@ -11,14 +11,14 @@ export function Map() {
     return () => clearTimeout(timer);
   }, [answer.data]);
   return html`<div><h1>Where it fails</h1><${Waiting} answer=${answer}>${(data) => html`<div>
-    ${data.heat && html`<${Heat} heat=${data.heat}/>`}
+    ${data.heat && html`<${Heat} heat=${data.heat} whole=${data.whole}/>`}
     ${data.tree ? html`<${Rings} tree=${data.tree}/>` : data.kind === "vlm" && html`<p class="waiting">Reading the trials …</p>`}
     ${data.confusions && data.confusions.total > 0 && html`<${Confusions} confusions=${data.confusions}/>`}</div>`}<//></div>`;
 }
 
 const NEXT = { class: "class", sub: "sub", thing: "thing" };
 
-function Heat({ heat }) {
+function Heat({ heat, whole }) {
   const here = useHere();
   const { params } = here;
   const open = (changes) => here.to("map", { ...params, ...changes });
@@ -29,14 +29,17 @@ function Heat({ heat }) {
   const columns = ["", ...heat.columns], rows = ["", ...heat.rows];
   const columnTo = (name) => heat.level === "thing" ? (params.thing ? null : open({ thing: name })) : open({ [NEXT[heat.level]]: name });
   const cellTo = (row, column) => narrow(row, column) || (column && columnTo(column)) || (row && row !== "alone" && !heat.opened && open({ kind: row }));
+  const estimates = whole && heat.level === "class" && !heat.opened && heat.columns.some((name) => whole.columns[name]);
   const crumbs = [["class", params.class], ["sub", params.sub], ["thing", params.thing]].filter(([, value]) => value);
   return html`<section class="lead"><p class="crumbs">${crumbs.length || heat.opened ? html`<${Link} to=${here.to("map")}>everything<//>` : html`<b>everything</b>`}
       ${crumbs.map(([name, value], index) => html`<span aria-hidden="true">›</span>${index === crumbs.length - 1 ? html`<b>${value}</b>` : html`<${Link} to=${open(Object.fromEntries(crumbs.slice(index + 1).map(([later]) => [later, ""])))}>${value}<//>`}`)}
       ${heat.opened && html`<span class="chip">${heat.opened} <${Link} to=${open({ kind: "" })} aria-label="close ${heat.opened}">✕<//></span>`}
       ${(crumbs.length > 0 || heat.opened) && html`<${Link} class="small" to=${here.to("findings", { class: params.thing ? "" : params.class, thing: params.thing, attribute: heat.opened })}>Findings here<//>`}</p>
     <p class="note">Share of trials that failed, among those tried; the search looks harder where failures are. Darker is worse; hatched cells have few trials. Click a name to open it, a cell to see its failed pictures.</p>
+    ${whole && html`<p><b class="num">${whole.rate_text}</b> of random pictures of the whole space fail <span class="soft num">(${whole.spread_text}; ${count(whole.nodes)} nodes)</span>${estimates && ": the row “whole space” says it for each class, without what the search preferred."}</p>`}
     <div class="scroll"><table class="heat"><thead><tr><td></td>${columns.map((name) => html`<th scope="col">${name ? columnTo(name) ? html`<${Link} to=${columnTo(name)}>${name}<//>` : name : html`<b>all</b>`}</th>`)}</tr></thead>
-    <tbody>${rows.map((row, down) => html`<tr><th scope="row">${row ? row === "alone" || heat.opened ? row : html`<${Link} to=${open({ kind: row })}>${row}<//>` : html`<b>all</b>`}</th>
+    <tbody>${estimates && html`<tr class="whole"><th scope="row"><b>whole space</b></th>${columns.map((name) => html`<${Estimate} rate=${name ? whole.columns[name] : whole} name=${name || "everything"}/>`)}</tr>`}
+    ${rows.map((row, down) => html`<tr><th scope="row">${row ? row === "alone" || heat.opened ? row : html`<${Link} to=${open({ kind: row })}>${row}<//>` : html`<b>all</b>`}</th>
       ${columns.map((column, across) => html`<${Cell} cell=${heat.cells[down][across]} to=${cellTo(row, column)} name=${`${row || "all"}, ${column || "all"}`}/>`)}</tr>`)}</tbody></table></div>
     ${(heat.hidden[0] > 0 || heat.hidden[1] > 0) && html`<p class="soft">${count(heat.hidden[0])} more rows and ${count(heat.hidden[1])} more columns were tried less and are not shown.</p>`}</section>`;
 }
@@ -47,6 +50,11 @@ function Cell({ cell, to, name }) {
   const inner = html`<span class="num">${cell.rate_text}</span><span class="unseen"> of ${count(cell.trials)} trials failed: ${name}</span>`;
   return html`<td class=${vague ? "vague" : ""} style=${{ "--part": cell.rate.toFixed(3) }} title="${name}: ${count(cell.failures)} of ${count(cell.trials)} trials failed (${cell.spread_text})">
     ${to ? html`<${Link} to=${to}>${inner}<//>` : inner}</td>`;
+}
+
+function Estimate({ rate, name }) {
+  if (!rate) return html`<td class="none"></td>`;
+  return html`<td style=${{ "--part": rate.rate.toFixed(3) }} title="${name}: about ${rate.rate_text} of random pictures fail (${rate.spread_text})"><span class="num">${rate.rate_text}</span></td>`;
 }
 
 function Confusions({ confusions }) {

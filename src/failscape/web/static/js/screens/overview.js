@@ -76,7 +76,7 @@ function Progress({ data }) {
     ${used !== null && html`<progress max="1" value=${used}>${Math.round(100 * used)}%</progress>`}
     <p class="soft">${data.running ? `Running${data.found ? `: ${data.found.phase}` : ""}. This page follows it.` : `Finished${data.stopped ? `: ${data.stopped}` : ""}.`}</p>
     <p class="verdicts num">${["fail", "pass", "invalid"].map((verdict) => html`<span class="verdict ${verdict}"><b>${count(counts[verdict])}</b> ${verdict === "fail" ? "failed" : verdict === "pass" ? "passed" : "invalid"}</span>`)}</p>
-    <p class="note">Counts of all trials. The search goes where failures are, so this is not how often the model fails in general${valid ? "" : " (nothing valid yet)"}.</p>
+    <p class="note">Counts of all trials. The search goes where failures are, so this is not how often the model fails in general${valid ? "" : " (nothing valid yet)"}.${data.found && data.found.whole ? ` Of random pictures ${data.found.whole.rate_text} fail (${data.found.whole.spread_text}).` : ""}</p>
   </div>`;
 }
 
