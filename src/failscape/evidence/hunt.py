@@ -188,8 +188,9 @@ class HuntReader:
     # Trials
 
     def purpose(self, key: str) -> str:
-        """What a trial was drawn for, in words."""
-        return self.kind.purposes.get(self.mark(key), "")
+        """What a trial was drawn for, in words; one whose letter has no word of its own is of the search."""
+        known = self.kind.purposes
+        return known.get(self.mark(key)) or known.get("", "")
 
     def mark(self, key: str) -> str:
         """The letter in a trial's key that says what it was drawn for."""

@@ -61,7 +61,7 @@ def failure_map(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
 
 
 def whole_of(hunt: OpenHunt) -> Data | None:
-    """What holds for the whole space, free of the search's bias: in all, and by class and kind of attribute."""
+    """What holds for the whole space, free of the search's bias: in all, by class, by kind of attribute."""
     loaded = hunt.loaded()
     survey = loaded.survey_as(T2ISurvey) if loaded is not None else None
     masses = [mass for mass in survey.masses if mass.images] if survey is not None else []
