@@ -44,6 +44,7 @@ def failure_map(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
     """`class`, `sub` and `thing` open a column, `kind` opens a row."""
     found: Data = {"kind": hunt.row.kind, "tree": _tree(hunt), "confusions": None, "heat": None}
     found["whole"] = whole_of(hunt)
+    found["reading"] = hunt.loaded() is None and hunt.problem is None
     if hunt.row.kind == "vlm":
         return found
     columns = hunt.columns
@@ -62,7 +63,7 @@ def failure_map(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
 
 def whole_of(hunt: OpenHunt) -> Data | None:
     """What holds for the whole space, free of the search's bias: in all, by class, by kind of attribute."""
-    loaded = hunt.loaded()
+    loaded = hunt.loaded(wait=0.25)
     survey = loaded.survey_as(T2ISurvey) if loaded is not None else None
     masses = [mass for mass in survey.masses if mass.images] if survey is not None else []
     everywhere = next((mass for mass in masses if mass.group == "all"), None)

@@ -5,8 +5,8 @@ import { Waiting } from "../parts.js";
 export function Map() {
   const { params } = useHere();
   const answer = useAnswer("map", { class: params.class, sub: params.sub, thing: params.thing, kind: params.kind });
-  const waiting = answer.data && answer.data.kind === "vlm" && !answer.data.tree;
-  useEffect(() => {  // the tree needs the hunt read
+  const waiting = answer.data && answer.data.reading;
+  useEffect(() => {  // the tree and what holds for the whole space need the hunt read
     const timer = waiting ? setTimeout(answer.again, 800) : 0;
     return () => clearTimeout(timer);
   }, [answer.data]);
