@@ -118,6 +118,13 @@ class HuntKind:
     """Letters of trials that do not follow the search, such as a random sample: they speak for the whole
     space, and never count for their subject."""
 
+    fresh: str = ""
+    """Letters of trials whose number did not depend on how they went: rates over them are honest, whatever
+    the search picked their subject for."""
+
+    sampled: str = ""
+    """Letters of trials that speak for more than their subject: a random sample, or plain pictures."""
+
     judged_again: bool = False
     """Its verdicts are a judge's checks on drawn pictures, so that another judge can look at them."""
 

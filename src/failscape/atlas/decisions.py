@@ -20,6 +20,7 @@ from failscape.trials import (
     Probe,
     Show,
     Step,
+    Verdict,
     Verify,
     steps_from_json,
 )
@@ -104,6 +105,31 @@ def probes_of(atlas: Atlas, hunt_id: int, but_for: int = 0) -> Iterator[tuple[Pr
             yield Probe(key, subject, steps, seed), bool(images) and has_image(atlas, images[-1])
         if len(rows) < _MANY:
             return
+
+
+class AskedTrial(NamedTuple):
+    """What was asked, what was learnt, and the verdict: enough to ask the same again of another model."""
+
+    probe: Probe
+    facts: list[Facts]
+    verdict: Verdict
+
+
+def asked_trials(atlas: Atlas, hunt_id: int) -> Iterator[AskedTrial]:
+    """Every trial of a hunt that tested something, in the order recorded, without its calls."""
+    query = (
+        "SELECT key, subject, seed, facts, plan, verdict FROM trials NOT INDEXED"
+        " WHERE hunt = ? AND verdict IN ('pass', 'fail') ORDER BY id"
+    )
+    with atlas.reading() as db:
+        plans = Plans(db)
+        cursor = db.execute(query, (hunt_id,))
+        while rows := cursor.fetchmany(_MANY):
+            for key, subject, seed, text, plan, verdict in rows:
+                with understood(f"trials {key!r}"):
+                    probe = Probe(key, subject, plans.get(plan), seed)
+                    found = AskedTrial(probe, json.loads(text), Verdict(verdict))
+                yield found
 
 
 def has_image(atlas: Atlas, digest: str) -> bool:

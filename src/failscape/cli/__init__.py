@@ -25,7 +25,7 @@ COMMANDS = {
     "doctor": "Test a config by experiment, or verify an atlas.",
     "list": "List providers, corpora and hunts.",
     "schema": "Print the JSON Schema of config files.",
-    "transfer": "Show the pictures of findings to other classifiers.",
+    "compare": "Compare models on the same cases: fixed, better, worse, new.",
     "dataset": "Write findings as an adversarial dataset.",
     "export": "Write trials or nodes to a file.",
     "import": "Bring FailureAtlas results into an atlas.",

@@ -1,4 +1,4 @@
-"""A hunt that asks for probes given to it, once each: stored images are shown to another judge.
+"""A hunt that asks for probes given to it, once each: images for another judge, cases for another model.
 
 It finds nothing by itself. What the new answers mean is told by the strategy that asked first.
 """
@@ -15,7 +15,8 @@ from failscape.trials import Finding, Probe, Progress, Trial
 class AskedBefore(Hunt):
     """`probes` are asked in order. `total` counts those of earlier sessions, which are told first."""
 
-    def __init__(self, probes: Iterable[Probe], total: int) -> None:
+    def __init__(self, probes: Iterable[Probe], total: int, phase: str = "judging again") -> None:
+        self._phase = phase
         self._probes = iter(probes)
         self._total = total
         self._told = 0
@@ -40,4 +41,4 @@ class AskedBefore(Hunt):
         return []
 
     def progress(self) -> Progress:
-        return Progress("judging again", self._told, max(self._total, self._told), 0)
+        return Progress(self._phase, self._told, max(self._total, self._told), 0)

@@ -11,6 +11,8 @@ class ClassifierKind(HuntKind):
     target = "classifier"
     unit = "picture"
     purposes = {"": "search", "f": "fresh pictures", "x": "counterfactual", "p": "photo", "c": "caption"}  # noqa: RUF012
+    fresh = "bfp"
+    sampled = "bp"
     settings = lazy("failscape.hunts.classifier.config:ClassifierConfig")
     build = lazy("failscape.hunts.classifier.build:build_hunt")
     contents = lazy("failscape.hunts.classifier.build:contents")

@@ -12,6 +12,8 @@ class T2IKind(HuntKind):
     unit = "picture"
     purposes = PURPOSES
     apart = "pr"
+    fresh = "pr"
+    sampled = "p"
     settings = lazy("failscape.hunts.t2i.config:T2IConfig")
     build = lazy("failscape.hunts.t2i.build:build_hunt")
     contents = lazy("failscape.hunts.t2i.build:contents")

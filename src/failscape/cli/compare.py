@@ -1,0 +1,166 @@
+"""`failscape compare A B …`: what is fixed, better, worse and new, on the same cases, with the proof."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from failscape.comparison.comparing import ManyCompared, Trend
+from failscape.comparison.result import (
+    PROVEN,
+    STATUSES,
+    ComparedSubject,
+    OverallDifference,
+)
+from failscape.comparison.session import CompareRequest, compare_models
+from failscape.config import ModelConfig
+from failscape.config.files import load_model
+from failscape.jsonable import finite
+from failscape.report.figures.basic import percent
+from failscape.runtime.progress import choose_reporter
+
+SHOWN = 12
+"""Rows of a status in the terminal; `--json` has all."""
+
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command("compare")
+@click.argument("atlases", nargs=-1, required=True, metavar="ATLAS[@HUNT]...")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="FILE|PROVIDER:MODEL",
+    help="A model to run now on the cases of the first: a config with `target`, or for example toybox:vit.",
+)
+@click.option("--budget", type=click.IntRange(min=1), help="New trials where the answer is open, in all.")
+@click.option("--atlas", type=click.Path(path_type=Path), help="Where new trials go [FIRST-compared].")
+@click.option("--rejudge", "again", is_flag=True, help="Let the first's judge look at the others' pictures.")
+@click.option("--threshold", type=SHARE, help="The success rate that counts; that of the hunts unless told.")
+@click.option("--level", type=SHARE, default=0.05, show_default=True, help="False share of claims, at most.")
+@click.option("--margin", type=SHARE, default=0.05, show_default=True, help="Differences that do not matter.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(
+    atlases: tuple[str, ...],
+    targets: tuple[str, ...],
+    budget: int | None,
+    atlas: Path | None,
+    again: bool,
+    threshold: float | None,
+    level: float,
+    margin: float,
+    as_json: bool,
+) -> None:
+    """Compare models on the same subjects and the same seeds: the last with the first.
+
+    ATLASES are in the order of the models' age; one alone stands for all of its hunts.
+    """
+    models = dict(model_of(text) for text in targets)
+    request = CompareRequest(atlases, models, budget, atlas, again, threshold, level, margin)
+    reporter = choose_reporter(as_json)
+    try:
+        compared, stopped = asyncio.run(compare_models(request, reporter))
+    finally:
+        reporter.close()
+    if as_json:
+        click.echo(json.dumps(finite(compared.as_data()), ensure_ascii=False))
+    else:
+        print_comparison(compared, Console())
+    if stopped:
+        sys.exit(130)
+
+
+def model_of(text: str) -> tuple[str, ModelConfig]:
+    """`toybox:vit`, or a config file whose `target` it is."""
+    provider, colon, model = text.partition(":")
+    if Path(text).is_file() or not colon:
+        settings = load_model(Path(text), "target")
+        return settings.model or Path(settings.path).name or settings.provider, settings
+    return model or provider, ModelConfig(provider=provider, model=model)
+
+
+def print_comparison(compared: ManyCompared, console: Console) -> None:
+    last = compared.last
+    total = ", ".join(f"{len(rows):,} {name}" for name in STATUSES if (rows := last.of_status(name)))
+    console.print(
+        f"{last.first} → {last.second}: {len(last.rows):,} shared subjects, {last.pairs:,} pairs. "
+        f"{total or 'Nothing in common yet'}.",
+        highlight=False,
+    )
+    rows = [row for name in PROVEN for row in last.of_status(name)[:SHOWN]]
+    if rows:
+        console.print(_table(rows, last.first, last.second))
+    for name in PROVEN:
+        more = len(last.of_status(name)) - SHOWN
+        if more > 0:
+            console.print(f"and {more:,} more {name} (--json has all)", highlight=False)
+    if last.overall:
+        console.print(overall_line(last.first, last.second, last.overall), highlight=False)
+    if compared.trend:
+        console.print(_trend(compared.trend))
+    console.print(f"Power: {last.power.sentence}.", highlight=False)
+    for note in last.notes:
+        console.print(f"Note: {note}.", highlight=False)
+
+
+def overall_line(first: str, second: str, overall: OverallDifference) -> str:
+    return (
+        f"Overall: {first} fails {percent(overall.first_rate)}, {second} {percent(overall.second_rate)} "
+        f"({100 * overall.difference:+.1f} points, {_spread(overall.interval)}; "
+        f"{overall.pairs:,} {overall.counted})."
+    )
+
+
+def _table(rows: Sequence[ComparedSubject], first: str, second: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("", no_wrap=True)
+    table.add_column("subject", overflow="fold", ratio=1)
+    for name in (first, second, "difference", "pairs"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            row.status,
+            Text(row.title),
+            _rate(row.first_rate),
+            _rate(row.second_rate),
+            points(row),
+            f"{row.all.pairs:,}",
+        )
+    return table
+
+
+def _rate(rate: float | None) -> str:
+    """Failure rates; a dash where all pairs were picked by a search."""
+    return "–" if rate is None else percent(rate)
+
+
+def points(row: ComparedSubject) -> str:
+    shown = "" if row.difference is None else f"{100 * row.difference:+.0f} "
+    return f"{shown}({_spread(row.interval, 0)})"
+
+
+def _spread(interval: tuple[float, float], digits: int = 1) -> str:
+    low, high = (f"{100 * end:+.{digits}f}" for end in interval)
+    return f"{low} to {high}"
+
+
+def _trend(trend: Trend) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
+    table.add_column("model", ratio=1)
+    table.add_column(f"fails ({trend.points[0].cases:,} cases of all)", justify="right")
+    table.add_column("since the one before", justify="right")
+    for point, step in zip(trend.points, (None, *trend.steps), strict=True):
+        low, high = point.interval
+        change = f"{100 * step.difference:+.1f} ({_spread(step.interval)})" if step else ""
+        rate = f"{percent(point.rate)} ({percent(low)} – {percent(high)})" if point.cases else "–"
+        table.add_row(Text(point.name), rate, change)
+    return table

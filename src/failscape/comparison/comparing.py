@@ -1,0 +1,131 @@
+"""Compares two or more sides: the newest with the first, and the way there as a trend."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from failscape.comparison.comparable import NotComparable, drift_between, refuse_unlike
+from failscape.comparison.decide import compare_results, overall_of
+from failscape.comparison.pairs import pair_up
+from failscape.comparison.reading import ModelSide, rules_for
+from failscape.comparison.result import CompareRules, OverallDifference, PairedComparison
+from failscape.stats.intervals import clopper_pearson
+
+
+@dataclass(frozen=True)
+class TrendPoint:
+    """One model on the cases that all models share."""
+
+    name: str
+    failures: int
+    cases: int
+    interval: tuple[float, float]
+
+    @property
+    def rate(self) -> float:
+        return self.failures / self.cases if self.cases else 0.0
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "model": self.name,
+            "failures": self.failures,
+            "cases": self.cases,
+            "rate": self.rate if self.cases else None,
+            "interval": list(self.interval),
+        }
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Models in order. `steps` compare each with the one before; `subjects` has the rates of each row.
+
+    A subject's rates are (failures, cases) per model, over the cases that all of them share.
+    """
+
+    points: tuple[TrendPoint, ...]
+    steps: tuple[OverallDifference | None, ...]
+    subjects: dict[str, tuple[tuple[int, int], ...]]
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "models": [point.as_data() for point in self.points],
+            "steps": [step.as_data() if step else None for step in self.steps],
+            "subjects": {subject: [list(one) for one in counts] for subject, counts in self.subjects.items()},
+        }
+
+
+@dataclass(frozen=True)
+class ManyCompared:
+    """The last of several models against the first; `trend` where there are more than two."""
+
+    sides: tuple[ModelSide, ...]
+    last: PairedComparison
+    trend: Trend | None = None
+
+    def as_data(self) -> dict[str, Any]:
+        data = self.last.as_data()
+        data["models"] = [side.name for side in self.sides]
+        data["kind"] = self.sides[0].kind
+        return {**data, "trend": self.trend.as_data()} if self.trend else data
+
+
+def compare_sides(
+    sides: Sequence[ModelSide],
+    threshold: float | None = None,
+    level: float = 0.05,
+    margin: float = 0.05,
+    rules: CompareRules | None = None,
+) -> ManyCompared:
+    """All sides must measure the same thing; a judge that has drifted is refused."""
+    named = with_own_names(sides)
+    refuse_unlike(named, threshold)
+    rules = rules or rules_for(named, threshold, level, margin)
+    first, last = named[0], named[-1]
+    notes = []
+    for other in named[1:]:
+        drift = drift_between(first, other)
+        if drift.proven:
+            raise NotComparable(
+                f"{first.name} and {other.name}: {drift.sentence}",
+                "judge both anew: failscape rejudge ATLAS --judge FILE",
+            )
+        notes += [drift.sentence] if drift.sentence else []
+    compared = compare_results(first.results, last.results, rules)
+    if first.accuracy is None and {"judge", "verifier"} & first.row.identities.keys():
+        notes.append("the judge's errors are not known: rates are as it saw them (failscape review)")
+    trend = trend_of(named) if len(named) > 2 else None
+    return ManyCompared(tuple(named), replace(compared, notes=tuple(notes)), trend)
+
+
+def with_own_names(sides: Sequence[ModelSide]) -> list[ModelSide]:
+    """Sides of the same name get the folder and hunt that they are from beside it."""
+    names = [side.name for side in sides]
+    found = []
+    for side in sides:
+        name = side.name
+        if names.count(name) > 1:
+            name = f"{name} ({side.folder.name}@{side.row.id})"
+        found.append(replace(side, name=name, results=replace(side.results, name=name)))
+    return found
+
+
+def trend_of(sides: Sequence[ModelSide]) -> Trend:
+    """Every model on the cases that all share, and each against the one before."""
+    shared = set.intersection(*(set(side.cases) for side in sides))
+    points = []
+    for side in sides:
+        failures = sum(side.cases[one].failed for one in shared)
+        low, high = clopper_pearson(failures, len(shared))
+        points.append(TrendPoint(side.name, failures, len(shared), (float(low), float(high))))
+    steps = [overall_of(pair_up(here.results, there.results)) for here, there in itertools.pairwise(sides)]
+    by_subject: dict[str, list[tuple[str, str]]] = {}
+    for place in sorted(shared):
+        by_subject.setdefault(place[0], []).append(place)
+    subjects = {
+        subject: tuple((sum(side.cases[one].failed for one in mine), len(mine)) for side in sides)
+        for subject, mine in by_subject.items()
+    }
+    return Trend(tuple(points), tuple(steps), subjects)

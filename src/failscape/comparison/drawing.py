@@ -1,0 +1,195 @@
+"""Draws more pairs where the answer is open: rounds of planning and asking, until the budget is spent.
+
+Everything is recorded in one atlas of the comparison, a hunt for each model. A second call goes on there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from failscape.atlas import Atlas
+from failscape.comparison.asking import ModelAsker, bring_pictures
+from failscape.comparison.cases import AskedCase, fresh_probe
+from failscape.comparison.comparable import NotComparable, judge_difference
+from failscape.comparison.pairs import PairCounts, pair_up
+from failscape.comparison.plan import SAMPLE_SHARE, OpenSubject, plan_round
+from failscape.comparison.reading import ModelSide
+from failscape.comparison.result import CompareRules
+from failscape.config import HuntConfig
+from failscape.runtime.progress import Reporter
+from failscape.trials import Probe
+
+ROUNDS = 12
+"""A budget is spent in about so many rounds: each looks at all before it."""
+
+SMALLEST_ROUND = 32
+WITHOUT_END = 1 << 20
+"""Pairs that a subject can get where new pictures can be drawn of it."""
+
+
+@dataclass
+class DrawnSide:
+    """A model with what it has been asked: in its own atlas before, and in the comparison's since."""
+
+    recorded: ModelSide
+    asker: ModelAsker
+    now: ModelSide = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.refresh()
+
+    def refresh(self) -> None:
+        kind = self.asker.kind
+        self.now = self.recorded.with_cases(self.asker.cases(), kind.fresh, kind.sampled)
+
+    def lacks(self, case: AskedCase) -> bool:
+        return (case.subject, case.case) not in self.now.cases and case.key not in self.asker.asked
+
+    async def ask(self, probes: Iterable[Probe]) -> int:
+        number = await self.asker.ask(list(probes))
+        self.refresh()
+        return number
+
+
+@dataclass
+class Wanted:
+    """What to ask next: new cases of both, and cases that one of them has already."""
+
+    fresh: list[Probe] = field(default_factory=list)
+    first: list[AskedCase] = field(default_factory=list)
+    second: list[AskedCase] = field(default_factory=list)
+
+    @property
+    def trials(self) -> int:
+        return 2 * len(self.fresh) + len(self.first) + len(self.second)
+
+
+async def draw_pairs(
+    sides: tuple[ModelSide, ModelSide],
+    configs: tuple[HuntConfig, HuntConfig],
+    folder: Path,
+    budget: int,
+    rules: CompareRules,
+    reporter: Reporter,
+) -> tuple[ModelSide, ModelSide, bool]:
+    """Both sides with up to `budget` trials more in all, and whether somebody interrupted."""
+    with Atlas.open(folder, create=True) as atlas:
+        async with AsyncExitStack() as stack:
+            first, second = [
+                DrawnSide(side, await stack.enter_async_context(ModelAsker(config, atlas, reporter)))
+                for side, config in zip(sides, configs, strict=True)
+            ]
+            differing = judge_difference(first.asker.identities, second.asker.identities)
+            if differing:
+                raise NotComparable(differing, "give both configs the same judge or verifier")
+            stopped = await PairDrawing(first, second, atlas, rules).spend(budget)
+        return first.now, second.now, stopped
+
+
+class PairDrawing:
+    """Spends a budget on pairs. What it asks next depends on what was seen before alone."""
+
+    def __init__(self, first: DrawnSide, second: DrawnSide, atlas: Atlas, rules: CompareRules) -> None:
+        self.first, self.second = first, second
+        self.spent = 0
+        self._atlas = atlas
+        self._rules = rules
+        self._gone: set[str] = set()
+        keys = first.asker.asked | second.asker.asked
+        self._drawn = Counter(key.rpartition("#")[0] for key in keys)
+
+    async def spend(self, budget: int) -> bool:
+        """True when somebody interrupted."""
+        await self._ask(self._sample(round(SAMPLE_SHARE * budget)))
+        while self.spent < budget and not self._interrupted:
+            wanted = self._round(min(budget - self.spent, max(SMALLEST_ROUND, budget // ROUNDS)))
+            if not wanted.trials:
+                break
+            await self._ask(wanted)
+        return self._interrupted
+
+    @property
+    def _interrupted(self) -> bool:
+        return self.first.asker.interrupted or self.second.asker.interrupted
+
+    def _sample(self, most: int) -> Wanted:
+        """Cases of the random sample that one side has and the other lacks, in the order recorded."""
+        wanted = Wanted()
+        for has, lacks, into in self._ways(wanted):
+            sampled = [(one.subject, one.case) for one in has.now.results.results if one.sampled]
+            into += self._askable([has.now.cases[place] for place in sampled], lacks)[: most - wanted.trials]
+        return wanted
+
+    def _ways(self, wanted: Wanted) -> list[tuple[DrawnSide, DrawnSide, list[AskedCase]]]:
+        """Who has cases, who lacks them, and the list of what that one is asked."""
+        return [(self.first, self.second, wanted.second), (self.second, self.first, wanted.first)]
+
+    def _askable(self, cases: Sequence[AskedCase], side: DrawnSide) -> list[AskedCase]:
+        """Those that a side lacks and whose pictures are there."""
+        return [case for case in cases if side.lacks(case) and not self._gone.intersection(case.shown)]
+
+    def _round(self, size: int) -> Wanted:
+        first, second = self.first.now, self.second.now
+        claimed = first.results.claimed | second.results.claimed
+        counts = {one.subject: one.all for one in pair_up(first.results, second.results)}
+        stored = {
+            subject: self._stored(subject, subject in claimed)
+            for subject in dict.fromkeys([*first.by_subject, *second.by_subject])
+        }
+        options = [
+            OpenSubject(subject, counts.get(subject, PairCounts()), room, subject in claimed)
+            for subject, cases in stored.items()
+            if (room := WITHOUT_END if self._fresh(subject, 0) else cases.trials)
+        ]
+        wanted = Wanted()
+        for subject, number in plan_round(options, size, self._rules).items():
+            ready = stored[subject]
+            taken = ready.second[:number]
+            wanted.second += taken
+            wanted.first += ready.first[: number - len(taken)]
+            missing = number - min(number, ready.trials)
+            wanted.fresh += [probe for place in range(missing) if (probe := self._fresh(subject, place))]
+            if wanted.trials >= size:
+                break
+        return wanted
+
+    def _stored(self, subject: str, claimed: bool) -> Wanted:
+        """Cases that one side has: of what a search claimed, only those drawn apart from the claim."""
+        wanted = Wanted()
+        fresh = self.first.asker.kind.fresh
+        for has, lacks, into in self._ways(wanted):
+            cases = has.now.by_subject.get(subject, [])
+            if claimed and fresh:
+                cases = [case for case in cases if case.mark and case.mark in fresh]
+            into += self._askable(cases, lacks)
+        return wanted
+
+    def _fresh(self, subject: str, place: int) -> Probe | None:
+        """The `place`-th new case of a subject: its seed is its own, and no search has used it."""
+        like = (self.first.recorded.by_subject.get(subject) or self.second.recorded.by_subject[subject])[0]
+        number = self._drawn[subject] + place
+        digest = hashlib.blake2b(f"compare|{subject}|{number}".encode(), digest_size=4).digest()
+        seed = int.from_bytes(digest, "big") & 0x7FFFFFFF
+        return fresh_probe(self.first.asker.kind.target, like, number, seed)
+
+    async def _ask(self, wanted: Wanted) -> None:
+        """The first draws what is new; the second is asked the very same cases, where they were valid."""
+        self._bring([*wanted.first, *wanted.second])
+        self._drawn.update(probe.subject for probe in wanted.fresh)
+        here = [case.probe() for case in wanted.first if not self._gone.intersection(case.shown)]
+        self.spent += await self.first.ask([*wanted.fresh, *here])
+        if self._interrupted:
+            return
+        drawn = {case.key: case for case in self.first.asker.cases()}
+        same = [drawn[probe.key] for probe in wanted.fresh if probe.key in drawn]
+        cases = [case for case in (*same, *wanted.second) if not self._gone.intersection(case.shown)]
+        self.spent += await self.second.ask(case.probe() for case in cases)
+
+    def _bring(self, cases: Sequence[AskedCase]) -> None:
+        sources = [self.first.recorded.folder, self.second.recorded.folder]
+        self._gone |= bring_pictures(cases, sources, self._atlas)

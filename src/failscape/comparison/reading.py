@@ -1,0 +1,143 @@
+"""Reads what is known of a model from an atlas: its cases, which of them are fresh, what it claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from failscape.atlas import Atlas, HuntRow
+from failscape.atlas.decisions import asked_trials
+from failscape.comparison.cases import AskedCase, case_of
+from failscape.comparison.pairs import CaseResult, ModelResults
+from failscape.comparison.result import CompareRules
+from failscape.errors import ConfigError
+from failscape.evidence import HuntReader, choose_hunt, load_hunt
+from failscape.evidence.select import short_title
+from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.trials import Decide, Verdict
+
+USUAL_LIMIT = 0.2
+"""The failure rate above which a subject fails, where settings name none (classifier hunts)."""
+
+
+@dataclass(frozen=True)
+class ModelSide:
+    """One model of a comparison: where it was recorded, and every case of it.
+
+    `target` is the digest of its identity. `accuracy` is how its judge errs, where that was measured.
+    """
+
+    name: str
+    folder: Path
+    row: HuntRow
+    cases: Mapping[tuple[str, str], AskedCase]
+    results: ModelResults
+    limit: float | None = None
+    accuracy: JudgeAccuracy | None = None
+
+    @property
+    def kind(self) -> str:
+        return self.row.kind
+
+    @cached_property
+    def by_subject(self) -> dict[str, list[AskedCase]]:
+        found: dict[str, list[AskedCase]] = {}
+        for case in self.cases.values():
+            found.setdefault(case.subject, []).append(case)
+        return found
+
+    def with_cases(self, cases: Iterable[AskedCase], fresh: str, sampled: str) -> ModelSide:
+        """The same model with more that was asked of it since."""
+        known = dict(self.cases)
+        results = list(self.results.results)
+        for case in cases:
+            if (case.subject, case.case) not in known:
+                known[case.subject, case.case] = case
+                results.append(_result(case, fresh, sampled))
+        return replace(self, cases=known, results=replace(self.results, results=tuple(results)))
+
+
+def parse_reference(text: str) -> tuple[Path, int | None]:
+    """`runs/a`, or `runs/a@2` for its second hunt."""
+    path, at, number = text.rpartition("@")
+    if at and number.isdecimal() and not Path(text).exists():
+        return Path(path), int(number)
+    return Path(text), None
+
+
+def read_side(folder: Path, hunt_id: int | None = None, name: str = "") -> ModelSide:
+    """What an atlas knows of the model that a hunt of it was about."""
+    with Atlas.open(folder, readonly=True) as atlas:
+        hunt = load_hunt(atlas, hunt_id)
+        claimed = frozenset(finding.subject for finding in (*hunt.findings, *hunt.suspects))
+        titles = {one.subject: short_title(one) for one in (*hunt.findings, *hunt.suspects)}
+        side = read_cases(atlas, hunt.row, name or hunt.target)
+        return replace(
+            side,
+            results=replace(side.results, claimed=claimed, titles={**side.results.titles, **titles}),
+            limit=hunt.limit,
+            accuracy=hunt.judge,
+        )
+
+
+def read_cases(atlas: Atlas, row: HuntRow, name: str) -> ModelSide:
+    """The cases of a hunt alone, without telling it its trials again."""
+    reader = HuntReader(atlas, row)
+    cases = cases_of(atlas, row.id, reader.kind.target)
+    if not cases:
+        raise ConfigError(
+            f"hunt {row.id} of {atlas.folder} has no trial that could be asked of another model",
+            "compare hunts of kind t2i, classifier or vlm that recorded valid trials",
+        )
+    known = {(case.subject, case.case): case for case in cases}
+    fresh, sampled = reader.kind.fresh, reader.kind.sampled
+    results = tuple(_result(case, fresh, sampled) for case in known.values())
+    subjects = {case.subject for case in known.values()}
+    places = {subject: reader.place(subject) for subject in subjects}
+    groups = {subject: place.about for subject, place in places.items() if place is not None}
+    return ModelSide(name, atlas.folder, row, known, ModelResults(name, results, groups=groups))
+
+
+def cases_of(atlas: Atlas, hunt_id: int, target: str) -> list[AskedCase]:
+    found = (
+        case_of(target, probe, facts, verdict is Verdict.FAIL)
+        for probe, facts, verdict in asked_trials(atlas, hunt_id)
+    )
+    return [case for case in found if case is not None]
+
+
+def _result(case: AskedCase, fresh: str, sampled: str) -> CaseResult:
+    is_fresh, is_sampled = (bool(case.mark) and case.mark in letters for letters in (fresh, sampled))
+    return CaseResult(case.subject, case.case, case.failed, is_fresh, is_sampled, case.key)
+
+
+def hunts_of(folder: Path) -> list[int]:
+    """The newest hunt of each model under test in one atlas, in the order in which they began."""
+    with Atlas.open(folder, readonly=True) as atlas:
+        rows = [row for row in atlas.hunts() if sum(atlas.counts(row.id).values())]
+        newest: dict[str, int] = {}
+        for row in rows:
+            target = row.identities.get(HuntReader(atlas, row).kind.target)
+            newest[target.digest if target else str(row.config.get("target"))] = row.id
+        if not rows:
+            choose_hunt(atlas)
+    return sorted(newest.values())
+
+
+def rules_for(
+    sides: Sequence[ModelSide], threshold: float | None, level: float, margin: float
+) -> CompareRules:
+    """The failure limit of the hunts, or the one asked for, with the judge's errors where they are known."""
+    known = next((side.limit for side in sides if side.limit is not None), USUAL_LIMIT)
+    limit = known if threshold is None else 1 - threshold
+    accuracy = sides[0].accuracy
+    limits: dict[str, tuple[float, float]] = {}
+    for subject, cases in sides[0].by_subject.items() if accuracy else ():
+        checks = [step.checks for step in cases[0].asked if isinstance(step, Decide)]
+        kinds = tuple(check.kind for check in checks[-1]) if checks else ("answer",)
+        if accuracy is not None and sides[0].kind != "classifier":
+            found = accuracy.limits(kinds, 1 - limit)
+            limits[subject] = 1 - found.fail, 1 - found.passes
+    return CompareRules(limit, level, margin, limits)

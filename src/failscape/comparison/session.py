@@ -1,0 +1,136 @@
+"""One comparison from references to a result: read, judge alike, draw where that is asked for, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from failscape.atlas import Atlas
+from failscape.atlas.connect import holds_atlas
+from failscape.comparison.comparable import judge_difference, refuse_unlike
+from failscape.comparison.comparing import ManyCompared, compare_sides
+from failscape.comparison.drawing import draw_pairs
+from failscape.comparison.pairs import ModelResults
+from failscape.comparison.reading import (
+    ModelSide,
+    cases_of,
+    hunts_of,
+    parse_reference,
+    read_side,
+    rules_for,
+)
+from failscape.config import HuntConfig, ModelConfig
+from failscape.config.files import parse_config
+from failscape.errors import ConfigError
+from failscape.evidence import config_of
+from failscape.models.registry import create_model
+from failscape.plugins import find_kind
+from failscape.runtime.after.rejudge import rejudge
+from failscape.runtime.progress import Reporter
+
+TARGET_BUDGET = 1_000
+"""Trials for each model that is run now, unless told."""
+
+
+@dataclass(frozen=True)
+class CompareRequest:
+    """What somebody wants to know. `targets` are models to run now, by name; `folder` is where that goes."""
+
+    references: Sequence[str]
+    targets: Mapping[str, ModelConfig]
+    budget: int | None = None
+    folder: Path | None = None
+    judge_again: bool = False
+    threshold: float | None = None
+    level: float = 0.05
+    margin: float = 0.05
+
+
+async def compare_models(request: CompareRequest, reporter: Reporter) -> tuple[ManyCompared, bool]:
+    """The comparison, and whether somebody interrupted the drawing."""
+    sides = read_sides(request.references, alone=bool(request.targets))
+    folder = request.folder or sides[0].folder.with_name(f"{sides[0].folder.name}-compared")
+    if request.judge_again:
+        sides = [sides[0], *[await judged_by(sides[0], side, reporter) for side in sides[1:]]]
+    sides = [with_earlier(side, folder) for side in sides]
+    if len(sides) > 1:
+        refuse_unlike(sides, request.threshold)
+    sides += [target_side(sides[0], name, model) for name, model in request.targets.items()]
+    budget = request.budget or (TARGET_BUDGET * len(request.targets))
+    stopped = False
+    if budget:
+        sides, stopped = await _draw(sides, folder, budget, request, reporter)
+    return compare_sides(sides, request.threshold, request.level, request.margin), stopped
+
+
+def read_sides(references: Sequence[str], alone: bool = False) -> list[ModelSide]:
+    """One side per reference; a single one stands for all models of its atlas, unless it may stay `alone`."""
+    places = [parse_reference(text) for text in references]
+    if len(places) == 1 and places[0][1] is None and not alone:
+        folder = places[0][0]
+        places = [(folder, number) for number in hunts_of(folder)]
+    sides = [read_side(folder, number) for folder, number in places]
+    if len(sides) < 2 and not alone:
+        raise ConfigError(
+            f"{references[0]} has one model only, and there is nothing to compare it with",
+            "name a second atlas, or a model to run now: --target FILE",
+        )
+    return sides
+
+
+def with_earlier(side: ModelSide, folder: Path) -> ModelSide:
+    """With what earlier comparisons asked of the same model in `folder`."""
+    kind = find_kind(side.kind)
+    target = side.row.identities.get(kind.target)
+    if target is None or not holds_atlas(folder) or folder.resolve() == side.folder.resolve():
+        return side
+    with Atlas.open(folder, readonly=True) as atlas:
+        for row in atlas.hunts():
+            same = row.kind == side.kind and row.identities.get(kind.target) == target
+            if same and not judge_difference(side.row.identities, row.identities):
+                side = side.with_cases(cases_of(atlas, row.id, kind.target), kind.fresh, kind.sampled)
+    return side
+
+
+def target_side(first: ModelSide, name: str, model: ModelConfig) -> ModelSide:
+    """A model that nothing is known of yet, to be asked what the first was asked."""
+    kind = find_kind(first.kind)
+    identities = {**first.row.identities, kind.target: create_model(kind.target, model).identity}
+    config = {**first.row.config, "target": model.model_dump(mode="json")}
+    row = replace(first.row, config=config, identities=identities)
+    return replace(first, name=name, row=row, cases={}, results=ModelResults(name, ()))
+
+
+async def judged_by(first: ModelSide, other: ModelSide, reporter: Reporter) -> ModelSide:
+    """The other's pictures judged by the first one's judge, as a hunt of their own in the other's atlas."""
+    if not judge_difference(first.row.identities, other.row.identities):
+        return other
+    judge = getattr(config_of(first.row), "judge", None)
+    if not isinstance(judge, ModelConfig) or not find_kind(other.kind).judged_again:
+        raise ConfigError(
+            f"--rejudge is for pictures that a judge decides on, not for {other.kind} hunts",
+            "run one of them again with the other's judge or verifier",
+        )
+    done = await rejudge(other.folder, judge, reporter, other.row.id)
+    return read_side(other.folder, done.second, other.name)
+
+
+async def _draw(
+    sides: list[ModelSide], folder: Path, budget: int, request: CompareRequest, reporter: Reporter
+) -> tuple[list[ModelSide], bool]:
+    """Each of the others with the first in turn; what the first is asked for one serves all."""
+    rules = rules_for(sides, request.threshold, request.level, request.margin)
+    first, *others = sides
+    each, found = max(1, budget // len(others)), []
+    for other in others:
+        configs = (config_of(first.row), _config(other))
+        first, drawn, stopped = await draw_pairs((first, other), configs, folder, each, rules, reporter)
+        found.append(drawn)
+        if stopped:
+            return [first, *found, *others[len(found) :]], True
+    return [first, *found], False
+
+
+def _config(side: ModelSide) -> HuntConfig:
+    return config_of(side.row) if side.cases else parse_config(side.row.config, side.name)
