@@ -66,7 +66,7 @@ def command(
     """
     models = dict(model_of(text) for text in targets)
     request = CompareRequest(atlases, models, budget, atlas, again, threshold, level, margin)
-    reporter = choose_reporter(as_json)
+    reporter = choose_reporter(False)
     try:
         compared, stopped = asyncio.run(compare_models(request, reporter))
     finally:

@@ -10,7 +10,7 @@ from typing import Any
 from failscape.comparison.comparable import NotComparable, drift_between, refuse_unlike
 from failscape.comparison.decide import compare_results, overall_of
 from failscape.comparison.pairs import pair_up
-from failscape.comparison.reading import ModelSide, rules_for
+from failscape.comparison.reading import ModelSide, rules_for, with_findings_of_photos
 from failscape.comparison.result import CompareRules, OverallDifference, PairedComparison
 from failscape.stats.intervals import clopper_pearson
 
@@ -80,7 +80,7 @@ def compare_sides(
     rules: CompareRules | None = None,
 ) -> ManyCompared:
     """All sides must measure the same thing; a judge that has drifted is refused."""
-    named = with_own_names(sides)
+    named = with_findings_of_photos(with_own_names(sides))
     refuse_unlike(named, threshold)
     rules = rules or rules_for(named, threshold, level, margin)
     first, last = named[0], named[-1]

@@ -28,6 +28,9 @@ ROUNDS = 12
 """A budget is spent in about so many rounds: each looks at all before it."""
 
 SMALLEST_ROUND = 32
+FIRST_NUMBER = 1_000
+"""New cases are numbered from here on: searches number theirs from 0, and a key is recorded once."""
+
 WITHOUT_END = 1 << 20
 """Pairs that a subject can get where new pictures can be drawn of it."""
 
@@ -80,10 +83,12 @@ async def draw_pairs(
     """Both sides with up to `budget` trials more in all, and whether somebody interrupted."""
     with Atlas.open(folder, create=True) as atlas:
         async with AsyncExitStack() as stack:
-            first, second = [
-                DrawnSide(side, await stack.enter_async_context(ModelAsker(config, atlas, reporter)))
-                for side, config in zip(sides, configs, strict=True)
-            ]
+            here, there = (ModelAsker(config, atlas, reporter) for config in configs)
+            first = DrawnSide(sides[0], await stack.enter_async_context(here))
+            if here.hunt_id == there.hunt_id:  # the same model again: nothing is asked twice
+                second = DrawnSide(sides[1], here)
+            else:
+                second = DrawnSide(sides[1], await stack.enter_async_context(there))
             differing = judge_difference(first.asker.identities, second.asker.identities)
             if differing:
                 raise NotComparable(differing, "give both configs the same judge or verifier")
@@ -172,7 +177,7 @@ class PairDrawing:
     def _fresh(self, subject: str, place: int) -> Probe | None:
         """The `place`-th new case of a subject: its seed is its own, and no search has used it."""
         like = (self.first.recorded.by_subject.get(subject) or self.second.recorded.by_subject[subject])[0]
-        number = self._drawn[subject] + place
+        number = FIRST_NUMBER + self._drawn[subject] + place
         digest = hashlib.blake2b(f"compare|{subject}|{number}".encode(), digest_size=4).digest()
         seed = int.from_bytes(digest, "big") & 0x7FFFFFFF
         return fresh_probe(self.first.asker.kind.target, like, number, seed)

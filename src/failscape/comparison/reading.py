@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from failscape.errors import ConfigError
 from failscape.evidence import HuntReader, choose_hunt, load_hunt
 from failscape.evidence.select import short_title
 from failscape.stats.judging.accuracy import JudgeAccuracy
-from failscape.trials import Decide, Verdict
+from failscape.trials import Decide, Finding, Verdict
 
 USUAL_LIMIT = 0.2
 """The failure rate above which a subject fails, where settings name none (classifier hunts)."""
@@ -36,6 +36,8 @@ class ModelSide:
     results: ModelResults
     limit: float | None = None
     accuracy: JudgeAccuracy | None = None
+    photos: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Findings about photos → those that decided it: their trials are about the photos' class."""
 
     @property
     def kind(self) -> str:
@@ -79,7 +81,28 @@ def read_side(folder: Path, hunt_id: int | None = None, name: str = "") -> Model
             results=replace(side.results, claimed=claimed, titles={**side.results.titles, **titles}),
             limit=hunt.limit,
             accuracy=hunt.judge,
+            photos=_photos(hunt.findings),
         )
+
+
+def _photos(findings: Iterable[Finding]) -> dict[str, frozenset[str]]:
+    decided = {one.subject: frozenset(one.details_data.get("decided") or ()) for one in findings}
+    return {subject: photos for subject, photos in decided.items() if photos}
+
+
+def with_findings_of_photos(sides: Sequence[ModelSide]) -> list[ModelSide]:
+    """Photos that decided a finding count for it too, beside the class that their trials are about."""
+    photos = {subject: digests for side in sides for subject, digests in side.photos.items()}
+    found = []
+    for side in sides:
+        more = [
+            CaseResult(subject, case.case, case.failed, fresh=True, key=case.key)
+            for subject, digests in photos.items()
+            for case in side.cases.values()
+            if case.images and case.images[-1] in digests
+        ]
+        found.append(replace(side, results=replace(side.results, results=(*side.results.results, *more))))
+    return found
 
 
 def read_cases(atlas: Atlas, row: HuntRow, name: str) -> ModelSide:

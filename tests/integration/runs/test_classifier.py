@@ -1,4 +1,4 @@
-"""Whole classifier hunts on the toybox: run, resume, report, dataset, transfer; and models that misbehave."""
+"""Whole classifier hunts on the toybox: run, resume, report, dataset, compare; and models that misbehave."""
 
 from __future__ import annotations
 
@@ -91,19 +91,17 @@ def test_the_dataset_holds_failed_pictures_with_prompts_and_licence(atlas: Path,
     assert len((tmp_path / "all" / "metadata.jsonl").read_text().splitlines()) >= len(rows)
 
 
-def test_other_classifiers_see_the_same_pictures(atlas: Path) -> None:
-    arguments = ["transfer", str(atlas), "--target", "toybox:vit", "--target", "toybox:cnn", "--json"]
-    result = CliRunner().invoke(cli, arguments)
+def test_other_classifiers_see_the_same_pictures(atlas: Path, tmp_path: Path) -> None:
+    arguments = ["compare", str(atlas), "--target", "toybox:vit", "--target", "toybox:cnn", "--json"]
+    result = CliRunner().invoke(cli, [*arguments, "--budget", "300", "--atlas", str(tmp_path / "compared")])
     assert result.exit_code == 0, result.output
-    data = json.loads(result.output)
-    assert data["models"] == ["cnn", "vit", "cnn"] or data["models"] == ["cnn", "vit"]
-    for line in data["lines"]:
-        assert line["cells"][0]["fails"] == line["cells"][-1]["fails"], (
-            "the same network on the same pictures"
-        )
-    assert data["differences"][-1]["difference"] == 0
-    CliRunner().invoke(cli, ["report", str(atlas)])
-    assert "Do other classifiers fail there too?" in (atlas / "report" / "index.html").read_text()
+    data = json.loads(result.stdout.splitlines()[-1])
+    assert data["models"][1] == "vit"
+    assert not data["worse"], "the same network on the same pictures"
+    assert not data["better"]
+    assert data["overall"]["difference"] == 0
+    first, vit, last = data["trend"]["models"]
+    assert first["rate"] == last["rate"] != vit["rate"]
 
 
 def test_a_classifier_that_gives_nan_or_too_few_rows_makes_trials_invalid(tmp_path: Path) -> None:
@@ -181,7 +179,9 @@ def test_photos_that_fail_become_a_dataset_and_are_shown_to_others(tmp_path: Pat
     assert {row["predicted"] for row in written} == {"owl"}
     other = tmp_path / "other.yaml"
     other.write_text(f"target: {{provider: python, path: '{tmp_path}/models.py:right'}}\n")
-    moved = CliRunner().invoke(cli, ["transfer", str(tmp_path / "atlas"), "--target", str(other), "--json"])
+    moved = CliRunner().invoke(cli, ["compare", str(tmp_path / "atlas"), "--target", str(other), "--json"])
     assert moved.exit_code == 0, moved.output
-    (line,) = json.loads(moved.output)["lines"]
-    assert [cell["rate"] for cell in line["cells"]] == [1.0, 0.0]
+    fixed = {row["subject"]: row for row in json.loads(moved.stdout.splitlines()[-1])["fixed"]}
+    assert set(fixed) == {"car", "car; Background: time=night"}
+    assert fixed["car; Background: time=night"]["rates"] == [1.0, 0.0]
+    assert fixed["car"]["rates"] == [0.5, 0.0]

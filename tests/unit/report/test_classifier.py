@@ -1,13 +1,11 @@
-"""The classifier's parts of the report: plots, cards, notes, and the transfer matrix."""
+"""The classifier's parts of the report: plots, cards and notes."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 from failscape.report.figures.mirrored import mirrored
-from failscape.report.kinds.classifier import FILE, _bars, notes, placer, read_transfer
+from failscape.report.kinds.classifier import _bars, notes, placer
 from failscape.trials import Finding
 
 HOSTILE = "<b>&\"'"
@@ -67,15 +65,3 @@ def test_subjects_are_placed_by_class_and_kind() -> None:
     plain = place("cat")
     assert plain is not None
     assert plain.rows == ("in general",)
-
-
-def test_a_matrix_is_read_and_a_broken_one_is_no_matrix(tmp_path: Path) -> None:
-    assert read_transfer(tmp_path, 1) is None
-    cell = {"fails": 3, "images": 4, "rate": 0.75, "interval": [0.2, 0.99]}
-    data = {"models": ["a", "b"], "lines": [{"title": "t", "subject": "s", "cells": [cell, cell]}]}
-    (tmp_path / FILE.format(hunt=1)).write_text(json.dumps(data))
-    matrix = read_transfer(tmp_path, 1)
-    assert matrix is not None
-    assert matrix.mean(1) == 0.75
-    (tmp_path / FILE.format(hunt=1)).write_text("{")
-    assert read_transfer(tmp_path, 1) is None

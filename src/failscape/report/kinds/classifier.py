@@ -1,17 +1,13 @@
 """What the report says about classifier hunts: bugs in plain words, their causes, wrong labels, and classes.
 
 See `sections.py` for how it joins the page.
-
-The transfer matrix as `failscape transfer` leaves it in the atlas folder, for the page. Reads only.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
@@ -21,59 +17,6 @@ from failscape.report.figures.basic import spread
 from failscape.report.figures.mirrored import mirrored
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.trials import Finding
-
-FILE = "transfer-{hunt}.json"
-
-
-@dataclass(frozen=True, slots=True)
-class TransferCell:
-    fails: int
-    images: int
-    rate: float
-    interval: tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class TransferLine:
-    """One finding; `cells` has one entry per model."""
-
-    title: str
-    subject: str
-    cells: list[TransferCell]
-
-
-@dataclass(frozen=True, slots=True)
-class TransferMatrix:
-    models: list[str]
-    lines: list[TransferLine]
-
-    def mean(self, column: int) -> float:
-        """The share over all pictures of all findings."""
-        cells = [line.cells[column] for line in self.lines]
-        return sum(cell.fails for cell in cells) / max(1, sum(cell.images for cell in cells))
-
-
-def read_transfer(folder: Path, hunt: int) -> TransferMatrix | None:
-    """`None` when nobody has made one, or it cannot be read."""
-    try:
-        data = json.loads((folder / FILE.format(hunt=hunt)).read_text(encoding="utf-8"))
-        return TransferMatrix([str(name) for name in data["models"]], [_line(row) for row in data["lines"]])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _line(row: dict[str, Any]) -> TransferLine:
-    cells = [
-        TransferCell(
-            int(cell["fails"]),
-            int(cell["images"]),
-            float(cell["rate"]),
-            (cell["interval"][0], cell["interval"][1]),
-        )
-        for cell in row["cells"]
-    ]
-    return TransferLine(str(row["title"]), str(row["subject"]), cells)
-
 
 TEMPLATE = "classifier.html"
 CARDS = 14
@@ -160,9 +103,6 @@ def sections(context: Context) -> Iterator[Section]:
             tuple(images),
         )
     yield from _classes(context)
-    matrix = read_transfer(context.atlas.folder, context.loaded.row.id)
-    if matrix is not None:
-        yield _transfer(matrix)
 
 
 def notes(finding: Finding) -> Iterator[str]:
@@ -260,18 +200,4 @@ def _classes(context: Context) -> Iterator[Section]:
         "The baseline is measured on pictures from the plain template. Pictures on which the presence check "
         "does not see the class are invalid: they are counted here and never called a failure. A class that "
         "the generator hardly ever shows is skipped.",
-    )
-
-
-def _transfer(matrix: TransferMatrix) -> Section:
-    return Section(
-        "transfer",
-        "Do other classifiers fail there too?",
-        TEMPLATE,
-        matrix,
-        TRUST,
-        "Transfer",
-        "The very same pictures, shown to other classifiers.",
-        "Each cell is the share of a bug's pictures that a classifier gets wrong, with a 95% interval. "
-        "Columns are compared on the same pictures, so differences are not luck of the draw.",
     )
