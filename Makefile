@@ -5,7 +5,7 @@ EXTRAS := .venv-extras
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo demo-classifier demo-vlm check test test-extras lint types pytest clean
+.PHONY: demo demo-classifier demo-vlm docs check test test-extras lint types pytest clean
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -21,6 +21,9 @@ demo: $(VENV)/.core  ## hunt a model that comes with the package and say where t
 
 demo-classifier demo-vlm: demo-%: $(VENV)/.core  ## the same for an image classifier, or a vision-language model
 	$(BIN)/failscape demo $*
+
+docs: $(VENV)/.dev  ## the site, from the pages in docs/ and the code; a link that leads nowhere is an error
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_site
 
 check: lint types $(VENV)/.dev  ## the fast part: lint, types, unit tests
 	$(BIN)/pytest -n 2 --dist worksteal tests/unit
@@ -53,4 +56,4 @@ test-extras: $(EXTRAS)/.all  ## the tests that need an extra, in an environment 
 		{ test $$? -eq 1 && $(EXTRAS)/bin/pytest -m extra -n 0 -vv --last-failed --last-failed-no-failures none; }
 
 clean:
-	rm -rf $(VENV) $(EXTRAS) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(EXTRAS) docs/_site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

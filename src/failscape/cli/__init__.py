@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from failscape import __version__
 from failscape.errors import FailscapeError
 from failscape.names import nearest_names
 from failscape.secrets import clean
@@ -76,8 +75,23 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from failscape.cli.version import version_text
+
+        click.echo(version_text())
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="failscape")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_version,
+    help="Say the version, the extras that are installed, and the corpora.",
+)
 def cli() -> None:
     """Failscape finds, certifies and maps where vision models fail."""
 

@@ -21,7 +21,8 @@ from failscape.cli.schema import config_schema
 from failscape.config.files import load_config, parse_config
 
 ROOT = Path(__file__).parents[3]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+WRITTEN = [page for page in sorted((ROOT / "docs").glob("*.md")) if not page.name.startswith("reference-")]
+PAGES = [ROOT / "README.md", *WRITTEN]
 
 
 def test_the_published_schema_is_current() -> None:
@@ -42,6 +43,12 @@ def test_pages_name_commands_and_files_that_exist(page: Path) -> None:
         assert command in COMMANDS, f"{page.name}: failscape {command}"
     for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text):
         assert link.startswith("http") or (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_every_page_is_on_the_site() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    listed = {line.strip() for line in re.sub(r"```bash.*?```", "", index, flags=re.DOTALL).splitlines()}
+    assert {page.stem for page in WRITTEN} - {"index"} <= listed
 
 
 def shown_commands(page: Path) -> list[str]:
