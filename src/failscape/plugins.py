@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from failscape.atlas import Atlas, HuntRow
     from failscape.config import HuntConfig, ModelConfig
     from failscape.doctor.observations import Observation
+    from failscape.hunts.fresh import MakeTry, Plans
     from failscape.hunts.protocol import Content, Hunt
     from failscape.models.roles import Model
     from failscape.pictures import Picture
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from failscape.trials import Finding
 
 Row = dict[str, Any]
-"""One row of a dataset: `images` are digests, everything else goes to the metadata as it is."""
+"""One row of a dataset: `images` are digests, everything else goes to the metadata as it is.
+
+`failed`, `seed`, `subject` and `finding` are in every row; `split` and `file_name` are added."""
 
 
 class _Lazy:
@@ -92,8 +95,8 @@ class DatasetRows(Protocol):
         self, atlas: Atlas, hunt: HuntRow, findings: Sequence[Finding], passes: bool
     ) -> Iterator[Row]: ...
 
-    def beside(self, rows: Sequence[Row], folder: Any) -> None:
-        """Write what else belongs into the folder."""
+    def beside(self, rows: Sequence[Row], folder: Any, parquet: bool) -> None:
+        """Write what else belongs into the folder; as Parquet too, where that is asked for."""
 
 
 class HuntKind:
@@ -133,6 +136,9 @@ class HuntKind:
 
     dataset: DatasetRows | None = None
     """How its findings become a dataset."""
+
+    tries: Callable[[Any, Plans], MakeTry] = lazy("failscape.hunts.fresh:recorded_tries")
+    """How a subject is tried on fresh seeds: (settings, recorded steps) → the n-th try of a subject."""
 
     demo: Demo | None = None
     """A hunt that runs without anything else, for `failscape demo`."""

@@ -130,7 +130,8 @@ class Verify:
     """Is the latest question valid and the answer right? Facts: `[valid, right, reason]`.
 
     `truth` is the right answer where it is known by construction. A fourth fact is the share of verifiers
-    that agree, where several were asked and did not all say the same.
+    that agree, where several were asked and did not all say the same. A fifth is what they take for the right
+    answer, where they say so, and a sixth the share of them that names it.
     """
 
     role: ClassVar[str] = "verifier"

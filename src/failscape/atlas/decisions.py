@@ -132,6 +132,17 @@ def asked_trials(atlas: Atlas, hunt_id: int) -> Iterator[AskedTrial]:
                 yield found
 
 
+def plans_of(
+    atlas: Atlas, hunt_id: int, subject: str, testing: tuple[type, ...], most: int = 64
+) -> list[tuple[Step, ...]]:
+    """The steps of a subject's trials, each once, in the order recorded: those that test something."""
+    query = "SELECT plan FROM trials WHERE hunt = ? AND subject = ? GROUP BY plan ORDER BY min(id) LIMIT ?"
+    with atlas.reading() as db:
+        plans = Plans(db)
+        found = [plans.get(plan) for (plan,) in db.execute(query, (hunt_id, subject, most)).fetchall()]
+    return [steps for steps in found if any(isinstance(step, testing) for step in steps)]
+
+
 def has_image(atlas: Atlas, digest: str) -> bool:
     """Whether the atlas keeps the picture."""
     with atlas.reading() as db:

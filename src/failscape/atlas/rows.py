@@ -169,7 +169,7 @@ def _fits(step: Step, fact: Facts) -> bool:
         case Classify():
             return isinstance(fact, list) and all(map(_is_ranked, fact))
         case Verify():
-            return isinstance(fact, list) and len(fact) in (3, 4) and isinstance(fact[2], str)
+            return isinstance(fact, list) and len(fact) in (3, 4, 6) and isinstance(fact[2], str)
         case Recall() | Embed():
             return isinstance(fact, list) and all(isinstance(one, list) for one in fact)
 

@@ -1,15 +1,21 @@
-"""`failscape dataset ATLAS -o DIR`: the failures of certified findings as a dataset."""
+"""`failscape dataset ATLAS -o DIR`: the failures of findings as a dataset to train and test with."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
 from failscape.atlas import Atlas
 from failscape.cli.telling import TellingLine
-from failscape.evidence import load_hunt
-from failscape.export.datasets import write_dataset
+from failscape.evidence import HuntEvidence, load_hunt
+from failscape.export.datasets import DatasetWish, RowSource, WrittenDataset, write_dataset
+from failscape.export.splits import SPLITS
+from failscape.runtime.after.draw import Drawn, draw_more, drawn_folder
+from failscape.runtime.progress import choose_reporter
 
 UNKNOWN = "unknown: see the licence of the generator or the photos"
 
@@ -21,16 +27,75 @@ UNKNOWN = "unknown: see the licence of the generator or the photos"
 @click.option(
     "--license", "licence", default=UNKNOWN, show_default=True, help="What to write beside pictures."
 )
-@click.option("--passes", is_flag=True, help="Also what the target got right, so that rates can be measured.")
-@click.option("--parquet", is_flag=True, help="One Parquet file with the pictures inside, too.")
+@click.option(
+    "--passes",
+    is_flag=True,
+    help="Also what the target got right, so that rates can be measured; t2i has them always, for its pairs.",
+)
+@click.option("--parquet", is_flag=True, help="Parquet with the pictures inside, too (extra `export`).")
+@click.option(
+    "--split",
+    type=click.Choice(SPLITS),
+    multiple=True,
+    help="What the halves train and retest must not share, besides pictures; may be given twice.",
+)
+@click.option(
+    "--draw",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="First draw N more failures of each finding, with the models of the hunt and fresh seeds.",
+)
 def command(
-    atlas: Path, out: Path | None, hunt_id: int | None, licence: str, passes: bool, parquet: bool
+    atlas: Path,
+    out: Path | None,
+    hunt_id: int | None,
+    licence: str,
+    passes: bool,
+    parquet: bool,
+    split: tuple[str, ...],
+    draw: int | None,
 ) -> None:
-    """Write an adversarial dataset from the findings in ATLAS: images, metadata.jsonl and a card."""
-    with Atlas.open(atlas, readonly=True) as opened:
+    """Write a dataset from the findings in ATLAS: images, metadata.jsonl, a card, chats or preference pairs.
+
+    Pictures that an earlier --draw made are always among them.
+    """
+    wish = DatasetWish(licence, passes, parquet, tuple(dict.fromkeys(split)))
+    with ExitStack() as stack:
+        opened = stack.enter_context(Atlas.open(atlas, readonly=True))
         loaded = load_hunt(opened, hunt_id, watch=TellingLine())
+        if draw is not None:
+            tell_drawn(_draw(loaded, draw), draw)
+        sources = [RowSource(opened, loaded.row)]
+        more = drawn_folder(atlas, loaded.row.id)
+        if more.is_dir():
+            drawn = stack.enter_context(Atlas.open(more, readonly=True))
+            sources.append(RowSource(drawn, drawn.hunt()))
         folder = out or atlas / f"dataset-{loaded.row.id}"
-        done = write_dataset(opened, loaded.row, loaded.findings, folder, licence, passes, parquet)
+        done = write_dataset(sources, loaded.findings, folder, wish)
+    _tell(done)
+
+
+def _draw(loaded: HuntEvidence, failures: int) -> Drawn:
+    reporter = choose_reporter(False)
+    try:
+        drawn = asyncio.run(draw_more(loaded.atlas, loaded.row, loaded.findings, failures, reporter))
+    finally:
+        reporter.close()
+    if drawn.summary.stop.kind == "interrupted":
+        sys.exit(130)
+    return drawn
+
+
+def tell_drawn(drawn: Drawn, failures: int) -> None:
+    trials = drawn.summary.trials
+    click.echo(f"{trials:,} fresh tries, kept in {drawn.folder}")
+    if drawn.short:
+        click.echo(f"{len(drawn.short):,} findings failed fewer than {failures:,} times in them")
+
+
+def _tell(done: WrittenDataset) -> None:
     click.echo(f"{done.rows:,} rows from {done.findings:,} findings written to {done.folder}")
     if done.missing:
         click.echo(f"{done.missing:,} rows are left out: their pictures were not kept")
+    if done.apart:
+        click.echo(f"{done.apart:,} rows are left out: they would tie the two halves together")

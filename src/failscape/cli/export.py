@@ -1,4 +1,4 @@
-"""`failscape export ATLAS --format …`: write what a hunt recorded to a file."""
+"""`failscape export ATLAS --format …`: write what a hunt recorded to a file or folder."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ import click
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.faults import explained
 from failscape.atlas.formats.failureatlas import write_rows
+from failscape.atlas.formats.parquet import write_parquet
 from failscape.atlas.formats.plain import write_csv, write_jsonl, write_pictures
+from failscape.cli.telling import TellingLine
+from failscape.evidence import load_hunt
+from failscape.export.every_eval_ever import write_record
 
 WRITERS: dict[str, Callable[[Atlas, HuntRow, TextIO], int]] = {
     "failureatlas": write_rows,
     "jsonl": write_jsonl,
     "csv": write_csv,
 }
-PICTURES = "pictures"
+"""Formats that are text, and can go to the screen."""
+
+PICTURES, PARQUET, RECORD = "pictures", "parquet", "eee"
 
 
 @click.command("export")
@@ -27,19 +33,26 @@ PICTURES = "pictures"
 @click.option(
     "--format",
     "form",
-    type=click.Choice([*WRITERS, PICTURES]),
+    type=click.Choice([*WRITERS, PARQUET, RECORD, PICTURES]),
     default="jsonl",
     show_default=True,
     help="failureatlas: one node a line; jsonl: one trial a line, everything; csv: counts per subject;"
-    " pictures: a folder with all that are kept, named as in `findings --json` and jsonl.",
+    " parquet: a table, one trial a row (extra `export`); eee: a folder in the result schema Every Eval"
+    " Ever 0.3.0; pictures: a folder with all that are kept, named as in `findings --json` and jsonl.",
 )
 @click.option(
     "--hunt", "hunt_id", type=int, help="Number of the hunt; that of the latest trial when left out."
 )
 @click.option("-o", "--output", default="-", show_default=True, help="What to write; - is the screen.")
 def command(atlas: Path, form: str, hunt_id: int | None, output: str) -> None:
-    """Write the trials or nodes of ATLAS to a file."""
+    """Write the trials, nodes or results of ATLAS to a file or folder."""
+    if output == "-" and form not in WRITERS:
+        what = "file" if form == PARQUET else "folder"
+        raise click.UsageError(f"--format {form} needs a {what}: give it with -o")
     with Atlas.open(atlas, readonly=True) as opened:
+        if form == RECORD:
+            _write_record(opened, hunt_id, Path(output))
+            return
         hunt = opened.hunt(hunt_id)
         if form == PICTURES:
             _write_pictures(opened, hunt, output)
@@ -48,13 +61,21 @@ def command(atlas: Path, form: str, hunt_id: int | None, output: str) -> None:
             WRITERS[form](opened, hunt, sys.stdout)
             return
         number = _write_file(opened, hunt, form, Path(output))
-    what = "trials" if form == "jsonl" else "nodes"
+    what = "trials" if form in ("jsonl", PARQUET) else "nodes"
     click.echo(f"{number:,} {what} of hunt {hunt.id} written to {output}")
 
 
+def _write_record(atlas: Atlas, hunt_id: int | None, out: Path) -> None:
+    loaded = load_hunt(atlas, hunt_id, watch=TellingLine())
+    with explained(out):
+        written = write_record(loaded, out)
+    click.echo(
+        f"{written.results:,} results with {written.samples:,} samples of hunt {loaded.row.id} written to"
+        f" {written.path}"
+    )
+
+
 def _write_pictures(atlas: Atlas, hunt: HuntRow, output: str) -> None:
-    if output == "-":
-        raise click.UsageError("--format pictures needs a folder: give it with -o")
     with explained(Path(output)):
         written, gone = write_pictures(atlas, hunt, Path(output))
     click.echo(f"{written:,} pictures of hunt {hunt.id} written to {output}")
@@ -67,9 +88,15 @@ def _write_file(atlas: Atlas, hunt: HuntRow, form: str, path: Path) -> int:
     draft = path.with_name(f"{path.name}.part")
     try:
         with explained(path):
-            with draft.open("w", encoding="utf-8", newline="") as out:
-                number = WRITERS[form](atlas, hunt, out)
+            number = _write_draft(atlas, hunt, form, draft)
             draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
     return number
+
+
+def _write_draft(atlas: Atlas, hunt: HuntRow, form: str, draft: Path) -> int:
+    if form == PARQUET:
+        return write_parquet(atlas, hunt, draft)
+    with draft.open("w", encoding="utf-8", newline="") as out:
+        return WRITERS[form](atlas, hunt, out)

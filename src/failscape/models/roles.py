@@ -82,12 +82,18 @@ class AnswerToVerify:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """`None` means that the verifier did not commit. `agreement` is the share of a panel that agrees."""
+    """`None` means that the verifier did not commit. `agreement` is the share of a panel that agrees.
+
+    `answer` is what the verifier takes for the right answer, where it was not told and says so;
+    `answer_share` is the share of a panel that names it.
+    """
 
     valid: bool | None
     right: bool | None
     reason: str = ""
     agreement: float = 1.0
+    answer: str = ""
+    answer_share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,6 +194,8 @@ def facts_of(step: Step, value: Any) -> Facts:
             return [[str(label), float(score)] for label, score in value]
         case Verify():
             said = [value.valid, value.right, value.reason]
+            if value.answer:
+                return [*said, value.agreement, value.answer, value.answer_share]
             return said if value.agreement == 1 else [*said, value.agreement]
         case Embed():
             return [[float(number) for number in vector] for vector in value]

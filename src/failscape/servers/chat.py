@@ -131,7 +131,8 @@ async def _verify(served: Served, heard: VerificationAsked, talk: Conversation) 
     decided = found.valid if heard.wanted == "valid" else found.right
     if decided is None:
         return f"{CANNOT_TELL}: {found.reason}"
-    return json.dumps({"reason": found.reason, heard.wanted: decided})
+    known = {} if heard.wanted == "valid" or heard.truth else {"answer": found.answer}
+    return json.dumps({"reason": found.reason, **known, heard.wanted: decided})
 
 
 def _one_picture(talk: Conversation) -> Picture:

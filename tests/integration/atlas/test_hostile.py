@@ -131,7 +131,7 @@ def check_all(home: Path, out: Path) -> dict[str, Result]:
 def test_a_sound_atlas_passes_all_commands(home: Path, tmp_path: Path) -> None:
     done = check_all(home, tmp_path / "out")
     failed = {name for name, result in done.items() if result.exit_code}
-    assert failed == {"dataset"}, "this kind of hunt has no dataset"
+    assert not failed
 
 
 @pytest.mark.parametrize("digest", ESCAPES)

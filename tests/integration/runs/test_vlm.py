@@ -13,7 +13,7 @@ from failscape.atlas import Atlas
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError, FailscapeError
 from failscape.evidence import HuntEvidence, load_hunt
-from failscape.export.datasets import write_dataset
+from failscape.export.datasets import DatasetWish, RowSource, write_dataset
 from failscape.hunts.vlm.build import build_hunt
 from failscape.hunts.vlm.taxonomy import named_skills
 from failscape.pictures import Picture
@@ -74,7 +74,9 @@ async def test_the_report_and_the_dataset_of_a_hunt(tmp_path: Path) -> None:
         found = load_hunt(atlas)
         assert found.findings, "toy-vlm cannot tell which thing differs in kind"
         page = write_report(atlas).path.read_text(encoding="utf-8")
-        done = write_dataset(atlas, found.row, found.findings, tmp_path / "data", "none")
+        done = write_dataset(
+            [RowSource(atlas, found.row)], found.findings, tmp_path / "data", DatasetWish("none")
+        )
     for text in ("What it gets wrong", "The tree of failures", "How the search went", 'class="rings"'):
         assert text in page
     chats = [

@@ -180,7 +180,10 @@ def test_verify_never_makes_a_verdict_of_garbage(text: str, key: str) -> None:
 
 def test_verify_reads_one_verdict_and_not_two() -> None:
     read = VerifyContract().read
-    assert read('{"reason": "seen", "right": true}', "right").value == (True, "seen")
+    assert read('{"reason": "seen", "right": true}', "right").value == (True, "seen", "")
+    told = read('{"reason": "seen", "answer": " two ", "right": false}', "right").value
+    assert told == (False, "seen", "two")
+    assert read(json.dumps({"answer": "x" * 300, "right": False}), "right").value == (False, "", "")
     assert read('{"right": true} {"right": false}', "right").value is None
     assert read('{"right": "true"}', "right").value is None
 

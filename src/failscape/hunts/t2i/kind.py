@@ -21,5 +21,6 @@ class T2IKind(HuntKind):
     corpus = lazy("failscape.hunts.t2i.build:corpus_of")
     judged_again = True
     page = lazy("failscape.report.kinds.t2i")
+    dataset = lazy("failscape.export.datasets:T2I")
     examine = lazy("failscape.doctor.t2i:examine_t2i")
     demo = lazy("failscape.toybox.demos:T2I")

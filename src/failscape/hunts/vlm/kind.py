@@ -17,6 +17,7 @@ class VlmKind(HuntKind):
     pictures = lazy("failscape.hunts.vlm.build:pictures")
     albums = lazy("failscape.hunts.vlm.build:albums")
     page = lazy("failscape.report.kinds.vlm")
+    tries = lazy("failscape.hunts.vlm.fresh:fresh_questions")
     dataset = lazy("failscape.export.datasets:VLM")
     examine = lazy("failscape.doctor.vlm:examine_vlm")
     demo = lazy("failscape.toybox.demos:VLM")

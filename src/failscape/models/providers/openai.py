@@ -16,7 +16,7 @@ from failscape.models.contracts.asking import Ask, Read, plain_answer
 from failscape.models.contracts.caption import CaptionContract
 from failscape.models.contracts.judge import Decisions, judge_contract
 from failscape.models.contracts.propose import ProposeContract
-from failscape.models.contracts.verify import VerifyContract
+from failscape.models.contracts.verify import VerifyContract, verification_of
 from failscape.models.roles import AnswerToVerify, Conversation, Identity, Model, Reply, Usage, Verification
 from failscape.models.transport.encoding import data_uri, picture_from_base64, picture_from_bytes
 from failscape.models.transport.endpoints import Backoff
@@ -211,7 +211,7 @@ class OpenAIVerifier(ChatModel):
         spent, raw = spent + right.usage, f"{raw}\n{right.raw}".strip()
         if right.value is None:
             return Reply(None, right.invalid, raw, spent)
-        return Reply(Verification(True, *right.value), raw=raw, usage=spent)
+        return Reply(verification_of(right.value), raw=raw, usage=spent)
 
 
 class OpenAIQuestioner(ChatModel):

@@ -181,7 +181,8 @@ class AnswererShape(CallShape):
 class VerifierShape(CallShape):
     role = "verifier"
     single = (
-        "f(images: list of PIL images, question: str, answer: str) -> (valid, right) or (valid, right, why)"
+        "f(images: list of PIL images, question: str, answer: str) -> (valid, right), (valid, right, why) "
+        "or (valid, right, why, right answer)"
     )
     many = "f(images: list of lists, questions: list[str], answers: list[str]) -> one (valid, right) each"
     arity = 3
@@ -194,9 +195,10 @@ class VerifierShape(CallShape):
         if isinstance(value, Verification):
             return value
         parts = _listed(value)
-        if len(parts) not in (2, 3):
+        if len(parts) not in (2, 3, 4):
             raise BadReply(f"returned {len(parts)} parts")
-        return Verification(_bool(parts[0]), _bool(parts[1]), str(parts[2]) if len(parts) == 3 else "")
+        why, answer = [str(part or "") for part in (*parts[2:], "", "")][:2]
+        return Verification(_bool(parts[0]), _bool(parts[1]), why, answer=answer)
 
 
 class QuestionerShape(CallShape):

@@ -16,7 +16,7 @@ from failscape.models.contracts.asking import Ask, Read, plain_answer
 from failscape.models.contracts.caption import CaptionContract
 from failscape.models.contracts.judge import Decisions, judge_contract
 from failscape.models.contracts.propose import ProposeContract
-from failscape.models.contracts.verify import VerifyContract
+from failscape.models.contracts.verify import Decided, VerifyContract, verification_of
 from failscape.models.providers.transformers_chat import Dialogue, Message, Talk, TransformersChat
 from failscape.models.roles import AnswerToVerify, Conversation, Reply, Usage, Verification
 from failscape.pictures import Picture
@@ -117,15 +117,15 @@ class TransformersVerifier(Consulted):
         asks = [contract.ask_right(answers[number]) for number in left]
         for number, reply in zip(left, await self._decide(answers, left, asks, "right"), strict=True):
             before, raw = spent.get(number, (Usage(requests=0), ""))
-            value = None if reply.value is None else Verification(True, *reply.value)
+            value = None if reply.value is None else verification_of(reply.value)
             raw = f"{raw}\n{reply.raw}".strip()
             found[number] = Reply(value, reply.invalid, raw, before + reply.usage)
         return [found[number] for number in range(len(answers))]
 
     async def _decide(
         self, answers: Sequence[AnswerToVerify], which: Sequence[int], asks: Sequence[Ask], key: str
-    ) -> list[Reply[tuple[bool, str]]]:
-        def read(text: str) -> Read[tuple[bool, str]]:
+    ) -> list[Reply[Decided]]:
+        def read(text: str) -> Read[Decided]:
             return VerifyContract().read(text, key)
 
         return await self.consult([answers[number].images for number in which], asks, [read] * len(which))

@@ -15,6 +15,7 @@ from typing import cast
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
+from failscape.models.providers.exact import plain_words
 from failscape.models.registry import create_model
 from failscape.models.roles import AnswerToVerify, Identity, Model, Reply, Usage, Verification, Verifier
 
@@ -35,8 +36,23 @@ def decide(said: Sequence[Verification | None]) -> Verification:
     if not ranked or tied or votes.total() * 2 < len(said):
         agreed = ranked[0][1] / len(said) if ranked else 0.0
         return Verification(None, None, f"the panel did not agree: {_told(votes, len(said))}", agreed)
-    (valid, right), number = ranked[0]
-    return Verification(valid, right, reasons[(valid, right)], number / len(said))
+    vote, number = ranked[0]
+    like_minded = [one for one in said if one is not None and (one.valid, one.right) == vote]
+    answer, share = common_answer([one.answer for one in like_minded], len(said))
+    return Verification(*vote, reasons[vote], number / len(said), answer, share)
+
+
+def common_answer(answers: Sequence[str], members: int) -> tuple[str, float]:
+    """The right answer that most name, in the words of the first, and the share of the panel that does.
+
+    Empty at a tie: two answers that are named equally often are no consensus.
+    """
+    named = [(answer, " ".join(plain_words(answer))) for answer in answers if answer]
+    ranked = Counter(plain for _, plain in named).most_common(2)
+    if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
+        return "", 1.0
+    common, number = ranked[0]
+    return next(answer for answer, plain in named if plain == common), number / members
 
 
 def _told(votes: Counter[Vote], members: int) -> str:

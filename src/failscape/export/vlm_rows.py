@@ -1,0 +1,124 @@
+"""The rows of a vision-language model's dataset: questions with right and wrong answers, and chats of them.
+
+The right answer is known by construction, or is what the verifiers agree on; a row says which, and how many
+agree. Where nobody knows it, a row has the verifier's reason alone and makes no chat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from failscape.atlas import Atlas, HuntRow, StoredTrial
+from failscape.export.files import write_lines
+from failscape.export.splits import RETEST, TRAIN
+from failscape.plugins import Row
+from failscape.spaces.questions import Pattern, explains
+from failscape.trials import Answer, Finding, Recall, Step, Verdict, Verify
+
+MAJORITY = 0.5
+"""Answers that a smaller share of the verifiers names stay in their row, but nothing learns from them."""
+
+
+def vlm_rows(atlas: Atlas, row: HuntRow, findings: Sequence[Finding], passes: bool) -> Iterator[Row]:
+    """Questions of certified modes that failed; with `passes` also those that the target got right."""
+    modes = {Pattern.parse(finding.subject): finding for finding in findings}
+    for stored in atlas.trials(row.id):
+        wanted = stored.trial.verdict is Verdict.FAIL or (passes and stored.trial.verdict is Verdict.PASS)
+        if not wanted or not stored.images:
+            continue
+        pattern = Pattern.parse(stored.trial.subject)
+        home = next((mode for mode in modes if mode == pattern or explains(mode, pattern)), None)
+        if home is not None:
+            yield _asked(modes[home], pattern, stored)
+
+
+def _asked(finding: Finding, pattern: Pattern, stored: StoredTrial) -> Row:
+    trial, steps = stored.trial, stored.steps
+    place = next(at for at, step in enumerate(steps) if isinstance(step, Answer))
+    question = steps[place]
+    assert isinstance(question, Answer)
+    failed = trial.verdict is Verdict.FAIL
+    answer, source, share = _right_answer(steps, trial.facts, failed)
+    return {
+        "images": list(stored.images),
+        "folder": "",
+        "question": question.question,
+        "answer": answer,
+        "answer_from": source,
+        "agreement": share,
+        "wrong_answer": str(trial.facts[place]) if failed else "",
+        "reason": trial.reason,
+        "failed": failed,
+        "history": [list(turn) for step in steps if isinstance(step, Recall) for turn in step.turns],
+        "skills": list(pattern.skills),
+        "seed": trial.seed,
+        "subject": finding.subject,
+        "finding": finding.title,
+    }
+
+
+def _right_answer(steps: Sequence[Step], facts: Sequence[Any], failed: bool) -> tuple[str, str, float]:
+    """The right answer, who says so (`truth`, `verifiers` or nobody), and the share of them that does.
+
+    What a second turn is held against follows from the first answer, right or wrong: it is no truth.
+    """
+    if any(isinstance(step, Recall) for step in steps):
+        return "", "", 0.0
+    place, verify = next((at, step) for at, step in enumerate(steps) if isinstance(step, Verify))
+    if verify.truth:
+        return verify.truth, "truth", 1.0
+    said = facts[place]
+    agreement = float(said[3]) if len(said) > 3 else 1.0
+    if not failed:  # what the target said is what they agree on
+        return str(facts[place - 1]), "verifiers", agreement
+    return (str(said[4]), "verifiers", float(said[5])) if len(said) > 5 else ("", "", 0.0)
+
+
+def write_chats(rows: Sequence[Row], out: Path, parquet: bool = False) -> None:
+    """`train.jsonl` and `retest.jsonl`, a conversation a line, for SFT and GRPO; `dpo_…` for preferences."""
+    for half in (TRAIN, RETEST):
+        known = [row for row in rows if row["split"] == half and row["agreement"] > MAJORITY]
+        write_lines(out / f"{half}.jsonl", map(chat, known))
+        write_lines(out / f"dpo_{half}.jsonl", (preference(row) for row in known if row["wrong_answer"]))
+
+
+def chat(row: Row) -> Row:
+    """Messages with the pictures before the first question, and the right answer at the end."""
+    messages = _messages(row, row["answer"])
+    return {
+        "messages": messages,
+        "prompt": messages[:-1],
+        "completion": messages[-1:],
+        "images": _names(row),
+        "solution": row["answer"],
+        "subject": row["subject"],
+    }
+
+
+def preference(row: Row) -> Row:
+    """The right answer chosen, the target's own rejected."""
+    *prompt, chosen = _messages(row, row["answer"])
+    rejected = _said(row["wrong_answer"])
+    return {"prompt": prompt, "chosen": [chosen], "rejected": [rejected], "images": _names(row)}
+
+
+def _messages(row: Row, answer: str) -> list[Row]:
+    asked = [*(turn[0] for turn in row["history"]), row["question"]]
+    said = [*(turn[1] for turn in row["history"]), answer]
+    messages: list[Row] = []
+    for place, (question, reply) in enumerate(zip(asked, said, strict=True)):
+        shown: list[Row] = [{"type": "image"} for _ in _names(row)] if place == 0 else []
+        messages.append({"role": "user", "content": [*shown, {"type": "text", "text": question}]})
+        messages.append(_said(reply))
+    return messages
+
+
+def _said(text: str) -> Row:
+    return {"role": "assistant", "content": [{"type": "text", "text": text}]}
+
+
+def _names(row: Row) -> list[str]:
+    names: list[str] = row.get("file_names") or [row["file_name"]]
+    return names

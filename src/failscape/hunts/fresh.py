@@ -1,0 +1,175 @@
+"""Fresh tries of chosen subjects: each is tried on new seeds until it has failed often enough. Pure.
+
+It searches for nothing and claims nothing. Which trials a subject is made of is said by the kind of hunt
+(`HuntKind.tries`); where it does not say, recorded steps are tried again with fresh seeds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from failscape.hunts.protocol import Hunt
+from failscape.trials import Finding, Generate, Probe, Progress, Step, Trial, Verdict, derive_seed
+
+MARK = "d"
+"""What the keys of fresh tries have before their number: `cat#d3`."""
+
+_KEY = re.compile(rf"^(.*)#{MARK}(\d+)\D*", re.DOTALL)
+_STREAM = -1
+"""No hunt draws its pictures from this seed, so that fresh tries share none with the search."""
+
+Plans = Mapping[str, Sequence[tuple[Step, ...]]]
+"""Subject → the steps that its recorded trials were made of, each once."""
+
+
+class Try(Protocol):
+    """One try of a subject: its first probes, and those that become known as its trials come in."""
+
+    def start(self) -> list[Probe]: ...
+
+    def tell(self, trial: Trial) -> list[Probe]: ...
+
+
+MakeTry = Callable[[str, int], Try | None]
+"""The `number`-th try of a subject, the same each time it is asked for; `None` where none can be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class SingleTry:
+    probe: Probe
+
+    def start(self) -> list[Probe]:
+        return [self.probe]
+
+    def tell(self, trial: Trial) -> list[Probe]:
+        return []
+
+
+def key_of(subject: str, number: int) -> str:
+    return f"{subject}#{MARK}{number}"
+
+
+def fresh_seed(run_seed: int, number: int) -> int:
+    """The seed of the `number`-th fresh try, of every subject alike: so two subjects, or two models, share
+    noise."""
+    return derive_seed(derive_seed(run_seed, _STREAM), number)
+
+
+def recorded_tries(config: Any, plans: Plans) -> MakeTry:
+    """The recorded steps of each subject in turn, where they draw a picture: a new seed makes a new one."""
+    drawing = {
+        subject: [steps for steps in known if any(isinstance(step, Generate) for step in steps)]
+        for subject, known in plans.items()
+    }
+
+    def make(subject: str, number: int) -> Try | None:
+        known = drawing.get(subject)
+        if not known:
+            return None
+        steps, seed = known[number % len(known)], fresh_seed(config.seed, number)
+        return SingleTry(Probe(key_of(subject, number), subject, steps, seed))
+
+    return make
+
+
+@dataclass(slots=True)
+class _Subject:
+    """`pending`: number of a try → keys of its probes that are under way."""
+
+    started: int = 0
+    failures: int = 0
+    barren: bool = False
+    pending: dict[int, set[str]] = field(default_factory=dict)
+
+
+class FreshTries(Hunt):
+    """Every subject is tried until it has `failures`, at most `most` times."""
+
+    def __init__(self, subjects: Sequence[str], make: MakeTry, failures: int, most: int) -> None:
+        self._subjects = {subject: _Subject() for subject in subjects}
+        self._make = make
+        self._failures = failures
+        self._most = most
+        self._tries: dict[tuple[str, int], Try] = {}
+        self._waiting: list[Probe] = []
+        self._told = 0
+
+    def ask(self, count: int) -> list[Probe]:
+        while len(self._waiting) < count and (probes := self._next()):
+            self._waiting += probes
+        probes, self._waiting = self._waiting[:count], self._waiting[count:]
+        return probes
+
+    def tell(self, trial: Trial) -> None:
+        self._told += 1
+        match = _KEY.match(trial.key)
+        if match is None or match[1] not in self._subjects:
+            return
+        subject, number = match[1], int(match[2])
+        state = self._subjects[subject]
+        if (subject, number) not in self._tries:
+            self._start(subject, number)
+        pending = state.pending.setdefault(number, set())
+        pending.discard(trial.key)
+        self._waiting = [probe for probe in self._waiting if probe.key != trial.key]
+        made = self._tries.get((subject, number))
+        more = made.tell(trial) if made is not None else []
+        pending.update(probe.key for probe in more)
+        self._waiting += more
+        state.failures += trial.verdict is Verdict.FAIL and trial.subject == subject
+        if not pending:
+            del state.pending[number]
+            self._tries.pop((subject, number), None)
+
+    def _next(self) -> list[Probe]:
+        """The first probes of one more try, of the subject tried least among those that lack failures."""
+        lacking = [
+            subject
+            for subject, state in self._subjects.items()
+            if not state.barren
+            and state.started < self._most
+            and state.failures + len(state.pending) < self._failures
+        ]
+        for subject in sorted(lacking, key=lambda one: self._subjects[one].started):
+            probes = self._start(subject, self._subjects[subject].started)
+            if probes:
+                return probes
+            self._subjects[subject].barren = True
+        return []
+
+    def _start(self, subject: str, number: int) -> list[Probe]:
+        state = self._subjects[subject]
+        made = self._make(subject, number)
+        state.started = max(state.started, number + 1)
+        if made is None:
+            return []
+        probes = made.start()
+        self._tries[subject, number] = made
+        state.pending[number] = {probe.key for probe in probes}
+        return probes
+
+    @property
+    def done(self) -> bool:
+        return not self._waiting and all(
+            not state.pending
+            and (state.barren or state.failures >= self._failures or state.started >= self._most)
+            for state in self._subjects.values()
+        )
+
+    def short(self) -> dict[str, int]:
+        """Subjects that did not fail often enough → how many failures they have."""
+        return {
+            subject: state.failures
+            for subject, state in self._subjects.items()
+            if state.failures < self._failures
+        }
+
+    def findings(self) -> list[Finding]:
+        return []
+
+    def progress(self) -> Progress:
+        got = sum(min(state.failures, self._failures) for state in self._subjects.values())
+        return Progress("fresh tries", got, self._failures * len(self._subjects), 0)
