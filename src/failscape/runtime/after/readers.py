@@ -11,7 +11,7 @@ from failscape.atlas.records import images_of
 from failscape.errors import AtlasError, ConfigError
 from failscape.models.contracts.asking import Read
 from failscape.models.contracts.judge import JudgeContract, judge_contract
-from failscape.models.contracts.verify import VerifyContract
+from failscape.models.contracts.verify import VerifyContract, verification_of
 from failscape.models.providers import exact
 from failscape.models.providers.verifier_vote import decide, said_by_each
 from failscape.models.roles import Identity, Verification
@@ -114,7 +114,7 @@ class _Panel:
 
 def _right(raw: str) -> Read[Verification]:
     read = VerifyContract().read(raw, "right")
-    return Read(None, read.invalid) if read.value is None else Read(Verification(True, *read.value))
+    return Read(None, read.invalid) if read.value is None else Read(verification_of(read.value))
 
 
 def _valid_and_right(raw: str) -> Read[Verification]:
