@@ -123,7 +123,7 @@ async def test_verifier(answer: str, right: bool) -> None:
     fakes, contract = Fakes(), VerifyContract()
     claim = AnswerToVerify((IMAGE,), "Which colour?", answer, (("A cow?", "Yes."),), "red")
     reply = await say(contract.ask_right(claim).text, fakes)
-    assert contract.read(reply, "right").value == (right, "so it is")
+    assert contract.read(reply, "right").value == (right, "so it is", "")
     assert fakes.asked == [claim]
 
 
