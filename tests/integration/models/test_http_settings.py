@@ -45,5 +45,5 @@ def test_the_format_of_uploads_is_part_of_the_identity_only_where_it_is_set() ->
     before = openai.create("judge", config).identity
     assert before.settings == {"params": {}, "contract": "boolean/2", "image_max_side": 64}
     after = openai.create("judge", config.model_copy(update={"image_format": "jpeg"})).identity
-    assert after.settings["image_format"] == "jpeg"
+    assert (after.settings["image_format"], after.settings["image_shrunk_by"]) == ("jpeg", "hamming")
     assert after.digest != before.digest

@@ -11,6 +11,7 @@ import pytest
 from failscape.atlas import Atlas, images, packs
 from failscape.atlas.packs import PackWriter, records
 from failscape.errors import AtlasError
+from failscape.pictures import Picture
 from failscape.testing.atlas_suite import CONFIG, make_picture, make_recorded
 
 
@@ -30,6 +31,20 @@ def pack_of(folder: Path) -> Path:
 def test_what_is_written_can_be_read_without_the_database(folder: Path) -> None:
     found = [record.digest for record in records(folder / "images", pack_of(folder).stem)]
     assert found == [make_picture(n).digest for n in range(3)]
+
+
+def test_large_and_small_pictures_lie_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large ones are written from where they are, small ones joined; the pack is the same."""
+    pictures = [Picture(bytes([n]) * length) for n, length in enumerate((9, 70_000, 8, 7, 90_000, 66_000, 5))]
+    found = []
+    for limit in (0, packs.COPIED_BYTES, 1 << 30):
+        monkeypatch.setattr(packs, "COPIED_BYTES", limit)
+        writer = PackWriter(tmp_path, f"{limit:016x}", 0)
+        places = writer.append(pictures)
+        writer.close()
+        assert [packs.read_place(tmp_path, place) for place in places] == [one.data for one in pictures]
+        found.append((tmp_path / f"{writer.name}.pack").read_bytes())
+    assert found[0] == found[1] == found[2]
 
 
 def test_pictures_are_synced_before_their_rows_are_written(

@@ -7,6 +7,7 @@ checked again.
 
 from __future__ import annotations
 
+import io
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from failscape.errors import BadReply
 from failscape.models.transport.faults import NETWORK_FAULTS, Redactor, shown_url
+from failscape.models.transport.workers import LARGE
 from failscape.picture_limits import PictureLimits
 
 TRIES = 3
@@ -34,7 +36,7 @@ async def read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
     """The whole body, unless it is longer than `most` bytes: then it is given up as soon as that shows."""
     length = response.content_length
     if length is not None and length <= most and "Content-Encoding" not in response.headers:
-        return await response.read()
+        return await (response.read() if length < LARGE else _read_long(response, length))
     body = bytearray()
     while chunk := await response.content.readany() if (length or 0) <= most else b"":
         body += chunk
@@ -48,6 +50,15 @@ async def read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
             "raise `image_max_bytes` if you trust it",
         )
     return bytes(body)
+
+
+async def _read_long(response: aiohttp.ClientResponse, length: int) -> bytes:
+    """Each piece is copied once, while it is fresh: `read` would join them twice, when all are there."""
+    body = io.BytesIO(bytes(length))  # room for all of it: growing would copy what is there
+    while piece := (await response.content.readchunk())[0]:
+        body.write(piece)
+    body.truncate()
+    return body.getvalue()
 
 
 class PictureFetcher:

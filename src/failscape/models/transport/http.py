@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
+from aiohttp.abc import AbstractStreamWriter
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, ModelError, Refused
@@ -25,7 +26,7 @@ from failscape.models.transport.faults import Redactor, shown_url
 from failscape.models.transport.fetching import PictureFetcher, read_body
 from failscape.models.transport.pool import EndpointPool, PoolReply, Response
 from failscape.models.transport.workers import LARGE
-from failscape.pictures import Picture
+from failscape.pictures import SHRINKING, Picture
 from failscape.secrets import remember
 
 Item = TypeVar("Item")
@@ -109,8 +110,28 @@ def preprocessing_of(config: ModelConfig) -> dict[str, Any]:
 
     What is not set is left out, so that models keep the identity they had before there was such a setting.
     """
-    chosen = {"image_max_side": config.image_max_side, "image_format": config.image_format}
+    chosen: dict[str, Any] = {"image_max_side": config.image_max_side, "image_format": config.image_format}
+    if config.image_max_side and config.image_format:
+        chosen["image_shrunk_by"] = SHRINKING.name.lower()
     return {name: value for name, value in chosen.items() if value}
+
+
+class LargeBody(aiohttp.BytesPayload):
+    """A request's body that goes out as it is: aiohttp would join headers and body to one copy of both."""
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        _send_headers(writer)
+        await super().write(writer)
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        _send_headers(writer)
+        await super().write_with_length(writer, content_length)
+
+
+def _send_headers(writer: AbstractStreamWriter) -> None:
+    """Earlier versions of aiohttp have sent them by now."""
+    if hasattr(writer, "send_headers"):
+        writer.send_headers()
 
 
 class HttpModel:
@@ -174,7 +195,8 @@ class HttpModel:
         return self.pool.stats()
 
     async def _send(self, url: str, body: bytes) -> Response:
-        post = self._live_session().post(url, data=body, headers=self._headers, allow_redirects=False)
+        data = body if len(body) < LARGE else LargeBody(memoryview(body))
+        post = self._live_session().post(url, data=data, headers=self._headers, allow_redirects=False)
         async with post as response:
             return Response(response.status, response.headers, await read_body(response, self._longest_reply))
 
