@@ -110,6 +110,7 @@ def commands(home: Path, out: Path) -> Iterator[tuple[str, Callable[[], Result]]
     yield "merge", lambda: run("merge", atlas, "-o", out / "merged")
     yield "doctor", lambda: run("doctor", atlas)
     yield "rejudge", lambda: run("rejudge", atlas, "--judge", judge)
+    yield "reread", lambda: run("rejudge", atlas, "--reread")
 
 
 def check_all(home: Path, out: Path) -> dict[str, Result]:
@@ -131,7 +132,7 @@ def check_all(home: Path, out: Path) -> dict[str, Result]:
 def test_a_sound_atlas_passes_all_commands(home: Path, tmp_path: Path) -> None:
     done = check_all(home, tmp_path / "out")
     failed = {name for name, result in done.items() if result.exit_code}
-    assert not failed
+    assert failed == {"reread"}, "its judge has no words that could be read again"
 
 
 @pytest.mark.parametrize("digest", ESCAPES)

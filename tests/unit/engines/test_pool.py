@@ -106,7 +106,7 @@ async def test_questions_whether_it_is_back_come_ever_later() -> None:
 async def test_a_call_without_a_reply_ends_the_replica_and_is_made_elsewhere() -> None:
     stuck, good = Fake("stuck"), Fake("good")
     stuck.gate.clear()
-    async with pooled(stuck, good, timeout=0.05) as pool:
+    async with pooled(stuck, good, timeout=0.5) as pool:
         replies = await asyncio.gather(*(pool.call("judge", number) for number in range(4)))
         assert set(replies) == {"good"}
         assert stuck.killed == 1

@@ -315,9 +315,9 @@ def test_replay_is_fast() -> None:
     best = math.inf
     for _ in range(3):
         fresh = FailureAtlasHunt(lattice, WORDING)
-        started = time.perf_counter()
+        started = time.process_time()
         for each in stored:
             fresh.tell(each)
-        best = min(best, time.perf_counter() - started)
+        best = min(best, time.process_time() - started)
     assert best / len(stored) < 15e-6
     assert fresh.findings() == hunt.findings()

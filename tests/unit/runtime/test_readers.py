@@ -84,6 +84,15 @@ def test_a_panel_votes_again() -> None:
         read(panel, f"{WRONG}\n{RIGHT}", "red")
 
 
+@pytest.mark.parametrize(
+    "told",
+    [{}, {"members": 3, "repeats": 1}, {"members": ["x"], "repeats": 1}, {"members": [SPOKEN.data]}],
+)
+def test_a_strangers_panel_is_named(told: dict[str, object]) -> None:
+    with pytest.raises(AtlasError, match="identities of hunt 1"):
+        reader(Identity("verifier", "panel", "p", told))
+
+
 def test_a_verifier_of_unknown_words_cannot_be_read() -> None:
     row = HuntRow(1, "vlm", {}, {"verifier": Identity("verifier", "python", "mine")}, (0, 1), None, 0.0)
     assert readers_of(row) == {}

@@ -99,10 +99,10 @@ def large_corpus() -> Corpus:
 def test_ten_million_nodes_open_quickly_in_little_memory() -> None:
     corpus = large_corpus()
     tracemalloc.start()
-    started = time.perf_counter()
+    started = time.process_time()
     lattice = Lattice(corpus, depth=2)
     size = len(lattice)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert size > 10_000_000

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from failscape.atlas import HuntRow
 from failscape.atlas.records import images_of
+from failscape.atlas.rows import understood
 from failscape.errors import AtlasError, ConfigError
 from failscape.models.contracts.asking import Read
 from failscape.models.contracts.judge import JudgeContract, judge_contract
@@ -150,7 +151,8 @@ def _asked_before(before: Identity, label: str) -> tuple[Identity, bool]:
 
 def readers_of(row: HuntRow) -> dict[str, ReplyReader]:
     """Role → how its replies are read now, for the roles of a hunt whose words or answers are kept."""
-    return {role: reader for role, reader in _readers(row) if reader is not None}
+    with understood(f"identities of hunt {row.id}"):
+        return {role: reader for role, reader in _readers(row) if reader is not None}
 
 
 def _readers(row: HuntRow) -> Iterator[tuple[str, ReplyReader | None]]:

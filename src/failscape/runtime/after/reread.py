@@ -17,6 +17,7 @@ from failscape.atlas import Atlas, Call, HuntRow, Recorded, open_hunt
 from failscape.atlas.records import StoredCall, StoredTrial
 from failscape.atlas.resume import complete_config
 from failscape.atlas.reviews import hunt_accuracy
+from failscape.atlas.rows import understood
 from failscape.config.files import parse_config
 from failscape.errors import AtlasError
 from failscape.hunts.protocol import Hunt
@@ -110,7 +111,8 @@ def _name(reader: ReplyReader) -> str:
 
 def _read_all(atlas: Atlas, hunt_id: int, readers: Readers, changes: Changes) -> Iterator[Recorded]:
     for stored in atlas.trials(hunt_id):
-        trial = _read_again(stored, readers)
+        with understood(f"trials {stored.trial.key!r}"):
+            trial = _read_again(stored, readers)
         changes[stored.trial.verdict, trial.verdict] += 1
         probe = Probe(trial.key, trial.subject, stored.steps, trial.seed)
         calls = tuple(_as_call(call) for call in stored.calls)
