@@ -15,13 +15,15 @@ from failscape.secrets import clean
 
 COMMANDS = {
     "demo": "Hunt a model that comes with Failscape and open the report.",
+    "init": "Write a first config, from flags or a few questions.",
+    "doctor": "Test a config by experiment, or verify an atlas.",
+    "plan": "Say what a budget can prove, how long it takes and what it costs.",
     "run": "Start a hunt, or go on with one.",
     "findings": "Print what a hunt has found.",
     "view": "Look around in atlases, live, in the browser.",
     "report": "Write a static HTML report.",
     "attribute": "Relate failures to how often training data mentions things.",
     "corpus": "Check, build and match corpora.",
-    "doctor": "Test a config by experiment, or verify an atlas.",
     "list": "List providers, corpora and hunts.",
     "schema": "Print the JSON Schema of config files.",
     "compare": "Compare models on the same cases: fixed, better, worse, new.",

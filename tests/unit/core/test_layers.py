@@ -38,6 +38,7 @@ MAY_IMPORT = {
     "export": BELOW | {"evidence"},
     "comparison": BELOW | {"evidence", "runtime", "engines"},
     "doctor": BELOW | {"runtime", "engines", "toybox"},
+    "starting": {"models", "spaces", "stats", "doctor"},
     "servers": {"models", "spaces", "stats"},
     "toybox": {"models", "spaces", "stats"},
     "testing": BELOW | {"servers", "toybox"},

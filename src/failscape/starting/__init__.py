@@ -1,0 +1,1 @@
+"""The first config: what `failscape init` asks endpoints, writes, and takes over from FailureAtlas."""
