@@ -87,7 +87,7 @@ def read_failureatlas(folder: Path) -> tuple[ConfigDraft, list[str]]:
         },
         (
             "Taken over from FailureAtlas. Its rule takes a fixed number of images a node; without",
-            "`strategy` the default one certifies what it claims, and needs fewer. Add `budget: {images: …}` then.",
+            "`strategy` the default one certifies what it claims, and needs fewer: add a `budget` then.",
         ),
     )
     return draft, notes
