@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from failscape.hunts.protocol import Content, Hunt
     from failscape.models.roles import Model
     from failscape.pictures import Picture
+    from failscape.planning.foresight import Foresight
     from failscape.report.sections import Page
     from failscape.runtime.progress import Reporter
     from failscape.runtime.stages import Team
@@ -145,6 +146,9 @@ class HuntKind:
 
     examine: Callable[[Any], Awaitable[list[Observation]]] | None = None
     """`failscape doctor`: experiments with the models of a config."""
+
+    foresee: Callable[..., Foresight] | None = None
+    """`failscape plan`: what a config can prove, `(config, accuracy, worlds)`; nothing is drawn."""
 
     def build(
         self, config: Any, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None

@@ -23,6 +23,7 @@ from failscape.runtime.session import Summary, run_session
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting.")
 @click.option("--shard", metavar="I/N", default="1/1", help="Work on the I-th of N parts; join with `merge`.")
 @click.option("--engine", type=click.Choice(["local", "ray"]), help="Where in-process models run.")
+@click.option("--dry-run", is_flag=True, help="Say what the budget can prove, as `plan` does; run nothing.")
 @click.option("--fork", is_flag=True, help="The config has changed: begin a new hunt in the same atlas.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def command(
@@ -31,12 +32,18 @@ def command(
     overrides: tuple[str, ...],
     shard: str,
     engine: str | None,
+    dry_run: bool,
     fork: bool,
     as_json: bool,
 ) -> None:
     """Start the hunt that CONFIG describes, or go on where it stopped."""
     chosen = (f"engine.kind={engine}",) if engine else ()
     settings = load_config(config, (*overrides, *chosen))
+    if dry_run:
+        from failscape.cli.plan import make_plan, print_plan
+
+        print_plan(make_plan(settings), as_json)
+        return
     summary = run_and_report(settings, atlas, parse_shard(shard), fork, as_json)
     if not as_json:
         click.echo(f"  failscape findings {atlas}\n  failscape report {atlas}")

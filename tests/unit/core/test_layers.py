@@ -38,6 +38,7 @@ MAY_IMPORT = {
     "export": BELOW | {"evidence"},
     "comparison": BELOW | {"evidence", "runtime", "engines"},
     "doctor": BELOW | {"runtime", "engines", "toybox"},
+    "planning": BELOW | {"doctor", "runtime", "engines", "testing"},
     "starting": {"models", "spaces", "stats", "doctor"},
     "servers": {"models", "spaces", "stats"},
     "toybox": {"models", "spaces", "stats"},

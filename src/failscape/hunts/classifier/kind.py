@@ -21,4 +21,5 @@ class ClassifierKind(HuntKind):
     page = lazy("failscape.report.kinds.classifier")
     dataset = lazy("failscape.export.datasets:CLASSIFIER")
     examine = lazy("failscape.doctor.classifier:examine_classifier_hunt")
+    foresee = lazy("failscape.planning.classifier:foresee")
     demo = lazy("failscape.toybox.demos:CLASSIFIER")

@@ -23,4 +23,5 @@ class T2IKind(HuntKind):
     page = lazy("failscape.report.kinds.t2i")
     dataset = lazy("failscape.export.datasets:T2I")
     examine = lazy("failscape.doctor.t2i:examine_t2i")
+    foresee = lazy("failscape.planning.t2i:foresee")
     demo = lazy("failscape.toybox.demos:T2I")

@@ -20,5 +20,6 @@ class VlmKind(HuntKind):
     tries = lazy("failscape.hunts.vlm.fresh:fresh_questions")
     dataset = lazy("failscape.export.datasets:VLM")
     examine = lazy("failscape.doctor.vlm:examine_vlm")
+    foresee = lazy("failscape.planning.vlm:foresee")
     demo = lazy("failscape.toybox.demos:VLM")
     after = lazy("failscape.runtime.after.name_skills:name_skills")

@@ -1,0 +1,1 @@
+"""What a config can prove before anything is spent: `failscape plan`, by simulation on planted worlds."""

@@ -1,0 +1,120 @@
+"""What a classifier config can prove: classes and descriptions to try, and simulated races on planted worlds."""
+
+from __future__ import annotations
+
+from failscape.hunts.classifier.build import forewarn, photos_of, rules_of, targets_of
+from failscape.hunts.classifier.config import ClassifierConfig
+from failscape.hunts.classifier.hunt import ClassifierHunt
+from failscape.hunts.classifier.prompts import Template
+from failscape.planning.foresight import (
+    SIMULATED_IMAGES,
+    WORLDS,
+    Expectation,
+    Foresight,
+    Proposal,
+    expected,
+)
+from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.testing.planted_classifier import PlantedClassifier
+from failscape.trials import Finding, Probe
+
+BUGS = {
+    "few": (1, "one bug a class, on a single value"),
+    "some": (2, "two bugs a class"),
+    "many": (4, "four bugs a class"),
+}
+SIMULATED_CLASSES = 3
+"""Classes of one simulated world: a race spends its budget class by class."""
+
+PER_CLASS = 1000
+"""Images for each class that a proposal gives."""
+
+NO_LIMIT = 10_000
+
+
+def foresee(
+    config: ClassifierConfig, accuracy: JudgeAccuracy | None = None, worlds: int = WORLDS
+) -> Foresight:
+    """Simulates the race of drawn pictures; a hunt in photos looks at every photo once or twice."""
+    targets, search = targets_of(config), config.search
+    space = (
+        f"{len(targets):,} classes, up to {search.candidates} descriptions each: "
+        f"{len(targets) * search.candidates:,} tests, all under one error control",
+    )
+    if config.generator is None:
+        return _in_photos(config, space)
+    images = config.budget.images or NO_LIMIT
+    each = images / len(targets)
+    expectations = tuple(_expect(config, name, len(targets), each, accuracy, worlds) for name in BUGS)
+    warnings, proposals = forewarn(config, accuracy), list[Proposal]()
+    if expectations[1].low < len(targets) / 2:
+        warnings.append(
+            f"{images:,} images are {each:,.0f} for a class: few bugs can be shown, confirmed and explained"
+        )
+        proposals.append(_more_images(config, len(targets), accuracy))
+    proves = (
+        f"a description must fail {search.margin:.0%} more often than its class's baseline of "
+        f"{search.baseline} images; what is found gets {search.confirm} fresh ones",
+    )
+    requests = {"generator": images, "judge": images, "classifier": images, "captioner": 48 * len(targets)}
+    return Foresight(space, proves, expectations, images, requests, 1, tuple(warnings), tuple(proposals))
+
+
+def _in_photos(config: ClassifierConfig, space: tuple[str, ...]) -> Foresight:
+    photos = len(photos_of(config, targets_of(config)))
+    warnings = forewarn(config, None)
+    if photos < 50 * len(targets_of(config)):
+        warnings.append(f"{photos:,} photos are few: a description holds of some of them only")
+    requests = {"classifier": photos, "judge": photos, "captioner": photos, "embedder": photos}
+    proves = ("each photo is one trial: what can be shown depends on how many share a description",)
+    return Foresight((*space, f"{photos:,} photos of them"), proves, (), photos, requests, 1, tuple(warnings))
+
+
+def _more_images(config: ClassifierConfig, classes: int, accuracy: JudgeAccuracy | None) -> Proposal:
+    brings = _expect(config, "some", classes, PER_CLASS, accuracy, 2)
+    return Proposal(
+        f"budget.images={PER_CLASS * classes}", f"{brings} findings, if there are two bugs a class"
+    )
+
+
+def _expect(
+    config: ClassifierConfig,
+    name: str,
+    classes: int,
+    each: float,
+    accuracy: JudgeAccuracy | None,
+    worlds: int,
+) -> Expectation:
+    bugs, about = BUGS[name]
+    number = min(classes, SIMULATED_CLASSES)
+    images = round(min(each, SIMULATED_IMAGES) * number)
+    counts = [
+        classes / number * len(_race(config, bugs, number, images, world, accuracy))
+        for world in range(worlds)
+    ]
+    return expected(name, about, counts, [])
+
+
+def _race(
+    config: ClassifierConfig, bugs: int, classes: int, images: int, seed: int, accuracy: JudgeAccuracy | None
+) -> list[Finding]:
+    world = PlantedClassifier(classes=classes, bugs=bugs, seed=seed)
+    hunt = ClassifierHunt(
+        world.targets(),
+        Template(config.template),
+        world.corpus,
+        rules_of(config, accuracy),
+        judged=config.judge is not None,
+        captions=config.captioner is not None,
+        vectors=False,
+        asks=False,
+    )
+    drawn, flying = 0, list[Probe]()
+    while drawn < images:
+        flying += hunt.ask(config.runtime.in_flight - len(flying))
+        if not flying:
+            break
+        probe = flying.pop(0)
+        hunt.tell(world.run(probe))
+        drawn += probe.images
+    return hunt.findings()

@@ -1,0 +1,152 @@
+"""What is foreseen of a run, whatever its kind: how large, what it may find, what it takes. Pure data and sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from failscape.config import HuntConfig
+
+SIMULATED_IMAGES = 1000
+"""Images of one simulated world. A larger run is simulated on a part of its space with as many images for each
+entity, and counts are scaled up: a hunt spends its budget entity by entity, and e-BH counts shares."""
+
+WORLDS = 3
+"""Worlds of each sort that are simulated."""
+
+SPREAD = 0.25
+"""Doubt about a scaled count besides what the worlds show, on the scale of logarithms: a part of a space has
+fewer neighbours to learn from, and worlds differ more than three of them show."""
+
+LABEL_SECONDS = 3.0
+"""A person takes so long to decide one check of a review."""
+
+BYTES_PER_PIXEL = 1.6
+"""Of a photographic PNG; JPEGs take a fifth of it."""
+
+DEFAULT_PIXELS = 512 * 512
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a run would find if the model were like a simulated one. `by_depth`: the same by number of values."""
+
+    like: str
+    about: str
+    low: int
+    high: int
+    by_depth: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.low:,}" if self.low == self.high else f"{self.low:,} to {self.high:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A change of the config, as it would be given to `--set`, and what it would bring."""
+
+    change: str
+    brings: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foresight:
+    """What a kind of hunt foresees. `space` and `proves` are lines to read; `images` are what it would draw."""
+
+    space: tuple[str, ...]
+    proves: tuple[str, ...]
+    expectations: tuple[Expectation, ...]
+    images: int
+    requests: Mapping[str, int]
+    check_kinds: int = 1
+    warnings: tuple[str, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Speed and size of pictures, as they were measured or given. `source` says which."""
+
+    per_second: float = 0.0
+    picture_bytes: float = 0.0
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """A whole plan. `seconds`, `cost` and `disk` are `None` where nobody can know."""
+
+    hunt: str
+    foresight: Foresight
+    seconds: float | None
+    speed: str
+    cost: float | None
+    unpriced: tuple[str, ...]
+    disk: float
+    disk_basis: str
+    labels: int
+
+    def as_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def expected(
+    like: str, about: str, counts: Sequence[float], parts: Sequence[Mapping[str, float]]
+) -> Expectation:
+    """A range from the scaled counts of some worlds; `parts` are the same counts by depth."""
+    depths = list(dict.fromkeys(name for part in parts for name in part))
+    by_depth = {name: count_range([part.get(name, 0.0) for part in parts]) for name in depths}
+    return Expectation(like, about, *count_range(counts), by_depth=by_depth)
+
+
+def count_range(counts: Sequence[float]) -> tuple[int, int]:
+    """From the smallest to the largest count, wider by `SPREAD` and by the luck of small numbers."""
+    low, high = min(counts), max(counts)
+    bottom = low * math.exp(-SPREAD) - 1.3 * math.sqrt(low)
+    top = high * math.exp(SPREAD) + 1.3 * math.sqrt(high) + 2
+    return max(0, math.floor(bottom)), math.ceil(top)
+
+
+def reckon(config: HuntConfig, foresight: Foresight, measured: Measured) -> RunPlan:
+    """Time, money, disk and labels of what is foreseen."""
+    roles = config.models()
+    asked = {role: number for role, number in foresight.requests.items() if role in roles and number}
+    unpriced = tuple(role for role in asked if not roles[role].price)
+    priced = [roles[role].price * number for role, number in asked.items() if roles[role].price]
+    seconds = foresight.images / measured.per_second if measured.per_second else None
+    limit = config.budget.seconds
+    each, basis = _picture_bytes(config, measured)
+    kept = {"all": 1.0, "failures": 0.5, "none": 0.0}[config.runtime.keep_images]
+    return RunPlan(
+        config.hunt,
+        foresight,
+        min(seconds, limit) if seconds is not None and limit is not None else seconds,
+        measured.source,
+        sum(priced) if priced else None,
+        unpriced,
+        foresight.images * each * kept,
+        basis,
+        labels_for(foresight.check_kinds),
+    )
+
+
+def _picture_bytes(config: HuntConfig, measured: Measured) -> tuple[float, str]:
+    if measured.picture_bytes:
+        return measured.picture_bytes, f"{measured.picture_bytes / 1000:,.0f} kB a picture, as measured"
+    size = str(config.target.params.get("size", ""))
+    width, cross, height = size.lower().partition("x")
+    known = cross and width.isdigit() and height.isdigit()
+    pixels = int(width) * int(height) if known else DEFAULT_PIXELS
+    shape = size if known else "512x512"
+    return pixels * BYTES_PER_PIXEL, f"pictures of {shape} as PNG, a guess: `--measure` knows"
+
+
+def labels_for(kinds: int) -> int:
+    """Checks that people should label to know the judge to ±3 %, if it is wrong in one answer of ten.
+
+    Labels are needed where it errs, so that 10 of each answer and kind are the least.
+    """
+    alone = math.ceil(1.96**2 * 0.9 * 0.1 / 0.03**2)
+    return max(alone, 20 * kinds)

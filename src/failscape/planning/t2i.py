@@ -1,0 +1,194 @@
+"""What a t2i config can prove: the size of its space, evidence that a node needs, and simulated runs of its
+own strategy on planted worlds of three sorts."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+
+from failscape.hunts.t2i.build import build_hunt, build_lattice, forewarn
+from failscape.hunts.t2i.config import T2IConfig
+from failscape.planning.foresight import (
+    SIMULATED_IMAGES,
+    WORLDS,
+    Expectation,
+    Foresight,
+    Proposal,
+    expected,
+)
+from failscape.spaces.lattice import Lattice
+from failscape.stats.evalues import log_bet
+from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
+from failscape.testing.planted_world import REGIMES, PlantedWorld
+from failscape.testing.scoring import simulate
+from failscape.trials import Finding
+
+ABOUT = {
+    "weak": "one entity in five fails by itself, most attributes spoil it",
+    "medium": "one entity in twelve fails, attributes in four of ten cases",
+    "strong": "one entity in fifty fails, attributes in one of twelve cases",
+}
+FEWEST_ENTITIES = 4
+MOST_PER_NODE = 40
+"""A node that is neither certified nor passed after so many images is given up by the search."""
+
+TOO_FEW = 5
+"""A budget that finds fewer than this, if the model is like the medium one, is too small for its space."""
+
+ROOMY = 100
+"""Images per entity that a proposal gives."""
+
+NO_LIMIT = 20_000
+"""Images that are reckoned with where a config has no budget of images."""
+
+
+def foresee(config: T2IConfig, accuracy: JudgeAccuracy | None = None, worlds: int = WORLDS) -> Foresight:
+    """Simulates the config's own strategy; nothing is drawn."""
+    lattice, images = build_lattice(config), config.budget.images or NO_LIMIT
+    expectations = tuple(expect(config, lattice, images, regime, accuracy, worlds) for regime in REGIMES)
+    medium = next(one for one in expectations if one.like == "medium")
+    warnings = [*forewarn(config, accuracy), *_about_budget(config, lattice, images, medium)]
+    proposals = _proposals(config, lattice, images, accuracy) if medium.low < TOO_FEW else ()
+    requests = {"generator": images, "judge": images, "llm": images if config.polish else 0}
+    return Foresight(
+        tuple(_space(lattice, images)),
+        tuple(_proves(config, lattice, images)),
+        expectations,
+        images,
+        requests,
+        1 + len({value.kind for value in lattice.corpus.values if value.family in config.space.families}),
+        tuple(warnings),
+        tuple(proposals),
+    )
+
+
+def expect(
+    config: T2IConfig,
+    lattice: Lattice,
+    images: int,
+    regime: str,
+    accuracy: JudgeAccuracy | None,
+    worlds: int = WORLDS,
+) -> Expectation:
+    """Findings of simulated runs on parts of the space, scaled up to the whole."""
+    counts, parts = list[float](), list[dict[str, float]]()
+    for number in range(worlds):
+        part, scale = _part(config, lattice, images, number)
+        found = _run(part, regime, number, accuracy)
+        counts.append(scale * len(found))
+        depths = [finding.subject.count("; ") for finding in found]
+        parts.append({str(depth): scale * depths.count(depth) for depth in range(config.space.depth + 1)})
+    return expected(regime, ABOUT[regime], counts, parts)
+
+
+def _part(config: T2IConfig, lattice: Lattice, images: int, number: int) -> tuple[T2IConfig, float]:
+    """A part of the space with its share of the budget, and how many such parts there are."""
+    names = [lattice.corpus.entities[entity].name for entity in lattice.entities]
+    wanted = max(FEWEST_ENTITIES, round(len(names) * SIMULATED_IMAGES / images))
+    chosen = random.Random(f"plan/{config.seed}/{number}").sample(names, min(wanted, len(names)))
+    share = len(chosen) / len(names)
+    budget = config.budget.model_copy(update={"images": max(1, round(images * share))})
+    space = config.space.model_copy(update={"entities": tuple(chosen)})
+    return config.model_copy(update={"space": space, "budget": budget, "polish": None}), 1 / share
+
+
+def _run(config: T2IConfig, regime: str, number: int, accuracy: JudgeAccuracy | None) -> Sequence[Finding]:
+    """Findings of the config's strategy in one planted world, seen through a judge that errs as measured."""
+    world = PlantedWorld(build_lattice(config), regime, number, _judge_of(accuracy))
+    hunt = build_hunt(config, accuracy=accuracy)
+    simulate(hunt, world, config.budget.images or NO_LIMIT, config.runtime.in_flight)
+    return hunt.findings()
+
+
+def _judge_of(accuracy: JudgeAccuracy | None) -> dict[str, tuple[float, float]]:
+    if accuracy is None:
+        return {ALL_OTHERS: (1.0, 1.0)}
+    return {kind: (one.sensitivity.rate, one.specificity.rate) for kind, one in accuracy.kinds.items()}
+
+
+def _space(lattice: Lattice, images: int) -> Iterator[str]:
+    sizes = lattice.layer_sizes
+    words = (
+        "entities alone",
+        "with one value",
+        *(f"with {number} values" for number in range(2, len(sizes))),
+    )
+    yield "; ".join(f"{size:,} {word}" for size, word in zip(sizes, words, strict=False))
+    entities = len(lattice.entities)
+    yield (
+        f"{len(lattice):,} nodes in all; {images:,} images are {images / entities:,.1f} for each of "
+        f"{entities:,} entities, {images / len(lattice):,.3g} for each node"
+    )
+
+
+def _proves(config: T2IConfig, lattice: Lattice, images: int) -> Iterator[str]:
+    """By arithmetic: how often something must fail to be certified on its own images."""
+    search = config.search
+    tests = len(lattice.entities) + math.ceil(search.openings * images)
+    for claims, when in ((1, "alone"), (50, "beside 50 others")):
+        needed = math.log(tests / (search.fdr * claims))
+        always = next((n for n in range(1, 1000) if float(log_bet(0, n, search.threshold)) >= needed), 0)
+        rate = _lowest_rate(needed, search.threshold)
+        if always:
+            line = f"a finding {when}: {always} failures of {always} images prove it"
+            yield line + (
+                f"; one that fails {rate:.0%} of the time takes about {MOST_PER_NODE}" if rate else ""
+            )
+    if config.space.depth:
+        yield (
+            "that a finding is minimal takes parents that pass: some 10 images for a parent with one value, "
+            "13 or more for an entity, shared by all that rests on it"
+        )
+
+
+def _lowest_rate(needed: float, threshold: float) -> float:
+    """The failure rate at which `MOST_PER_NODE` images bring the evidence, as expected."""
+    for percent in range(int(100 * (1 - threshold)) + 1, 101):
+        fails = round(MOST_PER_NODE * percent / 100)
+        if float(log_bet(MOST_PER_NODE - fails, fails, threshold)) >= needed:
+            return percent / 100
+    return 0.0
+
+
+def _about_budget(config: T2IConfig, lattice: Lattice, images: int, medium: Expectation) -> list[str]:
+    found = []
+    if config.budget.images is None:
+        found.append(
+            f"the config has no `budget.images`: the plan is for {NO_LIMIT:,}, the run goes on beyond"
+        )
+    if medium.low < TOO_FEW:
+        found.append(
+            f"{images:,} images are few for {len(lattice):,} nodes: with a model of medium strength "
+            f"{medium} findings are to be expected"
+        )
+    return found
+
+
+def _proposals(
+    config: T2IConfig, lattice: Lattice, images: int, accuracy: JudgeAccuracy | None
+) -> Iterator[Proposal]:
+    """A larger budget, fewer entities, or less depth: each simulated once for a model of medium strength."""
+    entities = len(lattice.entities)
+    enough = max(2000, ROOMY * entities)
+    if enough > images:
+        yield _proposal(config, {"budget.images": enough}, accuracy)
+    few = max(FEWEST_ENTITIES, images // ROOMY)
+    if few < entities:
+        names = [lattice.corpus.entities[entity].name for entity in lattice.entities]
+        step = len(names) / few
+        chosen = tuple(names[int(at * step)] for at in range(few))
+        yield _proposal(config, {"space.entities": chosen}, accuracy)
+    if config.space.depth > 1:
+        yield _proposal(config, {"space.depth": 1}, accuracy)
+
+
+def _proposal(config: T2IConfig, change: dict[str, object], accuracy: JudgeAccuracy | None) -> Proposal:
+    ((key, value),) = change.items()
+    section, _, name = key.partition(".")
+    part = getattr(config, section).model_copy(update={name: value})
+    other = config.model_copy(update={section: part})
+    lattice, images = build_lattice(other), other.budget.images or NO_LIMIT
+    brings = expect(other, lattice, images, "medium", accuracy, 2)
+    shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else value
+    return Proposal(f"{key}={shown}", f"{brings} findings, if the model is of medium strength")

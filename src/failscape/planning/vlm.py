@@ -1,0 +1,60 @@
+"""What a vlm config can prove: how many questions a mode takes, and simulated hunts on planted answerers."""
+
+from __future__ import annotations
+
+import math
+
+from failscape.hunts.vlm.build import forewarn
+from failscape.hunts.vlm.config import VlmConfig
+from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.hunt import VlmHunt
+from failscape.hunts.vlm.outcomes import QuestionLog
+from failscape.hunts.vlm.planners import Planner, Rounds
+from failscape.planning.foresight import WORLDS, Foresight, Proposal, expected
+from failscape.stats.evalues import log_bet
+from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
+
+WEAK_SPOTS = {"few": 3, "some": 6, "many": 12}
+MOST_SIMULATED = 3000
+"""Questions of one simulated hunt: what more of them bring, these show."""
+
+
+def foresee(config: VlmConfig, accuracy: JudgeAccuracy | None = None, worlds: int = WORLDS) -> Foresight:
+    """Simulates a search without training over a planted grammar of 21 forms."""
+    questions, confirm = config.questions, config.confirm
+    expectations = []
+    for name, spots in WEAK_SPOTS.items():
+        counts = [float(_found(config, spots, world)) for world in range(worlds)]
+        expectations.append(expected(name, f"{spots} weak spots among 21 forms of question", counts, []))
+    warnings = forewarn(config, accuracy)
+    if questions > MOST_SIMULATED:
+        warnings.append(f"simulated with {MOST_SIMULATED:,} questions; more of them find what is rarer")
+    needed = math.log(confirm.modes / confirm.fdr)
+    fails = next(n for n in range(1, 500) if float(log_bet(0, n, 1 - confirm.margin)) >= needed)
+    proves = (
+        f"a mode is a kind of question that fails more than {confirm.margin:.0%} of the time; one that always "
+        f"fails is proven by {fails} fresh questions, at most {confirm.most} are spent on one",
+    )
+    space = (f"{questions:,} questions in all, {confirm.modes} modes put to the test at most",)
+    proposals = ()
+    if expectations[1].low < 1:
+        proposals = (Proposal("questions=2000", "enough for modes to be found and confirmed"),)
+    requests = {
+        "answerer": questions,
+        "verifier": 2 * questions * config.verifications,
+        "generator": questions if config.images.generator else 0,
+        "questioner": questions if config.questioner.writer != "grammar" else 0,
+    }
+    return Foresight(space, proves, tuple(expectations), questions, requests, 1, tuple(warnings), proposals)
+
+
+def _found(config: VlmConfig, spots: int, seed: int) -> int:
+    confirm, grammar, log = config.confirm, PlantedGrammar(), QuestionLog()
+    confirmation = Confirmation(
+        margin=confirm.margin, fdr=confirm.fdr, modes=confirm.modes, most=confirm.most
+    )
+    planner = Planner(grammar, log, confirmation, Rounds(), seed)
+    hunt = VlmHunt(grammar, log, confirmation, planner, min(config.questions, MOST_SIMULATED))
+    simulate(hunt, PlantedAnswerer(plant(seed, spots), seed=seed), config.runtime.in_flight)
+    return len(hunt.findings())
