@@ -1,4 +1,4 @@
-"""`failscape plan CONFIG`: what a budget can prove, how long it takes and what it costs, before it is spent."""
+"""`failscape plan CONFIG`: what a budget can prove, how long it takes, what it costs, before it is spent."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from failscape.config import HuntConfig
 from failscape.config.files import load_config
 from failscape.engines import model_maker
 from failscape.errors import ConfigError, FailscapeError
-from failscape.planning.foresight import LABEL_SECONDS, WORLDS, Foresight, Measured, RunPlan, reckon
+from failscape.planning.foresight import LABEL_SECONDS, Foresight, Measured, RunPlan, reckon
 from failscape.planning.measuring import measure
 from failscape.plugins import kind_of
 from failscape.runtime.accuracy import choose_accuracy
@@ -28,12 +28,15 @@ from failscape.stats.judging.accuracy import JudgeAccuracy
     "--measure", "measuring", is_flag=True, help="Draw and judge a few images to know speed and size."
 )
 @click.option("--speed", type=click.FloatRange(0, min_open=True), help="Trials a second, where you know it.")
-@click.option(
-    "--worlds", type=click.IntRange(1, 20), default=WORLDS, show_default=True, help="Simulations each."
-)
+@click.option("--worlds", type=click.IntRange(1, 20), help="Simulated worlds of each sort.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    config: Path, overrides: tuple[str, ...], measuring: bool, speed: float | None, worlds: int, as_json: bool
+    config: Path,
+    overrides: tuple[str, ...],
+    measuring: bool,
+    speed: float | None,
+    worlds: int | None,
+    as_json: bool,
 ) -> None:
     """Say what the budget of CONFIG can prove. Nothing is recorded, and nothing drawn but for --measure."""
     settings = load_config(config, overrides)
@@ -41,7 +44,7 @@ def command(
 
 
 def make_plan(
-    settings: HuntConfig, measuring: bool = False, speed: float | None = None, worlds: int = WORLDS
+    settings: HuntConfig, measuring: bool = False, speed: float | None = None, worlds: int | None = None
 ) -> RunPlan:
     foresee = kind_of(settings).foresee
     if foresee is None:
@@ -54,7 +57,7 @@ def make_plan(
 
 
 def known_accuracy(settings: HuntConfig) -> JudgeAccuracy | None:
-    """How the judge errs, as far as that is known before a run; models that cannot be made are the doctor's."""
+    """How the judge errs, as far as that is known before a run. One that cannot be made is the doctor's."""
     roles = settings.models()
     role = "judge" if "judge" in roles else "verifier"
     if role not in roles:

@@ -1,4 +1,4 @@
-"""What a classifier config can prove: classes and descriptions to try, and simulated races on planted worlds."""
+"""What a classifier config can prove: classes, descriptions to try, simulated races on planted worlds."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.prompts import Template
 from failscape.planning.foresight import (
     SIMULATED_IMAGES,
-    WORLDS,
     Expectation,
     Foresight,
+    Part,
     Proposal,
     expected,
+    worlds_for,
 )
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted_classifier import PlantedClassifier
@@ -33,7 +34,7 @@ NO_LIMIT = 10_000
 
 
 def foresee(
-    config: ClassifierConfig, accuracy: JudgeAccuracy | None = None, worlds: int = WORLDS
+    config: ClassifierConfig, accuracy: JudgeAccuracy | None = None, worlds: int | None = None
 ) -> Foresight:
     """Simulates the race of drawn pictures; a hunt in photos looks at every photo once or twice."""
     targets, search = targets_of(config), config.search
@@ -83,16 +84,14 @@ def _expect(
     classes: int,
     each: float,
     accuracy: JudgeAccuracy | None,
-    worlds: int,
+    worlds: int | None,
 ) -> Expectation:
     bugs, about = BUGS[name]
     number = min(classes, SIMULATED_CLASSES)
-    images = round(min(each, SIMULATED_IMAGES) * number)
-    counts = [
-        classes / number * len(_race(config, bugs, number, images, world, accuracy))
-        for world in range(worlds)
-    ]
-    return expected(name, about, counts, [])
+    images = round(min(each, SIMULATED_IMAGES / number) * number)
+    seeds = range(worlds or worlds_for(images))
+    counts = [float(len(_race(config, bugs, number, images, seed, accuracy))) for seed in seeds]
+    return expected(name, about, counts, Part(number, classes, len(seeds)))
 
 
 def _race(

@@ -1,4 +1,4 @@
-"""How fast the models of a config are, and how large their pictures: by a few trials, before a plan is made."""
+"""How fast the models of a config are, and how large their pictures: by a few trials, before a plan."""
 
 from __future__ import annotations
 

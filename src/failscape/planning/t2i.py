@@ -11,17 +11,17 @@ from failscape.hunts.t2i.build import build_hunt, build_lattice, forewarn
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.planning.foresight import (
     SIMULATED_IMAGES,
-    WORLDS,
     Expectation,
     Foresight,
+    Part,
     Proposal,
     expected,
+    worlds_for,
 )
 from failscape.spaces.lattice import Lattice
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
-from failscape.testing.planted_world import REGIMES, PlantedWorld
-from failscape.testing.scoring import simulate
+from failscape.testing.planted import PlantedWorld, simulate
 from failscape.trials import Finding
 
 ABOUT = {
@@ -43,10 +43,10 @@ NO_LIMIT = 20_000
 """Images that are reckoned with where a config has no budget of images."""
 
 
-def foresee(config: T2IConfig, accuracy: JudgeAccuracy | None = None, worlds: int = WORLDS) -> Foresight:
+def foresee(config: T2IConfig, accuracy: JudgeAccuracy | None = None, worlds: int | None = None) -> Foresight:
     """Simulates the config's own strategy; nothing is drawn."""
     lattice, images = build_lattice(config), config.budget.images or NO_LIMIT
-    expectations = tuple(expect(config, lattice, images, regime, accuracy, worlds) for regime in REGIMES)
+    expectations = tuple(expect(config, lattice, images, regime, accuracy, worlds) for regime in ABOUT)
     medium = next(one for one in expectations if one.like == "medium")
     warnings = [*forewarn(config, accuracy), *_about_budget(config, lattice, images, medium)]
     proposals = _proposals(config, lattice, images, accuracy) if medium.low < TOO_FEW else ()
@@ -69,28 +69,32 @@ def expect(
     images: int,
     regime: str,
     accuracy: JudgeAccuracy | None,
-    worlds: int = WORLDS,
+    worlds: int | None = None,
+    most: int = 0,
 ) -> Expectation:
     """Findings of simulated runs on parts of the space, scaled up to the whole."""
-    counts, parts = list[float](), list[dict[str, float]]()
-    for number in range(worlds):
-        part, scale = _part(config, lattice, images, number)
-        found = _run(part, regime, number, accuracy)
-        counts.append(scale * len(found))
-        depths = [finding.subject.count("; ") for finding in found]
-        parts.append({str(depth): scale * depths.count(depth) for depth in range(config.space.depth + 1)})
-    return expected(regime, ABOUT[regime], counts, parts)
+    simulated = most or SIMULATED_IMAGES
+    number = worlds or (1 if most else worlds_for(images))
+    counts, depths = list[float](), list[dict[str, float]]()
+    for world in range(number):
+        share, entities = _share(config, lattice, images, simulated, world)
+        found = [finding.subject.count("; ") for finding in _run(share, regime, world, accuracy)]
+        counts.append(float(len(found)))
+        depths.append({str(depth): float(found.count(depth)) for depth in range(config.space.depth + 1)})
+    part = Part(entities, len(lattice.entities), number)
+    return expected(regime, ABOUT[regime], counts, part, depths)
 
 
-def _part(config: T2IConfig, lattice: Lattice, images: int, number: int) -> tuple[T2IConfig, float]:
-    """A part of the space with its share of the budget, and how many such parts there are."""
+def _share(
+    config: T2IConfig, lattice: Lattice, images: int, simulated: int, world: int
+) -> tuple[T2IConfig, int]:
+    """A part of the space with its share of the budget, and how many entities it has."""
     names = [lattice.corpus.entities[entity].name for entity in lattice.entities]
-    wanted = max(FEWEST_ENTITIES, round(len(names) * SIMULATED_IMAGES / images))
-    chosen = random.Random(f"plan/{config.seed}/{number}").sample(names, min(wanted, len(names)))
-    share = len(chosen) / len(names)
-    budget = config.budget.model_copy(update={"images": max(1, round(images * share))})
+    wanted = max(FEWEST_ENTITIES, round(len(names) * simulated / images))
+    chosen = random.Random(f"plan/{config.seed}/{world}").sample(names, min(wanted, len(names)))
+    budget = config.budget.model_copy(update={"images": max(1, round(images * len(chosen) / len(names)))})
     space = config.space.model_copy(update={"entities": tuple(chosen)})
-    return config.model_copy(update={"space": space, "budget": budget, "polish": None}), 1 / share
+    return config.model_copy(update={"space": space, "budget": budget, "polish": None}), len(chosen)
 
 
 def _run(config: T2IConfig, regime: str, number: int, accuracy: JudgeAccuracy | None) -> Sequence[Finding]:
@@ -168,7 +172,7 @@ def _about_budget(config: T2IConfig, lattice: Lattice, images: int, medium: Expe
 def _proposals(
     config: T2IConfig, lattice: Lattice, images: int, accuracy: JudgeAccuracy | None
 ) -> Iterator[Proposal]:
-    """A larger budget, fewer entities, or less depth: each simulated once for a model of medium strength."""
+    """A larger budget, fewer entities, or less depth: each simulated once, for a medium model."""
     entities = len(lattice.entities)
     enough = max(2000, ROOMY * entities)
     if enough > images:
@@ -189,6 +193,6 @@ def _proposal(config: T2IConfig, change: dict[str, object], accuracy: JudgeAccur
     part = getattr(config, section).model_copy(update={name: value})
     other = config.model_copy(update={section: part})
     lattice, images = build_lattice(other), other.budget.images or NO_LIMIT
-    brings = expect(other, lattice, images, "medium", accuracy, 2)
+    brings = expect(other, lattice, images, "medium", accuracy, most=SIMULATED_IMAGES // 2)
     shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else value
     return Proposal(f"{key}={shown}", f"{brings} findings, if the model is of medium strength")

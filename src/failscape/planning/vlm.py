@@ -10,7 +10,7 @@ from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds
-from failscape.planning.foresight import WORLDS, Foresight, Proposal, expected
+from failscape.planning.foresight import Foresight, Part, Proposal, expected
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
@@ -20,24 +20,26 @@ MOST_SIMULATED = 3000
 """Questions of one simulated hunt: what more of them bring, these show."""
 
 
-def foresee(config: VlmConfig, accuracy: JudgeAccuracy | None = None, worlds: int = WORLDS) -> Foresight:
+def foresee(config: VlmConfig, accuracy: JudgeAccuracy | None = None, worlds: int | None = None) -> Foresight:
     """Simulates a search without training over a planted grammar of 21 forms."""
     questions, confirm = config.questions, config.confirm
     expectations = []
     for name, spots in WEAK_SPOTS.items():
-        counts = [float(_found(config, spots, world)) for world in range(worlds)]
-        expectations.append(expected(name, f"{spots} weak spots among 21 forms of question", counts, []))
+        seeds = range(worlds or (1 if questions > 1000 else 2))
+        counts = [float(_found(config, spots, seed)) for seed in seeds]
+        about = f"{spots} weak spots among 21 forms of question"
+        expectations.append(expected(name, about, counts, Part(spots, spots, len(seeds))))
     warnings = forewarn(config, accuracy)
     if questions > MOST_SIMULATED:
         warnings.append(f"simulated with {MOST_SIMULATED:,} questions; more of them find what is rarer")
     needed = math.log(confirm.modes / confirm.fdr)
     fails = next(n for n in range(1, 500) if float(log_bet(0, n, 1 - confirm.margin)) >= needed)
     proves = (
-        f"a mode is a kind of question that fails more than {confirm.margin:.0%} of the time; one that always "
-        f"fails is proven by {fails} fresh questions, at most {confirm.most} are spent on one",
+        f"a mode is a kind of question that fails more than {confirm.margin:.0%} of the time; one that "
+        f"always fails is proven by {fails} fresh questions, at most {confirm.most} are spent on one",
     )
     space = (f"{questions:,} questions in all, {confirm.modes} modes put to the test at most",)
-    proposals = ()
+    proposals: tuple[Proposal, ...] = ()
     if expectations[1].low < 1:
         proposals = (Proposal("questions=2000", "enough for modes to be found and confirmed"),)
     requests = {

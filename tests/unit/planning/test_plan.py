@@ -1,0 +1,145 @@
+"""Plans: sums of time, money, disk and labels; warnings and proposals; what cannot be planned."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from failscape.cli import cli
+from failscape.cli.plan import make_plan
+from failscape.config import HuntConfig
+from failscape.config.files import parse_config
+from failscape.errors import ConfigError
+from failscape.planning.foresight import (
+    Expectation,
+    Foresight,
+    Measured,
+    Part,
+    count_range,
+    labels_for,
+    reckon,
+)
+
+TOY = {"provider": "toybox"}
+THINGS = ["penguin", "camel", "owl", "turtle"]
+
+
+@pytest.fixture(autouse=True)
+def _briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulations of a few hundred images: here only that they are made matters, not how good they are."""
+    for kind in ("t2i", "classifier"):
+        monkeypatch.setattr(f"failscape.planning.{kind}.SIMULATED_IMAGES", 300)
+
+
+def config(**more: Any) -> HuntConfig:
+    space = {"corpus": "toybox", "entities": THINGS, "depth": 1}
+    data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": space, "budget": {"images": 400}}
+    return parse_config({**data, **more}, "a test")
+
+
+def foreseen(images: int = 1000) -> Foresight:
+    likely = Expectation("medium", "", 10, 20)
+    return Foresight(("s",), ("p",), (likely,), images, {"generator": images, "judge": images}, 3)
+
+
+def test_time_money_and_disk_are_sums() -> None:
+    settings = config(
+        target={**TOY, "price": 0.04}, judge={**TOY, "price": 0.001}, runtime={"keep_images": "failures"}
+    )
+    plan = reckon(settings, foreseen(), Measured(5.0, 2000.0, "as given"))
+    assert plan.seconds == 200
+    assert plan.cost == pytest.approx(41)
+    assert plan.unpriced == ()
+    assert plan.disk == 1_000_000
+
+
+def test_what_nobody_knows_is_not_made_up() -> None:
+    plan = reckon(config(target={**TOY, "price": 0.04}), foreseen(), Measured())
+    assert plan.seconds is None
+    assert plan.unpriced == ("judge",)
+    assert plan.cost == 40
+    assert "guess" in plan.disk_basis
+    assert reckon(config(), foreseen(), Measured()).cost is None
+
+
+def test_a_limit_of_seconds_ends_it_sooner() -> None:
+    plan = reckon(config(budget={"images": 1000, "seconds": 60}), foreseen(), Measured(1.0))
+    assert plan.seconds == 60
+
+
+def test_ranges_widen_with_the_luck_of_small_numbers() -> None:
+    assert count_range([0.0], Part(40, 40, 1)) == (0, 2)
+    low, high = count_range([100.0, 130.0], Part(40, 40, 2))
+    assert low < 100 < 130 < high
+    assert high - low < 200
+    scaled = count_range([10.0], Part(4, 40, 1))
+    assert scaled[0] < low < high < scaled[1]
+
+
+def test_more_kinds_of_checks_need_more_labels() -> None:
+    assert labels_for(1) == 385
+    assert labels_for(40) == 800
+
+
+def test_a_config_is_planned_as_json_and_by_dry_run(tmp_path: Path) -> None:
+    (tmp_path / "hunt.yaml").write_text(json.dumps(config().model_dump(mode="json")))
+    done = CliRunner().invoke(
+        cli, ["plan", str(tmp_path / "hunt.yaml"), "--json", "--worlds", "1", "--speed", "10"]
+    )
+    assert done.exit_code == 0, done.output
+    plan = json.loads(done.output)
+    assert plan["seconds"] == 40
+    assert [one["like"] for one in plan["foresight"]["expectations"]] == ["weak", "medium", "strong"]
+    dry = ["run", str(tmp_path / "hunt.yaml"), "--atlas", str(tmp_path / "atlas"), "--dry-run"]
+    dry_run = CliRunner().invoke(cli, dry)
+    assert dry_run.exit_code == 0, dry_run.output
+    assert "findings if the model is like 'medium'" in dry_run.output
+    assert "`price`" in dry_run.output
+    assert not (tmp_path / "atlas").exists()
+
+
+def test_a_budget_far_too_small_is_warned_of_with_proposals() -> None:
+    large = {"corpus": "general", "entities": "sample", "depth": 2}
+    plan = make_plan(config(space=large, budget={"images": 300}), worlds=1)
+    assert any("300 images are few for 4,6" in warning for warning in plan.foresight.warnings)
+    changes = [proposal.change.partition("=")[0] for proposal in plan.foresight.proposals]
+    assert changes == ["budget.images", "space.entities", "space.depth"]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            {"hunt": "classifier", "target": TOY, "generator": TOY, "judge": TOY, "classes": THINGS[:2]},
+            "tests, all under one error control",
+        ),
+        ({"hunt": "vlm", "target": TOY, "questions": 400}, "400 questions in all"),
+    ],
+)
+def test_other_hunts_are_planned(data: dict[str, Any], said: str) -> None:
+    settings = parse_config({**data, "budget": {"images": 1000}}, "a test")
+    plan = make_plan(settings, worlds=1)
+    assert any(said in line for line in plan.foresight.space)
+    assert len(plan.foresight.expectations) == 3
+
+
+def test_speed_is_measured_by_real_trials() -> None:
+    plan = make_plan(config(), measuring=True, worlds=1)
+    assert plan.seconds
+    assert "measured on" in plan.speed
+    assert "as measured" in plan.disk_basis
+
+
+def test_a_dead_model_cannot_be_measured() -> None:
+    dead = {"provider": "python", "path": "no_such_module:draw"}
+    with pytest.raises(ConfigError, match="nothing can be measured"):
+        make_plan(config(target=dead), measuring=True, worlds=1)
+
+
+def test_no_budget_of_images_is_said() -> None:
+    plan = make_plan(config(budget={}, search={"strategy": "failureatlas", "images_per_node": 5}), worlds=1)
+    assert any("no `budget.images`" in warning for warning in plan.foresight.warnings)
