@@ -13,7 +13,7 @@ from failscape.config import HuntConfig
 from failscape.config.files import load_config
 from failscape.engines import model_maker
 from failscape.errors import ConfigError, FailscapeError
-from failscape.planning.foresight import LABEL_SECONDS, Foresight, Measured, RunPlan, reckon
+from failscape.planning.foresight import LABEL_SECONDS, Foresight, Pace, RunPlan, reckon
 from failscape.planning.measuring import measure
 from failscape.plugins import kind_of
 from failscape.runtime.accuracy import choose_accuracy
@@ -50,9 +50,9 @@ def make_plan(
     if foresee is None:
         raise ConfigError(f"hunts of kind {settings.hunt!r} have no plan", "run it with a small budget")
     foresight: Foresight = foresee(settings, known_accuracy(settings), worlds)
-    found = asyncio.run(measure(settings)) if measuring else Measured()
+    found = asyncio.run(measure(settings)) if measuring else Pace()
     if speed:
-        found = Measured(speed, found.picture_bytes, f"{speed:g} trials a second, as given")
+        found = Pace(speed, found.picture_bytes, f"{speed:g} trials a second, as given")
     return reckon(settings, foresight, found)
 
 

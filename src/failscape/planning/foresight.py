@@ -72,7 +72,7 @@ class Foresight:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Pace:
     """Speed and size of pictures, as they were measured or given. `source` says which."""
 
     per_second: float = 0.0
@@ -139,7 +139,7 @@ def count_range(counts: Sequence[float], part: Part) -> tuple[int, int]:
     return max(0, math.floor(low)), math.ceil(high)
 
 
-def reckon(config: HuntConfig, foresight: Foresight, measured: Measured) -> RunPlan:
+def reckon(config: HuntConfig, foresight: Foresight, measured: Pace) -> RunPlan:
     """Time, money, disk and labels of what is foreseen."""
     roles = config.models()
     asked = {role: number for role, number in foresight.requests.items() if role in roles and number}
@@ -162,7 +162,7 @@ def reckon(config: HuntConfig, foresight: Foresight, measured: Measured) -> RunP
     )
 
 
-def _picture_bytes(config: HuntConfig, measured: Measured) -> tuple[float, str]:
+def _picture_bytes(config: HuntConfig, measured: Pace) -> tuple[float, str]:
     if measured.picture_bytes:
         return measured.picture_bytes, f"{measured.picture_bytes / 1000:,.0f} kB a picture, as measured"
     size = str(config.target.params.get("size", ""))

@@ -12,7 +12,7 @@ from failscape.doctor.t2i import PLAIN
 from failscape.errors import ConfigError
 from failscape.hunts.protocol import Hunt
 from failscape.pictures import Picture
-from failscape.planning.foresight import Measured
+from failscape.planning.foresight import Pace
 from failscape.plugins import kind_of
 from failscape.runtime.stages import Stage, Team
 from failscape.runtime.walk import Walk
@@ -21,7 +21,7 @@ TRIALS = 24
 """Trials that are walked: three times what most servers take at once, so that a warm rate shows."""
 
 
-async def measure(config: HuntConfig) -> Measured:
+async def measure(config: HuntConfig) -> Pace:
     """Walks the first trials of the hunt, as many at a time as the run would; nothing is recorded."""
     hunt: Hunt = kind_of(config).build(config)
     stored = {picture.digest: picture for picture in kind_of(config).pictures(config)}
@@ -47,7 +47,7 @@ async def measure(config: HuntConfig) -> Measured:
     count = len(probes[PLAIN:] or probes)
     sizes = [len(picture.data) for pictures in drawn for picture in pictures]
     rate = count / seconds if seconds else 0.0
-    return Measured(
+    return Pace(
         rate, sum(sizes) / len(sizes) if sizes else 0.0, f"{rate:,.1f} trials a second, measured on {count}"
     )
 

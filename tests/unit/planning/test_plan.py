@@ -17,7 +17,7 @@ from failscape.errors import ConfigError
 from failscape.planning.foresight import (
     Expectation,
     Foresight,
-    Measured,
+    Pace,
     Part,
     count_range,
     labels_for,
@@ -50,7 +50,7 @@ def test_time_money_and_disk_are_sums() -> None:
     settings = config(
         target={**TOY, "price": 0.04}, judge={**TOY, "price": 0.001}, runtime={"keep_images": "failures"}
     )
-    plan = reckon(settings, foreseen(), Measured(5.0, 2000.0, "as given"))
+    plan = reckon(settings, foreseen(), Pace(5.0, 2000.0, "as given"))
     assert plan.seconds == 200
     assert plan.cost == pytest.approx(41)
     assert plan.unpriced == ()
@@ -58,16 +58,16 @@ def test_time_money_and_disk_are_sums() -> None:
 
 
 def test_what_nobody_knows_is_not_made_up() -> None:
-    plan = reckon(config(target={**TOY, "price": 0.04}), foreseen(), Measured())
+    plan = reckon(config(target={**TOY, "price": 0.04}), foreseen(), Pace())
     assert plan.seconds is None
     assert plan.unpriced == ("judge",)
     assert plan.cost == 40
     assert "guess" in plan.disk_basis
-    assert reckon(config(), foreseen(), Measured()).cost is None
+    assert reckon(config(), foreseen(), Pace()).cost is None
 
 
 def test_a_limit_of_seconds_ends_it_sooner() -> None:
-    plan = reckon(config(budget={"images": 1000, "seconds": 60}), foreseen(), Measured(1.0))
+    plan = reckon(config(budget={"images": 1000, "seconds": 60}), foreseen(), Pace(1.0))
     assert plan.seconds == 60
 
 
