@@ -1,6 +1,7 @@
 """Provider `toybox`: the shipped models in every role, in process. Only the questioner needs torch.
 
-Each model runs in one worker thread of its own; onnxruntime lets go of the interpreter while it works.
+Each model runs in a worker thread of its own, the painter in two; onnxruntime lets go of the interpreter
+while it works.
 
 toy-world: the renderer as an image generator. A prompt is the key of a sight, and the scene is exact.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib.util
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -41,6 +43,7 @@ from failscape.toybox.asking import VERSION, scene_of
 from failscape.toybox.classifiers import NAMES as CLASSIFIERS
 from failscape.toybox.classifiers import ToyClassifier
 from failscape.toybox.eyes import HEADS, NONE, Eyes, eyes_accuracy
+from failscape.toybox.painter import BATCH as PAINTER_BATCH
 from failscape.toybox.painter import ToyPainter
 from failscape.toybox.questions import SKILLS, normal_answer
 from failscape.toybox.renderer import NAME as RENDERER
@@ -59,12 +62,11 @@ class ToyModel:
     """What the toybox roles share: an identity bound to the weights, a worker thread, loading on start."""
 
     threads = 1
-    default_batch = BATCH
+    parallel = 1
 
     def __init__(self, role: str, weights: str, load: Callable[[], Any], config: ModelConfig) -> None:
         self.identity = Identity(role, "toybox", weights, {"weights": weights_digest(weights)})
-        self.batch = config.batch or self.default_batch
-        self.parallel = self.threads
+        self.batch = config.batch or BATCH
         self._load = load
         self._network: Any = None
         self._worker: ThreadPoolExecutor | None = None
@@ -83,10 +85,18 @@ class ToyModel:
 
 
 class Painter(ToyModel):
-    """One thread: two would finish in any order, and a seeded hunt would not be the same hunt twice."""
+    """Takes most of a demo's time, so the parts of a call are painted side by side where there are cores.
+
+    Calls still come one after the other: two at a time would finish in any order, and a seeded hunt would
+    not be the same hunt twice.
+    """
+
+    threads = min(2, os.cpu_count() or 1)
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
-        return await self.run(self._paint, prompts, seeds)
+        parts = (slice(at, at + PAINTER_BATCH) for at in range(0, len(prompts), PAINTER_BATCH))
+        painted = await asyncio.gather(*(self.run(self._paint, prompts[part], seeds[part]) for part in parts))
+        return [reply for part in painted for reply in part]
 
     def _paint(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
         images = self._network.paint(prompts, seeds)

@@ -25,7 +25,8 @@ from failscape.testing.model_suite import (
 )
 from failscape.toybox import provider, world
 from failscape.toybox.classifiers import NAMES
-from failscape.toybox.provider import pixels_of
+from failscape.toybox.painter import ToyPainter
+from failscape.toybox.provider import Painter, pixels_of
 from failscape.trials import Check
 
 
@@ -219,3 +220,23 @@ def test_pictures_of_any_size_and_mode_are_brought_to_ours() -> None:
     large = Picture.from_image(PENGUIN.image.resize((128, 128), 0).convert("RGBA"))
     assert pixels_of([large, PENGUIN]).tolist() == [PENGUIN.array.tolist()] * 2
     assert pixels_of([]).shape == (0, 64, 64, 3)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+async def test_pictures_and_their_order_do_not_depend_on_the_threads_that_paint(
+    monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    prompts, seeds = [f"a {word}" for word in ("cow", "car", "cat", "cup") * 5], list(range(20))
+    monkeypatch.setattr(Painter, "threads", threads)
+    model = create_model("generator", ModelConfig(provider="toybox"))
+    assert isinstance(model, Painter)
+    assert model.parallel == 1, "calls come one after the other"
+    await model.start()
+    try:
+        replies = await model.generate(prompts, seeds)
+    finally:
+        await model.close()
+    alone = ToyPainter().paint(prompts, seeds)
+    assert [reply.value.data for reply in replies if reply.value] == [
+        Picture.from_array(image).data for image in alone
+    ]
