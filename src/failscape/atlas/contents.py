@@ -23,6 +23,8 @@ from failscape.pictures import Picture
 from failscape.spaces.albums import KEPT, Album, album_text
 from failscape.spaces.corpus import corpus_names, load_corpus
 from failscape.spaces.corpus.files import CORPUS_FILES
+from failscape.spaces.prompt_list import KEPT as KEPT_PROMPTS
+from failscape.spaces.prompt_list import load_prompts, prompts_text
 
 _MANY = 64
 """Pictures that are taken in at once: an album may be larger than the memory."""
@@ -44,6 +46,24 @@ def keep_corpus(folder: Path, settings: Mapping[str, Any], identities: Mapping[s
         draft.replace(goal)
 
 
+def keep_prompts(folder: Path, settings: Mapping[str, Any], identities: Mapping[str, Identity]) -> None:
+    """Copy the list of prompts that `settings` name into the atlas at `folder`, unless it is there."""
+    name, digest = prompts_of(settings), digest_of(identities, "prompts")
+    goal = folder / CORPORA / digest
+    if not name or not digest or goal.is_dir():
+        return
+    prompts = load_prompts(name)
+    if prompts.digest != digest:
+        raise AtlasError(f"the list {name} changed while it was being read", "start the run again")
+    _keep_text(goal, KEPT_PROMPTS, prompts_text(prompts))
+
+
+def prompts_of(settings: Mapping[str, Any]) -> str:
+    """The list of prompts that settings name, "" when they name none."""
+    space = settings.get("space")
+    return str(space.get("prompts") or "") if isinstance(space, Mapping) else ""
+
+
 def copy_corpus(source: Path, goal: Path, follow: bool = False) -> Path:
     """A copy beside `goal` under another name, for the caller to rename: others see all of it or nothing.
 
@@ -53,7 +73,7 @@ def copy_corpus(source: Path, goal: Path, follow: bool = False) -> Path:
     with explained(goal):
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
-        for name in (*CORPUS_FILES, KEPT):
+        for name in (*CORPUS_FILES, KEPT, KEPT_PROMPTS):
             if os.path.lexists(source / name):
                 with open_regular((source / name).resolve() if follow else source / name) as file:
                     (draft / name).write_bytes(file.read())
@@ -61,15 +81,17 @@ def copy_corpus(source: Path, goal: Path, follow: bool = False) -> Path:
 
 
 def corpus_of(settings: Mapping[str, Any]) -> str:
-    """The corpus that settings name, "" when they name none."""
+    """The corpus that settings name, "" when they name none, or a list of prompts in its place."""
     space = settings.get("space")
+    if prompts_of(settings):
+        return ""
     return str(space.get("corpus") or "") if isinstance(space, Mapping) else ""
 
 
-def digest_of(identities: Mapping[str, Identity]) -> str:
+def digest_of(identities: Mapping[str, Identity], what: str = "space") -> str:
     """What names the content of the corpus that a hunt was run with, "" when nobody noted it."""
-    space = identities.get("space")
-    return str(space.settings.get("digest", "")) if space is not None else ""
+    found = identities.get(what)
+    return str(found.settings.get("digest", "")) if found is not None else ""
 
 
 def changed_corpus(settings: Mapping[str, Any], identities: Mapping[str, Identity]) -> str:
@@ -83,12 +105,16 @@ def changed_corpus(settings: Mapping[str, Any], identities: Mapping[str, Identit
 def keep_album(atlas: Atlas, album: Album) -> None:
     """Keep names, labels and captions, so that the hunt can be told again without the folder."""
     goal = atlas.folder / CORPORA / album.digest
-    if goal.is_dir():
-        return
+    if not goal.is_dir():
+        _keep_text(goal, KEPT, album_text(album))
+
+
+def _keep_text(goal: Path, name: str, text: str) -> None:
+    """A folder with one file: others see all of it or nothing."""
     draft = goal.with_name(f".{goal.name}.{os.getpid()}")
     with explained(goal):
         draft.mkdir(parents=True, exist_ok=True)
-        (draft / KEPT).write_text(album_text(album), encoding="utf-8")
+        (draft / name).write_text(text, encoding="utf-8")
         draft.replace(goal)
 
 

@@ -19,6 +19,7 @@ from failscape.atlas.rows import FIX, check_facts, check_texts, understood, unso
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity, Usage
 from failscape.pictures import SUFFIXES
+from failscape.spaces.prompt_list import KEPT as KEPT_PROMPTS
 from failscape.trials import Facts, Step, Trial, Verdict, steps_from_json
 
 _MANY = 1024
@@ -46,6 +47,7 @@ def hunts(db: sqlite3.Connection, folder: Path | None) -> list[HuntRow]:
             models = {name: known[one] for name, one in json.loads(ids).items()}
         if folder is not None:
             config = _with_corpus(config, models.get("space"), folder.absolute())
+            config = _with_prompts(config, models.get("prompts"), folder.absolute())
             config = _with_album(config, models.get("images"), folder.absolute())
         found.append(HuntRow(number, kind, config, models, (shard, shards), parent, created))
     return found
@@ -72,6 +74,15 @@ def kept_folder(folder: Path, name: str) -> Path:
     for path in (here.parent, here, *(here.iterdir() if here.is_dir() else ())):
         refuse_link(path)
     return here
+
+
+def _with_prompts(config: dict[str, Any], listed: Identity | None, folder: Path) -> dict[str, Any]:
+    """The list of prompts that the atlas keeps stands in for the file that a hunt was run on."""
+    space = config.get("space")
+    if listed is None or not isinstance(space, dict) or not space.get("prompts"):
+        return config
+    here = kept_folder(folder, str(listed.settings.get("digest", "")) or "none") / KEPT_PROMPTS
+    return {**config, "space": {**space, "prompts": str(here)}} if here.is_file() else config
 
 
 def _with_album(config: dict[str, Any], album: Identity | None, folder: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from failscape.atlas.contents import digest_of, keep_corpus
+from failscape.atlas.contents import digest_of, keep_corpus, keep_prompts
 from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas
 from failscape.config.files import parse_config
@@ -125,6 +125,7 @@ def open_hunt(
     for hunt in reversed(hunts):
         if not now.differences(hunt):
             keep_corpus(atlas.folder, settings, now.identities)
+            keep_prompts(atlas.folder, settings, now.identities)
             _note_changes(atlas, hunt, settings)
             return hunt.id
     if hunts and not fork:
@@ -134,6 +135,7 @@ def open_hunt(
             "go back to those settings, give another --atlas, or start a second hunt in this one with --fork",
         )
     keep_corpus(atlas.folder, settings, now.identities)
+    keep_prompts(atlas.folder, settings, now.identities)
     parent = parent or (hunts[-1].id if hunts else None)
     return atlas.start_hunt(str(settings["hunt"]), settings, now.identities, shard, parent)
 
@@ -168,17 +170,18 @@ def diff_hunts(old: HuntRow, config: Mapping[str, Any], identities: Mapping[str,
     """What a hunt measures otherwise, as readable lines; empty when its trials and the others' are alike."""
     before, after = complete_config(old.config), complete_config(config)
     known, found = dict(old.identities), dict(identities)
-    if digest_of(known) and digest_of(known) == digest_of(found):
-        # The same corpus by content: where it lies does not matter.
-        before, after = _without_corpus(before), _without_corpus(after)
-        del known["space"], found["space"]
+    for what, setting in (("space", "corpus"), ("prompts", "prompts")):
+        if digest_of(known, what) and digest_of(known, what) == digest_of(found, what):
+            # The same corpus or list by content: where it lies does not matter.
+            before, after = _without(before, setting), _without(after, setting)
+            del known[what], found[what]
     # Identities know what settings cannot: a new version of a contract, a changed model file.
     return diff_configs(before, after) or diff_identities(known, found)
 
 
-def _without_corpus(config: dict[str, Any]) -> dict[str, Any]:
+def _without(config: dict[str, Any], setting: str) -> dict[str, Any]:
     space = config.get("space")
-    return {**config, "space": {**space, "corpus": ""}} if isinstance(space, Mapping) else config
+    return {**config, "space": {**space, setting: ""}} if isinstance(space, Mapping) else config
 
 
 def diff_identities(old: Mapping[str, Identity], new: Mapping[str, Identity]) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from failscape.spaces.lattice import Lattice, Node
+from failscape.spaces.prompt_list import ListedPrompt, PromptList
 from failscape.spaces.wording import Wording
 from failscape.trials import Check
 
@@ -89,6 +90,33 @@ class Samples:
                     seen.add(group)
                     chosen.setdefault(index)
         return list(chosen)
+
+
+class ListedSamples:
+    """Prompts of a list, those with other tags first. What holds of another prompt's picture is not known for
+    sure, so contrary checks are those of a prompt that shares none with it."""
+
+    def __init__(self, prompts: PromptList, seed: int = 0) -> None:
+        chosen = list({one.tags: one for one in reversed(prompts.prompts)}.values())[::-1]
+        others = [one for one in prompts.prompts if one not in chosen]
+        self._prompts = [*chosen, *others]
+        self._luck = random.Random(f"doctor/{seed}")
+        self.kinds: list[str] = []
+
+    def plain(self, count: int) -> list[Sample]:
+        found = self._prompts[:count]
+        return [self._sample(one, found[place - 1]) for place, one in enumerate(found)]
+
+    def pair(self, kinds: Sequence[str]) -> tuple[Sample, Sample] | None:
+        for _ in range(30):
+            first, second = self._luck.choice(self._prompts), self._luck.choice(self._prompts)
+            if not set(first.checks) & set(second.checks):
+                return self._sample(first, second), self._sample(second, first)
+        return None
+
+    @staticmethod
+    def _sample(prompt: ListedPrompt, other: ListedPrompt) -> Sample:
+        return Sample(prompt.text, prompt.checks, tuple(c for c in other.checks if c not in prompt.checks))
 
 
 def chosen_kinds(lattice: Lattice) -> list[str]:

@@ -15,11 +15,12 @@ from failscape.doctor.generator import SEEDS, examine_generator, readable
 from failscape.doctor.helpers import examine_polish
 from failscape.doctor.judge import JudgedPicture, JudgeExperiments
 from failscape.doctor.observations import Observation, down, patients_of
-from failscape.doctor.samples import Sample, Samples
+from failscape.doctor.samples import ListedSamples, Sample, Samples
 from failscape.errors import ModelError
 from failscape.hunts.t2i.build import build_lattice
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.models.roles import ImageGenerator, Judge
+from failscape.spaces.prompt_list import load_prompts
 
 PLAIN = 4
 """Things that are drawn first, to find out how the generator behaves."""
@@ -38,7 +39,7 @@ class SampleSource(Protocol):
 
 async def examine_t2i(settings: T2IConfig) -> list[Observation]:
     """Experiments with every model of a config."""
-    samples = Samples(build_lattice(settings), settings.seed)
+    samples = samples_of(settings)
     async with patients_of(settings) as patients:
         models, found = patients.models, patients.ailing
         if "generator" in models:
@@ -49,6 +50,12 @@ async def examine_t2i(settings: T2IConfig) -> list[Observation]:
         if "llm" in models:
             found += await examine_polish(models["llm"], [one.prompt for one in samples.plain(PLAIN)])
     return found
+
+
+def samples_of(settings: T2IConfig) -> SampleSource:
+    if settings.space.prompts:
+        return ListedSamples(load_prompts(settings.space.prompts), settings.seed)
+    return Samples(build_lattice(settings), settings.seed)
 
 
 async def examine(

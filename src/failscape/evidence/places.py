@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from failscape.errors import FailscapeError
 from failscape.plugins import find_kind
+from failscape.spaces.prompt_list import ListedPrompt
 
 ALONE = "alone"
 """The row of subjects that have no attribute value."""
@@ -34,6 +35,15 @@ def place_node(classes: dict[str, str]) -> Placer:
         return Place(entity, classes[entity], rows or (ALONE,)) if entity in classes else None
 
     return place
+
+
+def place_prompt(prompts: Iterable[ListedPrompt]) -> Placer:
+    """For prompts of a list: the first tag is the column, the kinds of its checks are the rows."""
+    places = {
+        one.id: Place(one.id, str(one.tags[0]) if one.tags else "no tag", tuple(dict.fromkeys(one.kinds)))
+        for one in prompts
+    }
+    return places.get
 
 
 def placer_of(kind: str, config: dict[str, Any]) -> Placer:

@@ -33,7 +33,7 @@ from failscape.evidence import (
 )
 from failscape.evidence.families import families_of
 from failscape.evidence.overview import GroupRate, suggestions, worst_groups
-from failscape.hunts.t2i.findings import NodeDetails
+from failscape.hunts.t2i.findings import CheckedDetails
 from failscape.report.figures import basic as figures
 from failscape.report.figures.heat import NARROW, WIDE, HeatMap, heat_legend, heat_map
 from failscape.report.maps import FailureMap, failure_map, heat_of_counts
@@ -114,7 +114,7 @@ class ReportPage:
         """Which kinds of check were missed how often, over all findings whose hunt says so."""
         missed: Counter[str] = Counter()
         for finding in self.hunt.findings:
-            if isinstance(finding.details, NodeDetails):
+            if isinstance(finding.details, CheckedDetails):
                 missed.update(finding.details.missed)
         return missed.most_common(7)
 

@@ -17,8 +17,10 @@ from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.hunts.t2i.probes import Prompting
+from failscape.hunts.t2i.prompts.build import build_prompt_hunt, forewarn_prompts
 from failscape.spaces.corpus import Corpus, load_corpus
 from failscape.spaces.lattice import Lattice
+from failscape.spaces.prompt_list import load_prompts
 from failscape.spaces.wording import Wording
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
@@ -30,6 +32,8 @@ CHOOSING = ("certified", "probable")
 def build_hunt(
     config: T2IConfig, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None
 ) -> Hunt:
+    if config.space.prompts:
+        return build_prompt_hunt(config, shard, accuracy)
     lattice = build_lattice(config)
     search = config.search
     if search.strategy in CHOOSING:
@@ -62,11 +66,17 @@ def build_hunt(
 
 
 def contents(config: T2IConfig) -> dict[str, Content]:
+    if config.space.prompts:
+        return {
+            "prompts": Content("prompts", config.space.prompts, load_prompts(config.space.prompts).digest)
+        }
     corpus = config.space.corpus
     return {"space": Content("corpus", corpus, load_corpus(corpus).digest)}
 
 
 def forewarn(config: T2IConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
+    if config.space.prompts:
+        return forewarn_prompts(config, accuracy)
     warnings = forewarn_predictor(config)
     if config.search.strategy in CHOOSING:
         return warnings + _forewarn_certified(config, accuracy or JudgeAccuracy.perfect())
@@ -102,13 +112,13 @@ def least_images(entities: int, threshold: float, fdr: float, openings: float) -
         fails += 1
 
 
-def corpus_of(config: T2IConfig) -> Corpus:
-    return load_corpus(config.space.corpus)
+def corpus_of(config: T2IConfig) -> Corpus | None:
+    return None if config.space.prompts else load_corpus(config.space.corpus)
 
 
 def build_lattice(config: T2IConfig) -> Lattice:
     space = config.space
-    return Lattice(corpus_of(config), space.entities, space.families, space.depth)
+    return Lattice(load_corpus(space.corpus), space.entities, space.families, space.depth)
 
 
 def build_prompting(config: T2IConfig, lattice: Lattice) -> Prompting:

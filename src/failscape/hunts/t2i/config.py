@@ -10,9 +10,10 @@ from failscape.config.base import HuntConfig, ModelConfig, Settings
 
 
 class SpaceConfig(Settings):
-    """What can be asked of a text-to-image model."""
+    """What can be asked of a text-to-image model: a lattice over a corpus, or a list of prompts."""
 
     corpus: str = Field("toybox", description="a shipped corpus or a folder")
+    prompts: str = Field("", description="a file of prompts with their own checks, in place of a corpus")
     entities: Literal["all", "sample"] | tuple[str, ...] = Field(
         "all", description="all, sample (one per sub-class) or a list"
     )

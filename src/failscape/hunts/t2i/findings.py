@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from failscape.hunts.counts import Tally
 from failscape.hunts.t2i.survey.judge_view import TriedCounts
@@ -140,15 +140,29 @@ def describe_failure(
     )
 
 
+@runtime_checkable
+class CheckedDetails(Protocol):
+    """Details of a finding that a judge's checks decide: those of a node, or of a prompt of a list."""
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of its checks."""
+
+    @property
+    def missed(self) -> Mapping[str, int]: ...
+
+    @property
+    def corrected(self) -> CorrectedRate | None: ...
+
+
 def corrected(finding: Finding, judge: JudgeAccuracy) -> Finding:
     """With the true failure rate behind the judged one."""
     details = finding.details
-    if not isinstance(details, NodeDetails) or details.corrected is not None:
+    if not isinstance(details, CheckedDetails) or details.corrected is not None:
         return finding
     passes, (low, high) = judge.correct(finding.trials - finding.failures, finding.failures, details.kinds)
-    return replace(
-        finding, details=replace(details, corrected=CorrectedRate(1 - passes, (1 - high, 1 - low)))
-    )
+    rate = CorrectedRate(1 - passes, (1 - high, 1 - low))
+    return replace(finding, details=replace(finding.details, corrected=rate))
 
 
 @lru_cache(maxsize=65536)

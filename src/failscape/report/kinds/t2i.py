@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from failscape.evidence import HuntReader
-from failscape.evidence.places import Placer, place_node
-from failscape.hunts.t2i.findings import NodeDetails
+from failscape.evidence.places import Placer, place_node, place_prompt
+from failscape.hunts.t2i.findings import CorrectedRate, NodeDetails
+from failscape.hunts.t2i.prompts.findings import PromptDetails
 from failscape.hunts.t2i.survey.survey import Mass, T2ISurvey
 from failscape.report.figures.basic import Estimate, percent, spread
 from failscape.report.figures.heat import HeatMap
@@ -27,10 +28,11 @@ from failscape.report.kinds.t2i_rules import (
 from failscape.report.kinds.t2i_trust import TrustBox, trust_boxes, wording_notes
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.spaces.corpus import load_corpus
+from failscape.spaces.prompt_list import load_prompts
 from failscape.trials import Finding
 
 TEMPLATE = "t2i.html"
-JUDGE_ALLOWED_FOR = ("certified", "probable")
+JUDGE_ALLOWED_FOR = ("certified", "probable", "listed")
 """Strategies that reckon with the judge's errors."""
 
 
@@ -42,11 +44,12 @@ class RuleSection:
     listed: list[RuleCard]
     total: int
     precision: Estimate | None
+    noun: str = "node"
 
 
 @dataclass(frozen=True, slots=True)
 class MassMap:
-    heat: HeatMap
+    heat: HeatMap | None
     lists: list[MassList]
 
 
@@ -58,7 +61,10 @@ class TrustSection:
 
 def placer(config: dict[str, Any]) -> Placer:
     """Columns are classes of entities, rows are kinds of attributes."""
-    corpus = load_corpus(str(config.get("space", {}).get("corpus", "toybox")))
+    space = config.get("space", {})
+    if space.get("prompts"):
+        return place_prompt(load_prompts(str(space["prompts"])).prompts)
+    corpus = load_corpus(str(space.get("corpus", "toybox")))
     return place_node({entity.name: entity.upper_class for entity in corpus.entities})
 
 
@@ -75,25 +81,45 @@ def tiles(context: Context) -> Iterator[Tile]:
     if found is not None:
         mass, nodes = found
         yield Tile("Of random pictures fail", percent(mass.rate), spread(mass.interval))
-        yield Tile("Nodes in the space", f"{nodes:,}")
+        listed = survey is not None and "prompts" in survey.counts
+        yield Tile("Prompts in the list" if listed else "Nodes in the space", f"{nodes:,}")
 
 
 def notes(finding: Finding) -> Iterator[str]:
     """Sentences about one finding: the interaction, which check is to blame, the rate without errors."""
     details = finding.details
+    if isinstance(details, PromptDetails):
+        yield from _prompt_notes(details)
     if not isinstance(details, NodeDetails):
         return
     for said in (details.interaction, details.blamed):
         if said is not None and said.sentence:
             yield said.sentence[:1].upper() + said.sentence[1:]
     if details.corrected is not None:
-        rate, interval = details.corrected.rate, details.corrected.interval
-        yield f"Allowing for the judge’s errors, {percent(rate)} fail ({spread(interval)})."
+        yield _without_errors(details.corrected)
+
+
+def _prompt_notes(details: PromptDetails) -> Iterator[str]:
+    """What a failing prompt missed most, its tags, and what a suspect lacks."""
+    worst = max(details.missed, key=lambda name: details.missed[name], default="")
+    if worst and details.missed[worst]:
+        yield f"Missed most: {worst} ({details.missed[worst]:,} of the failed pictures)."
+    if details.tags:
+        yield f"Tags: {', '.join(details.tags)}."
+    if details.missing:
+        yield details.missing[:1].upper() + details.missing[1:] + "."
+    if details.corrected is not None:
+        yield _without_errors(details.corrected)
+
+
+def _without_errors(found: CorrectedRate) -> str:
+    return f"Allowing for the judge’s errors, {percent(found.rate)} fail ({spread(found.interval)})."
 
 
 def _map(masses: Sequence[Mass]) -> Iterator[Section]:
     heat = heat_of_masses(masses)
     if heat is None:
+        yield from _listed_map(masses)
         return
     yield Section(
         "map",
@@ -110,9 +136,28 @@ def _map(masses: Sequence[Mass]) -> Iterator[Section]:
     )
 
 
+def _listed_map(masses: Sequence[Mass]) -> Iterator[Section]:
+    """A list of prompts has no classes and kinds to cross: tags and kinds of checks, one below the other."""
+    lists = mass_lists(masses)
+    if lists:
+        yield Section(
+            "map",
+            "Where it fails",
+            TEMPLATE,
+            MassMap(None, lists),
+            LEAD,
+            "Map",
+            "How often a picture of a random prompt fails, by tag and by kind of check. It is estimated from "
+            "prompts drawn at random before the search began, whatever the search looked at.",
+            "Take any prompt with the tag at random: the number is the chance that one picture of it fails, "
+            "the small range its 95% interval. A prompt with several tags counts for each.",
+        )
+
+
 def _rules(survey: T2ISurvey, reader: HuntReader) -> Iterator[Section]:
     if not survey.rules:
         return
+    noun = "prompt" if "prompts" in survey.counts else "node"
     cards = rule_cards(survey.rules, reader)
     pictured = [card for card in cards if card.examples]
     listed = [card for card in cards if not card.examples]
@@ -120,7 +165,7 @@ def _rules(survey: T2ISurvey, reader: HuntReader) -> Iterator[Section]:
         "rules",
         "What the failures have in common",
         TEMPLATE,
-        RuleSection(pictured, listed, len(merge_rules(survey.rules)), held_out(survey.rule_precision)),
+        RuleSection(pictured, listed, len(merge_rules(survey.rules)), held_out(survey.rule_precision), noun),
         LEAD,
         "Rules",
         "A few rules stand for many failures. Each is shown with nodes that were found to fail, and beside "

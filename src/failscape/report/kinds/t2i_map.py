@@ -36,6 +36,8 @@ LISTS = (
     ("family", "By family of attributes"),
     ("sub-class", "By sub-class"),
     ("entity", "By thing"),
+    ("tag", "By tag"),
+    ("check", "By kind of check"),
 )
 """Classes and kinds are the margins of the map already."""
 
@@ -113,5 +115,6 @@ def _patch(mass: Mass) -> HeatCell:
 
 
 def _estimate(mass: Mass) -> Estimate:
-    words = f"{mass.images:,} pictures speak for {mass.nodes:,} nodes"
+    noun = "prompts" if mass.group in ("tag", "check") else "nodes"
+    words = f"{mass.images:,} pictures speak for {mass.nodes:,} {noun}"
     return Estimate(mass.name, mass.rate, mass.interval, words)

@@ -43,7 +43,7 @@ class Measured:
         if not isinstance(data, Mapping):
             return cls(float(data))
         if "rate" in data:
-            return cls(float(data["rate"]), float(data["of"]))
+            return cls(float(data["rate"]), _number(data["of"]))
         return cls.counted(float(data["hits"]), float(data["of"]))
 
     def as_data(self) -> float | dict[str, float]:
@@ -62,6 +62,11 @@ class Measured:
 
     def at_most(self, doubt: float) -> float:
         return self.rate if self.exact else one_sided(self.rate * self.of, self.of, doubt)[1]
+
+
+def _number(data: Any) -> float:
+    """Whole numbers stay whole: what was counted has the same digest when it is read back."""
+    return data if type(data) in (int, float) else float(data)
 
 
 EXACT = Measured(1.0)

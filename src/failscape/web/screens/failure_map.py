@@ -7,12 +7,13 @@ roughly. What holds for the whole space is said beside it, where the hunt can te
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from failscape.errors import FailscapeError
 from failscape.hunts.t2i.survey.survey import Mass, T2ISurvey
 from failscape.spaces.corpus import load_corpus
+from failscape.spaces.prompt_list import load_prompts
 from failscape.spaces.subjects import split_subject
 from failscape.web.library import OpenHunt
 from failscape.web.rates import counted_rate, rate_data
@@ -22,6 +23,8 @@ Data = dict[str, Any]
 ALONE = "alone"
 MOST_ROWS, MOST_COLUMNS, MOST_LABELS = 60, 40, 14
 CALLED = "called "
+ALL_PROMPTS = "all prompts"
+Named = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class Branches(NamedTuple):
@@ -51,9 +54,9 @@ def failure_map(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
     columns.refresh()
     apart = {hunt.reader.kind.purposes.get(mark, "") for mark in hunt.reader.kind.apart}
     tree = branches_of(hunt.row.config)
+    place = prompt_places(hunt.row.config) or split_tuple
     tried = [
-        Tried(*split_tuple(subject), fails, fails + passes)
-        for subject, passes, fails in columns.per_subject(apart)
+        Tried(*place(subject), fails, fails + passes) for subject, passes, fails in columns.per_subject(apart)
     ]
     found["heat"] = heat_of(tried, tree, query)
     if hunt.row.kind == "classifier":
@@ -81,9 +84,22 @@ def _rates_of(masses: Iterable[Mass], group: str) -> dict[str, Data]:
     return {mass.name: rate_data(mass.rate, mass.interval) for mass in masses if mass.group == group}
 
 
-def split_tuple(subject: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+def split_tuple(subject: str) -> Named:
     entity, pairs = split_subject(subject)
     return entity, tuple(pairs)
+
+
+def prompt_places(config: Mapping[str, Any]) -> Callable[[str], Named] | None:
+    """Where prompts of a list lie: one column, and a row for each of their tags; `None` for other hunts."""
+    space = config.get("space")
+    name = str(space.get("prompts") or "") if isinstance(space, Mapping) else ""
+    if not name:
+        return None
+    try:
+        tags = {one.id: tuple(one.tags) for one in load_prompts(name).prompts}
+    except FailscapeError:
+        tags = {}
+    return lambda subject: (ALL_PROMPTS, tuple((tag.name, tag.value) for tag in tags.get(subject, ())))
 
 
 def branches_of(config: Mapping[str, Any]) -> dict[str, Branches]:
