@@ -27,6 +27,7 @@ COMMANDS = {
     "list": "List providers, corpora and hunts.",
     "schema": "Print the JSON Schema of config files.",
     "compare": "Compare models on the same cases: fixed, better, worse, new.",
+    "gate": "Stop a model that is worse than the last one, in CI.",
     "dataset": "Write findings as an adversarial dataset.",
     "export": "Write trials or nodes to a file.",
     "import": "Bring FailureAtlas results into an atlas.",

@@ -32,10 +32,11 @@ NEEDED = {
 class ModelAsker:
     """One model under test with its helpers. Entered once, so that weights are loaded once.
 
-    What it is asked becomes a hunt in `atlas`; `identities` say who answered.
+    What it is asked becomes a hunt in `atlas`; `identities` say who answered. With `draws`, pictures of
+    questions are drawn anew and not shown from an atlas.
     """
 
-    def __init__(self, config: HuntConfig, atlas: Atlas, reporter: Reporter) -> None:
+    def __init__(self, config: HuntConfig, atlas: Atlas, reporter: Reporter, draws: bool = False) -> None:
         self.kind = kind_of(config)
         if self.kind.target not in NEEDED:
             raise ConfigError(
@@ -43,7 +44,7 @@ class ModelAsker:
                 "compare hunts of kind t2i, classifier or vlm",
             )
         make = model_maker(config)
-        needed = NEEDED[self.kind.target]
+        needed = (*NEEDED[self.kind.target], *(("generator",) if draws else ()))
         self.team = Team(
             {role: make(role, model) for role, model in config.models().items() if role in needed}
         )

@@ -127,8 +127,12 @@ def _prompts(steps: Sequence[Step], facts: Sequence[Facts]) -> list[str]:
     ]
 
 
-def fresh_probe(target: str, like: AskedCase, number: int, seed: int) -> Probe | None:
-    """The same request with another seed, under a key that no search uses for evidence.
+FIRST_NUMBER = 1_000
+"""New cases are numbered from here on: searches number theirs from 0, and a key is recorded once."""
+
+
+def fresh_probe(target: str, like: AskedCase, number: int) -> Probe | None:
+    """The `number`-th new case of a subject: a seed of its own, under a key that no search uses for evidence.
 
     `None` where a new picture would not be drawn: photos, and questions about one certain picture.
     """
@@ -136,4 +140,6 @@ def fresh_probe(target: str, like: AskedCase, number: int, seed: int) -> Probe |
         return None
     steps = tuple(step for step in like.asked if isinstance(step, Generate | Decide | Reword | Classify))
     mark = "r" if target == GENERATOR else "f"
-    return Probe(f"{like.subject}#{mark}{number}", like.subject, steps, seed)
+    digest = hashlib.blake2b(f"compare|{like.subject}|{number}".encode(), digest_size=4).digest()
+    seed = int.from_bytes(digest, "big") & 0x7FFFFFFF
+    return Probe(f"{like.subject}#{mark}{FIRST_NUMBER + number}", like.subject, steps, seed)

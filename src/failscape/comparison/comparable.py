@@ -75,6 +75,12 @@ def judge_difference(first: Mapping[str, Identity], second: Mapping[str, Identit
     return ""
 
 
+def knows_truth(identities: Mapping[str, Identity]) -> bool:
+    """Whether nobody has to be calibrated: no judge at all, or a verifier that is told the right answers."""
+    judges = [one for role, one in identities.items() if role in JUDGES]
+    return all(one.provider == "exact" for one in judges)
+
+
 def describe(identity: Identity) -> str:
     settings = {name: value for name, value in identity.settings.items() if value not in ("", None, {}, [])}
     return f"{identity.provider} {identity.model} {settings}".strip()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from failscape.comparison.comparable import NotComparable, drift_between, refuse_unlike
+from failscape.comparison.comparable import NotComparable, drift_between, knows_truth, refuse_unlike
 from failscape.comparison.decide import compare_results, overall_of
 from failscape.comparison.pairs import pair_up
 from failscape.comparison.reading import ModelSide, rules_for, with_findings_of_photos
@@ -94,7 +94,7 @@ def compare_sides(
             )
         notes += [drift.sentence] if drift.sentence else []
     compared = compare_results(first.results, last.results, rules)
-    if first.accuracy is None and {"judge", "verifier"} & first.row.identities.keys():
+    if first.accuracy is None and not knows_truth(first.row.identities):
         notes.append("the judge's errors are not known: rates are as it saw them (failscape review)")
     trend = trend_of(named) if len(named) > 2 else None
     return ManyCompared(tuple(named), replace(compared, notes=tuple(notes)), trend)

@@ -5,7 +5,6 @@ Everything is recorded in one atlas of the comparison, a hunt for each model. A 
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
@@ -28,9 +27,6 @@ ROUNDS = 12
 """A budget is spent in about so many rounds: each looks at all before it."""
 
 SMALLEST_ROUND = 32
-FIRST_NUMBER = 1_000
-"""New cases are numbered from here on: searches number theirs from 0, and a key is recorded once."""
-
 WITHOUT_END = 1 << 20
 """Pairs that a subject can get where new pictures can be drawn of it."""
 
@@ -175,12 +171,9 @@ class PairDrawing:
         return wanted
 
     def _fresh(self, subject: str, place: int) -> Probe | None:
-        """The `place`-th new case of a subject: its seed is its own, and no search has used it."""
+        """The next new case of a subject, and those after it."""
         like = (self.first.recorded.by_subject.get(subject) or self.second.recorded.by_subject[subject])[0]
-        number = FIRST_NUMBER + self._drawn[subject] + place
-        digest = hashlib.blake2b(f"compare|{subject}|{number}".encode(), digest_size=4).digest()
-        seed = int.from_bytes(digest, "big") & 0x7FFFFFFF
-        return fresh_probe(self.first.asker.kind.target, like, number, seed)
+        return fresh_probe(self.first.asker.kind.target, like, self._drawn[subject] + place)
 
     async def _ask(self, wanted: Wanted) -> None:
         """The first draws what is new; the second is asked the very same cases, where they were valid."""

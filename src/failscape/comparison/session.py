@@ -50,7 +50,7 @@ class CompareRequest:
 async def compare_models(request: CompareRequest, reporter: Reporter) -> tuple[ManyCompared, bool]:
     """The comparison, and whether somebody interrupted the drawing."""
     sides = read_sides(request.references, alone=bool(request.targets))
-    folder = request.folder or sides[0].folder.with_name(f"{sides[0].folder.name}-compared")
+    folder = request.folder or compared_folder(sides[0].folder)
     if request.judge_again:
         sides = [sides[0], *[await judged_by(sides[0], side, reporter) for side in sides[1:]]]
     sides = [with_earlier(side, folder) for side in sides]
@@ -62,6 +62,11 @@ async def compare_models(request: CompareRequest, reporter: Reporter) -> tuple[M
     if budget:
         sides, stopped = await _draw(sides, folder, budget, request, reporter)
     return compare_sides(sides, request.threshold, request.level, request.margin), stopped
+
+
+def compared_folder(folder: Path) -> Path:
+    """Where new trials of a comparison go, unless told: beside the first atlas."""
+    return folder.with_name(f"{folder.name}-compared")
 
 
 def read_sides(references: Sequence[str], alone: bool = False) -> list[ModelSide]:

@@ -25,17 +25,18 @@ def log_e_more(more: ArrayLike, less: ArrayLike, pairs: ArrayLike, margin: Array
 
     A stake s pays 1 + s·(x − m)/(1 + m): never negative, and 1 on average when the mean is m.
     """
-    plus, minus, total, limit = np.broadcast_arrays(
-        *(np.asarray(one, np.float64)[..., None] for one in (more, less, pairs, margin))
+    plus, minus, total, limit = (
+        np.asarray(one, np.float64)[..., None] for one in (more, less, pairs, margin)
     )
     if np.any(plus < 0) or np.any(minus < 0) or np.any(plus + minus > total):
         raise ValueError("`more >= 0`, `less >= 0` and `more + less <= pairs` must hold everywhere")
     if np.any(limit <= -1) or np.any(limit >= 1):
         raise ValueError("`-1 < margin < 1` must hold everywhere")
-    stake = STAKES / (1 + limit)
+    stake = STAKES / (1 + limit)  # one row per margin: with one margin for all, logarithms are few
     won = plus * np.log1p(stake * (1 - limit)) + minus * np.log1p(-stake * (1 + limit))
     logs = won + (total - plus - minus) * np.log1p(-stake * limit)
-    return np.asarray(special.logsumexp(logs, axis=-1) - np.log(len(STAKES)), dtype=np.float64)
+    most = logs.max(axis=-1, keepdims=True)
+    return np.asarray(np.log(np.mean(np.exp(logs - most), axis=-1)) + most[..., 0], dtype=np.float64)
 
 
 def anytime_difference(
