@@ -30,7 +30,7 @@ COMMANDS = {
     "gate": "Stop a model that is worse than the last one, in CI.",
     "dataset": "Write findings as an adversarial dataset.",
     "export": "Write trials or nodes to a file.",
-    "import": "Bring FailureAtlas results into an atlas.",
+    "import": "Bring results of others into an atlas: FailureAtlas files, tables.",
     "merge": "Join the atlases of shards.",
     "prune": "Drop pictures of an atlas, keep all evidence.",
     "review": "Let people check the judge, and reckon with its errors.",

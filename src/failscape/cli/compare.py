@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from failscape.atlas.connect import holds_atlas
 from failscape.comparison.comparing import ManyCompared, Trend
 from failscape.comparison.result import (
     PROVEN,
@@ -20,10 +21,11 @@ from failscape.comparison.result import (
     ComparedSubject,
     OverallDifference,
 )
-from failscape.comparison.session import CompareRequest, compare_models
+from failscape.comparison.session import CompareRequest, compare_models, compared_folder
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
 from failscape.jsonable import finite
+from failscape.report.comparison import write_comparison
 from failscape.report.figures.basic import percent
 from failscape.runtime.progress import choose_reporter
 
@@ -48,6 +50,7 @@ SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--threshold", type=SHARE, help="The success rate that counts; that of the hunts unless told.")
 @click.option("--level", type=SHARE, default=0.05, show_default=True, help="False share of claims, at most.")
 @click.option("--margin", type=SHARE, default=0.05, show_default=True, help="Differences that do not matter.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Write a page with pictures here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     atlases: tuple[str, ...],
@@ -58,6 +61,7 @@ def command(
     threshold: float | None,
     level: float,
     margin: float,
+    out: Path | None,
     as_json: bool,
 ) -> None:
     """Compare models on the same subjects and the same seeds: the last with the first.
@@ -75,6 +79,10 @@ def command(
         click.echo(json.dumps(finite(compared.as_data()), ensure_ascii=False))
     else:
         print_comparison(compared, Console())
+    if out is not None:
+        folder = atlas or compared_folder(compared.sides[0].folder)
+        page = write_comparison(compared, out, [folder] if holds_atlas(folder) else [])
+        click.echo(page, err=as_json)
     if stopped:
         sys.exit(130)
 
@@ -156,7 +164,7 @@ def _spread(interval: tuple[float, float], digits: int = 1) -> str:
 def _trend(trend: Trend) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
     table.add_column("model", ratio=1)
-    table.add_column(f"fails ({trend.points[0].cases:,} cases of all)", justify="right")
+    table.add_column(f"fails ({trend.points[0].cases:,} cases {trend.counted})", justify="right")
     table.add_column("since the one before", justify="right")
     for point, step in zip(trend.points, (None, *trend.steps), strict=True):
         low, high = point.interval

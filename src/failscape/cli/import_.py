@@ -1,4 +1,4 @@
-"""`failscape import FILE --atlas DIR`: bring FailureAtlas results into an atlas."""
+"""`failscape import FILE --atlas DIR`: bring results of others into an atlas: FailureAtlas files, tables."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from failscape.atlas import Atlas
 from failscape.atlas.formats.failureatlas_import import import_rows
+from failscape.atlas.formats.table import import_table, looks_like_table
 
 
 @click.command("import")
@@ -16,10 +17,16 @@ from failscape.atlas.formats.failureatlas_import import import_rows
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="The success rate at or below which a node fails; read off the file when left out.",
+    help="The success rate at or below which a node fails; read off a FailureAtlas file, 0.8 for a table.",
 )
 def command(file: Path, atlas: Path, threshold: float | None) -> None:
-    """Bring FILE, a FailureAtlas result file (JSONL), into an atlas as a hunt."""
+    """Bring FILE into an atlas: a FailureAtlas result file, or a table of model, case, passes, trials.
+
+    A table is CSV, TSV or JSON lines; each of its models becomes a hunt, to certify and to compare.
+    """
+    if looks_like_table(file):
+        _import_table(file, atlas, threshold)
+        return
     with Atlas.open(atlas, create=True) as opened:
         hunt = import_rows(file, opened, threshold)
         number = sum(opened.counts(hunt).values())
@@ -29,3 +36,14 @@ def command(file: Path, atlas: Path, threshold: float | None) -> None:
         f"(threshold {rule['threshold']:g}, {rule['images_per_node']} images per node)\n"
         f"  failscape findings {atlas}\n  failscape report {atlas}"
     )
+
+
+def _import_table(file: Path, atlas: Path, threshold: float | None) -> None:
+    with Atlas.open(atlas, create=True) as opened:
+        hunts = import_table(file, opened, threshold)
+        for model, hunt in hunts.items():
+            click.echo(f"{sum(opened.counts(hunt).values()):,} trials of {model} are hunt {hunt} of {atlas}")
+    last = max(hunts.values())
+    click.echo(f"  failscape findings {atlas} --hunt {last}")
+    if len(hunts) > 1:
+        click.echo(f"  failscape compare {atlas}")

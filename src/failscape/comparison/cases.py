@@ -1,7 +1,8 @@
 """What makes two trials the same case, and how to ask a case of another model. Pure.
 
 A case leaves out the model under test: of a generator it is prompt, seed and checks; of a classifier the
-picture and the labels that are right; of an answerer the pictures, what was said before, and the question.
+picture and the labels that are right; of an answerer the pictures, what was said before, and the question; of
+a table the number of the trial.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from failscape.trials import (
     Verify,
 )
 
-GENERATOR, CLASSIFIER, ANSWERER = "generator", "classifier", "answerer"
+GENERATOR, CLASSIFIER, ANSWERER, TABLE = "generator", "classifier", "answerer", "table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +103,16 @@ def _answered(probe: Probe, facts: Sequence[Facts], images: tuple[str, ...]) -> 
     return (Show(images), *turns, asked[0], check), mark
 
 
+def _tabled(probe: Probe, facts: Sequence[Facts], images: tuple[str, ...]) -> Read:
+    """A row of somebody's table: known by its number, and never asked again."""
+    return (), probe.seed
+
+
 _READ: dict[str, Callable[[Probe, Sequence[Facts], tuple[str, ...]], Read | None]] = {
     GENERATOR: _drawn,
     CLASSIFIER: _classified,
     ANSWERER: _answered,
+    TABLE: _tabled,
 }
 
 

@@ -6,18 +6,17 @@ both saw it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from failscape.atlas.contents import digest_of
 from failscape.comparison.cases import GENERATOR
+from failscape.comparison.judges import judge_difference
 from failscape.comparison.reading import ModelSide
 from failscape.errors import FailscapeError
-from failscape.models.roles import Identity
 from failscape.plugins import find_kind
 from failscape.stats.intervals import clopper_pearson
 
-JUDGES = ("judge", "verifier")
 DRIFT = 0.02
 """A judge that surely (95 %) answers more than this share of the same pictures otherwise has drifted."""
 
@@ -62,28 +61,6 @@ def _refuse_space(first: ModelSide, other: ModelSide) -> None:
             f"({here[:12] or 'none'}, {there[:12] or 'none'})",
             "run one of them again with the other's `space.corpus`",
         )
-
-
-def judge_difference(first: Mapping[str, Identity], second: Mapping[str, Identity]) -> str:
-    """In words how the judges differ, "" when they are the same."""
-    for role in JUDGES:
-        here, there = first.get(role), second.get(role)
-        if here is not None and there is not None and here.digest != there.digest:
-            return f"the {role} is another one ({describe(here)}, then {describe(there)})"
-        if (here is None) != (there is None):
-            return f"only one of them had a {role}"
-    return ""
-
-
-def knows_truth(identities: Mapping[str, Identity]) -> bool:
-    """Whether nobody has to be calibrated: no judge at all, or a verifier that is told the right answers."""
-    judges = [one for role, one in identities.items() if role in JUDGES]
-    return all(one.provider == "exact" for one in judges)
-
-
-def describe(identity: Identity) -> str:
-    settings = {name: value for name, value in identity.settings.items() if value not in ("", None, {}, [])}
-    return f"{identity.provider} {identity.model} {settings}".strip()
 
 
 def _judge_fix(side: ModelSide) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from failscape.comparison.comparable import NotComparable, drift_between, knows_truth, refuse_unlike
-from failscape.comparison.decide import compare_results, overall_of
-from failscape.comparison.pairs import pair_up
+from failscape.comparison.comparable import NotComparable, drift_between, refuse_unlike
+from failscape.comparison.decide import FEWEST_SAMPLED, compare_results, overall_difference
+from failscape.comparison.judges import knows_truth
+from failscape.comparison.pairs import CasePair
 from failscape.comparison.reading import ModelSide, rules_for, with_findings_of_photos
 from failscape.comparison.result import CompareRules, OverallDifference, PairedComparison
 from failscape.stats.intervals import clopper_pearson
@@ -48,10 +49,12 @@ class Trend:
     points: tuple[TrendPoint, ...]
     steps: tuple[OverallDifference | None, ...]
     subjects: dict[str, tuple[tuple[int, int], ...]]
+    counted: str = ""
 
     def as_data(self) -> dict[str, Any]:
         return {
             "models": [point.as_data() for point in self.points],
+            "counted": self.counted,
             "steps": [step.as_data() if step else None for step in self.steps],
             "subjects": {subject: [list(one) for one in counts] for subject, counts in self.subjects.items()},
         }
@@ -113,19 +116,32 @@ def with_own_names(sides: Sequence[ModelSide]) -> list[ModelSide]:
 
 
 def trend_of(sides: Sequence[ModelSide]) -> Trend:
-    """Every model on the cases that all share, and each against the one before."""
-    shared = set.intersection(*(set(side.cases) for side in sides))
+    """Every model on the cases that all share, and each against the one before on the same."""
+    known = [{(one.subject, one.case): one for one in side.results.results} for side in sides]
+    shared = sorted(set.intersection(*(set(one) for one in known)))
+    sampled = [place for place in shared if any(one[place].sampled for one in known)]
+    chosen, counted = (
+        (sampled, "of the random sample") if len(sampled) >= FEWEST_SAMPLED else (shared, "as searches chose")
+    )
     points = []
-    for side in sides:
-        failures = sum(side.cases[one].failed for one in shared)
-        low, high = clopper_pearson(failures, len(shared))
-        points.append(TrendPoint(side.name, failures, len(shared), (float(low), float(high))))
-    steps = [overall_of(pair_up(here.results, there.results)) for here, there in itertools.pairwise(sides)]
+    for side, results in zip(sides, known, strict=True):
+        failures = sum(results[place].failed for place in chosen)
+        low, high = clopper_pearson(failures, len(chosen))
+        points.append(TrendPoint(side.name, failures, len(chosen), (float(low), float(high))))
+    steps = [
+        overall_difference(
+            [(sides[0].results.group(place[0]), CasePair(here[place], there[place])) for place in chosen],
+            f"cases that all models share, {counted}",
+        )
+        if chosen
+        else None
+        for here, there in itertools.pairwise(known)
+    ]
     by_subject: dict[str, list[tuple[str, str]]] = {}
-    for place in sorted(shared):
+    for place in shared:
         by_subject.setdefault(place[0], []).append(place)
     subjects = {
-        subject: tuple((sum(side.cases[one].failed for one in mine), len(mine)) for side in sides)
+        subject: tuple((sum(results[one].failed for one in mine), len(mine)) for results in known)
         for subject, mine in by_subject.items()
     }
-    return Trend(tuple(points), tuple(steps), subjects)
+    return Trend(tuple(points), tuple(steps), subjects, counted)

@@ -134,12 +134,12 @@ def overall_of(subjects: Sequence[SubjectPairs]) -> OverallDifference | None:
     """The share of failures of each, over a random sample where there is one."""
     sampled = [(one.group, pair) for one in subjects for pair in one.pairs if pair.sampled]
     if len(sampled) >= FEWEST_SAMPLED:
-        return _overall(sampled, "pairs of the random sample")
+        return overall_difference(sampled, "pairs of the random sample")
     everything = [(one.group, pair) for one in subjects for pair in one.pairs]
-    return _overall(everything, "all pairs, as the searches chose them") if everything else None
+    return overall_difference(everything, "all pairs, as the searches chose them") if everything else None
 
 
-def _overall(pairs: Sequence[tuple[str, CasePair]], counted: str) -> OverallDifference:
+def overall_difference(pairs: Sequence[tuple[str, CasePair]], counted: str) -> OverallDifference:
     groups = [group for group, _ in pairs]
     difference, interval = grouped_difference([pair.difference for _, pair in pairs], groups)
     return OverallDifference(

@@ -14,7 +14,8 @@ from pathlib import Path
 from failscape.atlas import Atlas
 from failscape.comparison.asking import ModelAsker, bring_pictures
 from failscape.comparison.cases import AskedCase, fresh_probe
-from failscape.comparison.comparable import NotComparable, judge_difference
+from failscape.comparison.comparable import NotComparable
+from failscape.comparison.judges import judge_difference
 from failscape.comparison.pairs import PairCounts, pair_up
 from failscape.comparison.plan import SAMPLE_SHARE, OpenSubject, plan_round
 from failscape.comparison.reading import ModelSide

@@ -14,7 +14,7 @@ from failscape.atlas.contents import digest_of, keep_pictures
 from failscape.comparison.asking import ModelAsker
 from failscape.comparison.baseline import FrozenCase, GateBaseline
 from failscape.comparison.cases import fresh_probe
-from failscape.comparison.comparable import NotComparable, judge_difference
+from failscape.comparison.comparable import NotComparable
 from failscape.comparison.harm import (
     TURNS,
     GateHarm,
@@ -26,6 +26,7 @@ from failscape.comparison.harm import (
     judge_harm,
     next_cases,
 )
+from failscape.comparison.judges import judge_difference
 from failscape.comparison.pairs import CasePair, CaseResult, PairCounts, counts_of
 from failscape.comparison.reading import ModelSide
 from failscape.config import HuntConfig

@@ -10,11 +10,13 @@ from pathlib import Path
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.decisions import asked_trials
 from failscape.comparison.cases import AskedCase, case_of
+from failscape.comparison.judges import judge_difference
 from failscape.comparison.pairs import CaseResult, ModelResults
 from failscape.comparison.result import CompareRules
 from failscape.errors import ConfigError
-from failscape.evidence import HuntReader, choose_hunt, load_hunt
+from failscape.evidence import HuntEvidence, HuntReader, choose_hunt, load_hunt
 from failscape.evidence.select import short_title
+from failscape.plugins import find_kind
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Decide, Finding, Verdict
 
@@ -72,17 +74,21 @@ def parse_reference(text: str) -> tuple[Path, int | None]:
 def read_side(folder: Path, hunt_id: int | None = None, name: str = "") -> ModelSide:
     """What an atlas knows of the model that a hunt of it was about."""
     with Atlas.open(folder, readonly=True) as atlas:
-        hunt = load_hunt(atlas, hunt_id)
-        claimed = frozenset(finding.subject for finding in (*hunt.findings, *hunt.suspects))
-        titles = {one.subject: short_title(one) for one in (*hunt.findings, *hunt.suspects)}
-        side = read_cases(atlas, hunt.row, name or hunt.target)
-        return replace(
-            side,
-            results=replace(side.results, claimed=claimed, titles={**side.results.titles, **titles}),
-            limit=hunt.limit,
-            accuracy=hunt.judge,
-            photos=_photos(hunt.findings),
-        )
+        return side_of(load_hunt(atlas, hunt_id), name)
+
+
+def side_of(hunt: HuntEvidence, name: str = "") -> ModelSide:
+    """What a hunt that has been read knows of its model."""
+    found = (*hunt.findings, *hunt.suspects)
+    side = read_cases(hunt.atlas, hunt.row, name or hunt.target)
+    results = replace(
+        side.results,
+        claimed=frozenset(finding.subject for finding in found),
+        titles={one.subject: short_title(one) for one in found},
+    )
+    return replace(
+        side, results=results, limit=hunt.limit, accuracy=hunt.judge, photos=_photos(hunt.findings)
+    )
 
 
 def _photos(findings: Iterable[Finding]) -> dict[str, frozenset[str]]:
@@ -121,6 +127,17 @@ def read_cases(atlas: Atlas, row: HuntRow, name: str) -> ModelSide:
     places = {subject: reader.place(subject) for subject in subjects}
     groups = {subject: place.about for subject, place in places.items() if place is not None}
     return ModelSide(name, atlas.folder, row, known, ModelResults(name, results, groups=groups))
+
+
+def with_cases_in(side: ModelSide, atlas: Atlas) -> ModelSide:
+    """With what another atlas knows of the same model, judged by the same judge."""
+    kind = find_kind(side.kind)
+    target = side.row.identities.get(kind.target)
+    for row in atlas.hunts() if target is not None else ():
+        same = row.kind == side.kind and row.identities.get(kind.target) == target
+        if same and not judge_difference(side.row.identities, row.identities):
+            side = side.with_cases(cases_of(atlas, row.id, kind.target), kind.fresh, kind.sampled)
+    return side
 
 
 def cases_of(atlas: Atlas, hunt_id: int, target: str) -> list[AskedCase]:

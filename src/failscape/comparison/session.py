@@ -8,17 +8,18 @@ from pathlib import Path
 
 from failscape.atlas import Atlas
 from failscape.atlas.connect import holds_atlas
-from failscape.comparison.comparable import judge_difference, refuse_unlike
+from failscape.comparison.comparable import refuse_unlike
 from failscape.comparison.comparing import ManyCompared, compare_sides
 from failscape.comparison.drawing import draw_pairs
+from failscape.comparison.judges import judge_difference
 from failscape.comparison.pairs import ModelResults
 from failscape.comparison.reading import (
     ModelSide,
-    cases_of,
     hunts_of,
     parse_reference,
     read_side,
     rules_for,
+    with_cases_in,
 )
 from failscape.config import HuntConfig, ModelConfig
 from failscape.config.files import parse_config
@@ -86,16 +87,10 @@ def read_sides(references: Sequence[str], alone: bool = False) -> list[ModelSide
 
 def with_earlier(side: ModelSide, folder: Path) -> ModelSide:
     """With what earlier comparisons asked of the same model in `folder`."""
-    kind = find_kind(side.kind)
-    target = side.row.identities.get(kind.target)
-    if target is None or not holds_atlas(folder) or folder.resolve() == side.folder.resolve():
+    if not holds_atlas(folder) or folder.resolve() == side.folder.resolve():
         return side
     with Atlas.open(folder, readonly=True) as atlas:
-        for row in atlas.hunts():
-            same = row.kind == side.kind and row.identities.get(kind.target) == target
-            if same and not judge_difference(side.row.identities, row.identities):
-                side = side.with_cases(cases_of(atlas, row.id, kind.target), kind.fresh, kind.sampled)
-    return side
+        return with_cases_in(side, atlas)
 
 
 def target_side(first: ModelSide, name: str, model: ModelConfig) -> ModelSide:

@@ -10,6 +10,7 @@ import json
 import mimetypes
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -21,7 +22,7 @@ from failscape.jsonable import finite
 from failscape.web.guard import Guard, Handler, add_headers
 from failscape.web.library import Library, OpenHunt
 from failscape.web.live import Watcher
-from failscape.web.screens import failure_map, findings, overview, pictures, review, runs, similar
+from failscape.web.screens import compare, failure_map, findings, overview, pictures, review, runs, similar
 from failscape.web.thumbnails import SIDES, Thumbnails, whole_picture
 
 LARGEST_REQUEST = 64 * 2**10
@@ -43,6 +44,9 @@ QUESTIONS: dict[str, Question] = {
     "costs": lambda hunt, _: runs.costs(hunt),
 }
 """What a page may ask about a hunt. `None` as an answer means: not read yet, ask again."""
+
+COMPARE = "compare"
+"""The one question that looks at other hunts too."""
 
 
 def build_app(library: Library, guard: Guard) -> web.Application:
@@ -84,7 +88,10 @@ class _Handlers:
         return _answer(await asyncio.to_thread(overview.library_data, self._library))
 
     async def ask(self, request: web.Request) -> web.Response:
-        question = QUESTIONS.get(request.match_info["question"])
+        name = request.match_info["question"]
+        question: Question | None = QUESTIONS.get(name)
+        if name == COMPARE:
+            question = partial(compare.compare, self._library)
         if question is None:
             raise web.HTTPNotFound(text="no such question")
         hunt = self._library.hunt(request.match_info["atlas"], int(request.match_info["hunt"]))

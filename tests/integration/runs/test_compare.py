@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 import failscape
 from failscape.cli import cli
 from failscape.errors import FailscapeError
+from failscape.web.library import Library, OpenHunt
+from failscape.web.screens import compare as screen
 
 PLANTED = "failscape.testing.planted"
 
@@ -175,3 +177,34 @@ def test_no_shared_subject_is_said(atlases: Path, tmp_path: Path) -> None:
         on_note=lambda kind, text: None,
     )
     assert "share no subject" in refused(atlases / "weak", tmp_path / "car")
+
+
+def test_the_page_shows_changes_with_pictures_side_by_side(atlases: Path, tmp_path: Path) -> None:
+    arguments = ("--budget", 400, "--atlas", tmp_path / "pairs", "-o", tmp_path / "page")
+    result = compare(atlases / "weak", atlases / "strong", *arguments)
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "page" / "index.html").read_text()
+    for words in ("weak → strong", "What changed", "All shared subjects", "Power:"):
+        assert words in page
+    assert len(list((tmp_path / "page" / "thumbs").iterdir())) >= 2
+    with Library([atlases / "weak", atlases / "strong", tmp_path / "pairs"]) as library:
+        hunt = library.hunt("weak", 1)
+        assert {one["target"] for one in compare_screen(library, hunt, {})["others"]} == {"weak", "strong"}
+        wait_for(library.hunt("strong", 1))
+        wait_for(hunt)
+        data = compare_screen(library, hunt, {"with": "strong/1"})
+        rows = [row for row in data["compared"]["rows"] if row["proven"]]
+        assert rows, "what the comparison drew in its own atlas counts too"
+        shown = compare_screen(library, hunt, {"with": "strong/1", "subject": rows[0]["subject"]})["cases"]
+        assert {case["seed"] for case in shown[0]} == {shown[0][0]["seed"]}
+        assert all(case["image"] for case in shown[0])
+
+
+def wait_for(hunt: OpenHunt) -> None:
+    assert hunt.loaded(wait=60.0) is not None
+
+
+def compare_screen(library: Library, hunt: OpenHunt, query: dict[str, str]) -> dict[str, Any]:
+    found = screen.compare(library, hunt, query)
+    assert found is not None
+    return found

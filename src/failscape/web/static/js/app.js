@@ -9,9 +9,10 @@ import { Map } from "./screens/map.js";
 import { Pictures } from "./screens/pictures.js";
 import { Review } from "./screens/review.js";
 import { Runs } from "./screens/runs.js";
+import { Compare } from "./screens/compare.js";
 
 const SCREENS = { overview: ["Overview", Overview], map: ["Map", Map], findings: ["Findings", Findings], pictures: ["Pictures", Pictures],
-  review: ["Review", Review], runs: ["Runs", Runs] };
+  compare: ["Compare", Compare], review: ["Review", Review], runs: ["Runs", Runs] };
 const HIDDEN = { finding: ["Finding", Finding, "findings"] };
 
 function useLibrary() {
