@@ -43,6 +43,9 @@ USUAL_DISCORDANT = 0.15
 FEWEST_SAMPLED = 40
 """With fewer pairs of a random sample, all pairs are taken for the overall rates instead."""
 
+FEWEST_GROUPS = 8
+"""With fewer things nothing can be said of others: the interval is about these very ones, pair by pair."""
+
 
 def compare_results(
     first: ModelResults, second: ModelResults, rules: CompareRules | None = None
@@ -141,7 +144,8 @@ def overall_of(subjects: Sequence[SubjectPairs]) -> OverallDifference | None:
 
 def overall_difference(pairs: Sequence[tuple[str, CasePair]], counted: str) -> OverallDifference:
     groups = [group for group, _ in pairs]
-    difference, interval = grouped_difference([pair.difference for _, pair in pairs], groups)
+    alike: Sequence[str | int] = groups if len(set(groups)) >= FEWEST_GROUPS else range(len(pairs))
+    difference, interval = grouped_difference([pair.difference for _, pair in pairs], alike)
     return OverallDifference(
         sum(pair.first.failed for _, pair in pairs) / len(pairs),
         sum(pair.second.failed for _, pair in pairs) / len(pairs),

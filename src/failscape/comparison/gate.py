@@ -281,7 +281,7 @@ class _GateRun:
         table = self._table()
         more, less, pairs = table[:, 2], table[:, 1], table.sum(axis=1)
         base = [
-            (self._cases[subject][0].group, pair.difference)
+            (subject, pair.difference)
             for subject in self._subjects
             for pair in self._pairs(subject)
             if (pair.first.subject, pair.first.case) in self._base

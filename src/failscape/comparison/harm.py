@@ -75,7 +75,7 @@ def judge_harm(
 ) -> GateHarm:
     """Half of the level is for the overall harm, half for all subjects together (e-BH).
 
-    `base` has the thing and the difference (-1, 0 or 1) of every base case. `more`, `less` and `pairs` are
+    `base` has the subject and the difference (-1, 0 or 1) of every base case. `more`, `less` and `pairs` are
     counts of each subject: only the new model failed, only the old one did, all.
     """
     names, values = [name for name, _ in base], [value for _, value in base]
