@@ -15,6 +15,7 @@ from failscape.atlas import Atlas
 from failscape.comparison.asking import ModelAsker, bring_pictures
 from failscape.comparison.cases import AskedCase, fresh_probe
 from failscape.comparison.comparable import NotComparable
+from failscape.comparison.drift import judged_twice
 from failscape.comparison.judges import judge_difference
 from failscape.comparison.pairs import PairCounts, pair_up
 from failscape.comparison.plan import SAMPLE_SHARE, OpenSubject, plan_round
@@ -89,6 +90,10 @@ async def draw_pairs(
             differing = judge_difference(first.asker.identities, second.asker.identities)
             if differing:
                 raise NotComparable(differing, "give both configs the same judge or verifier")
+            drift = await judged_twice(sides[0], here)
+            if drift.proven:
+                fix = "judge it anew: failscape rejudge ATLAS --judge FILE"
+                raise NotComparable(f"{sides[0].name}: {drift.sentence}", fix)
             stopped = await PairDrawing(first, second, atlas, rules).spend(budget)
         return first.now, second.now, stopped
 

@@ -208,3 +208,22 @@ def compare_screen(library: Library, hunt: OpenHunt, query: dict[str, str]) -> d
     found = screen.compare(library, hunt, query)
     assert found is not None
     return found
+
+
+def test_a_judge_that_drifted_is_found(tmp_path: Path) -> None:
+    """The same file of a judge, of the same version by its own word, that says no to everything today."""
+    (tmp_path / "judge.py").write_text(JUDGE.format(answer="True"))
+    judge = {"provider": "python", "path": f"{tmp_path}/judge.py:judge", "model": "steady"}
+    first = settings("weak", judge=judge, budget={"images": 120})
+    failscape.run(first, tmp_path / "first", on_note=lambda kind, text: None)
+    (tmp_path / "judge.py").write_text(JUDGE.format(answer="False"))
+    target = tmp_path / "strong.yaml"
+    target.write_text(yaml.safe_dump(settings("strong")))
+    assert "drifted" in refused(tmp_path / "first", "--target", target, "--budget", 40)
+
+
+JUDGE = """
+def judge(image, checks):
+    return [{answer} for _ in checks]
+judge.version = "1"
+"""
