@@ -34,7 +34,7 @@ class GateGroup(click.Group):
         return freeze_command if name == FREEZE else check
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [FREEZE]
+        return ["CONFIG", FREEZE]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
