@@ -22,7 +22,7 @@ from failscape.web.server import build_app
 
 FIXTURES = Path(__file__).parents[1] / "golden" / "fixtures"
 KINDS = ("t2i", "classifier", "vlm")
-SCREENS = ("overview", "map", "findings", "pictures", "review", "runs")
+SCREENS = ("overview", "map", "findings", "pictures", "compare", "review", "runs")
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),

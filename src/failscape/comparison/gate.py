@@ -15,12 +15,11 @@ from failscape.comparison.asking import ModelAsker
 from failscape.comparison.baseline import FrozenCase, GateBaseline
 from failscape.comparison.cases import fresh_probe
 from failscape.comparison.comparable import NotComparable
+from failscape.comparison.gate_result import GateResult, GateRow
 from failscape.comparison.harm import (
     TURNS,
     GateHarm,
-    GatePower,
     GateRules,
-    GateVerdict,
     base_cases,
     gate_power,
     judge_harm,
@@ -38,93 +37,6 @@ from failscape.trials import Probe, Show
 
 STRANGE = 0.1
 """With more than this share of cases whose pictures came out otherwise, nothing is compared."""
-
-
-@dataclass(frozen=True)
-class GateRow:
-    """One subject of the baseline."""
-
-    subject: str
-    group: str
-    counts: PairCounts
-    interval: tuple[float, float]
-    harmed: bool
-    log_e: float
-
-    def as_data(self) -> dict[str, Any]:
-        pairs = max(self.counts.pairs, 1)
-        return {
-            "subject": self.subject,
-            "group": self.group,
-            "pairs": self.counts.pairs,
-            "counts": self.counts._asdict(),
-            "rates": [self.counts.first_failures / pairs, self.counts.second_failures / pairs],
-            "difference": (self.counts.second_only - self.counts.first_only) / pairs,
-            "interval": list(self.interval),
-            "e_value": float(np.exp(min(self.log_e, 709.0))),
-            "harmed": self.harmed,
-        }
-
-
-@dataclass(frozen=True)
-class GateResult:
-    """What a gate found. `strange` cases could not be asked alike; `asked` trials were spent in all."""
-
-    baseline: str
-    target: str
-    rules: GateRules
-    harm: GateHarm
-    rows: tuple[GateRow, ...]
-    power: GatePower
-    calibrated: bool
-    asked: int
-    strange: int = 0
-    notes: tuple[str, ...] = ()
-    interrupted: bool = False
-
-    @property
-    def verdict(self) -> GateVerdict:
-        return self.harm.verdict
-
-    @property
-    def harmed(self) -> list[GateRow]:
-        return [row for row in self.rows if row.harmed]
-
-    @property
-    def sentence(self) -> str:
-        low, high = self.harm.interval
-        harm = f"{100 * self.harm.difference:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
-        head = {
-            GateVerdict.FAILED: "failed: harm is proven",
-            GateVerdict.PASSED: "passed: the harm is below the margin",
-            GateVerdict.OPEN: "open: neither harm nor its absence is shown",
-        }[self.verdict]
-        return (
-            f"{head}. {self.target} against {self.baseline}: {harm} overall on {self.harm.pairs:,} cases, "
-            f"margin {100 * self.rules.margin:g}; {len(self.harmed):,} of {len(self.rows):,} subjects are "
-            f"proven worse by more than it"
-        )
-
-    def as_data(self) -> dict[str, Any]:
-        return {
-            "verdict": self.verdict.value,
-            "baseline": self.baseline,
-            "target": self.target,
-            "margin": self.rules.margin,
-            "level": self.rules.level,
-            "harm": {
-                "difference": self.harm.difference,
-                "interval": list(self.harm.interval),
-                "pairs": self.harm.pairs,
-            },
-            "harmed": [row.as_data() for row in self.harmed],
-            "subjects": [row.as_data() for row in self.rows],
-            "power": {"sentence": self.power.sentence, "needed": self.power.needed, "have": self.power.have},
-            "judge_calibrated": self.calibrated,
-            "asked": self.asked,
-            "strange": self.strange,
-            "notes": list(self.notes),
-        }
 
 
 async def run_gate(
@@ -184,10 +96,7 @@ def refuse_other(baseline: GateBaseline, config: HuntConfig, asker: ModelAsker) 
             f"{_threshold(limit)}",
             "give the config the baseline's threshold, or freeze it again",
         )
-    judges = {role: one for role, one in asker.identities.items() if role in ("judge", "verifier")}
-    differing = judge_difference(
-        {role: one for role, one in baseline.identities.items() if role in ("judge", "verifier")}, judges
-    )
+    differing = judge_difference(baseline.identities, asker.identities)
     if differing:
         raise NotComparable(f"the baseline and the config: {differing}", "judge alike, or freeze it again")
 
@@ -204,6 +113,8 @@ def _threshold(limit: float | None) -> str:
 
 @dataclass
 class _GateRun:
+    """One gate under way: which cases each subject has been asked, and what came of them."""
+
     baseline: GateBaseline
     asker: ModelAsker
     rules: GateRules
@@ -278,17 +189,34 @@ class _GateRun:
         return log_e_more(table[:, 2], table[:, 1], table.sum(axis=1), self.rules.margin)
 
     def result(self, budget: int) -> GateResult:
-        table = self._table()
-        more, less, pairs = table[:, 2], table[:, 1], table.sum(axis=1)
+        table, strange = self._table(), self._strange()
+        pairs = table.sum(axis=1)
+        _refuse_strange(strange, int(pairs.sum()))
         base = [
             (subject, pair.difference)
             for subject in self._subjects
             for pair in self._pairs(subject)
             if (pair.first.subject, pair.first.case) in self._base
         ]
-        harm = judge_harm(base, more, less, pairs, self.rules)
-        low, high = anytime_difference(more, less, pairs)
-        rows = [
+        harm = judge_harm(base, table[:, 2], table[:, 1], pairs, self.rules)
+        have = min(budget, sum(len(cases) for cases in self._cases.values()))
+        return GateResult(
+            self.baseline.name,
+            self.asker.config.target.model or self.asker.target.provider,
+            self.rules,
+            harm,
+            tuple(sorted(self._rows(table, harm), key=lambda row: -row.log_e)),
+            gate_power(self.baseline.rates(), self.rules, have),
+            self.baseline.calibrated,
+            self.asked,
+            strange,
+            self._notes(),
+            self.asker.interrupted,
+        )
+
+    def _rows(self, table: Floats, harm: GateHarm) -> list[GateRow]:
+        low, high = anytime_difference(table[:, 2], table[:, 1], table.sum(axis=1))
+        return [
             GateRow(
                 subject,
                 self._cases[subject][0].group if self._cases[subject] else subject,
@@ -299,34 +227,11 @@ class _GateRun:
             )
             for at, subject in enumerate(self._subjects)
         ]
-        strange = sum(
-            self._answers[case.key].case != case.case
-            for subject in self._subjects
-            for case in self._cases[subject][: self._next[subject]]
-            if case.key in self._answers
-        )
-        if not pairs.sum() or strange > STRANGE * (strange + pairs.sum()):
-            raise NotComparable(
-                f"{strange:,} of {strange + int(pairs.sum()):,} cases came out with another picture than in "
-                "the baseline"
-                if strange
-                else "the new model has no valid result on any case",
-                "use the same generator and photos as the baseline, or freeze it again",
-            )
-        have = min(budget, sum(len(cases) for cases in self._cases.values()))
-        return GateResult(
-            self.baseline.name,
-            self.asker.config.target.model or self.asker.target.provider,
-            self.rules,
-            harm,
-            tuple(sorted(rows, key=lambda row: -row.log_e)),
-            gate_power(self.baseline.rates(), self.rules, have),
-            self.baseline.calibrated,
-            self.asked,
-            strange,
-            self._notes(),
-            self.asker.interrupted,
-        )
+
+    def _strange(self) -> int:
+        """Answered cases that came out with another picture than in the baseline."""
+        asked = [case for s in self._subjects for case in self._cases[s][: self._next[s]]]
+        return sum(self._answers[one.key].case != one.case for one in asked if one.key in self._answers)
 
     def _notes(self) -> tuple[str, ...]:
         notes = []
@@ -335,3 +240,14 @@ class _GateRun:
         if self.asker.interrupted:
             notes.append("interrupted: run it again to go on")
         return tuple(notes)
+
+
+def _refuse_strange(strange: int, pairs: int) -> None:
+    fix = "use the same generator and photos as the baseline, or freeze it again"
+    if strange > STRANGE * (strange + pairs):
+        total = strange + pairs
+        raise NotComparable(
+            f"{strange:,} of {total:,} cases came out with another picture than in the baseline", fix
+        )
+    if not pairs:
+        raise NotComparable("the new model has no valid result on any case of the baseline", fix)

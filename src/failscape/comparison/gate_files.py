@@ -7,7 +7,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from failscape.atlas.files import write_whole
-from failscape.comparison.gate import GateResult, GateRow
+from failscape.comparison.gate_result import GateResult, GateRow
 from failscape.comparison.harm import GateVerdict
 
 MOST_BYTES = 60_000

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failscape.comparison.gate import GateResult, GateRow
 from failscape.comparison.gate_files import MOST_BYTES, markdown, write_junit
+from failscape.comparison.gate_result import GateResult, GateRow
 from failscape.comparison.harm import GatePower, GateRules, GateVerdict, base_cases, judge_harm, next_cases
 from failscape.comparison.pairs import PairCounts
 
