@@ -84,6 +84,10 @@ class RoleActor:
         return described
 
     async def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
+        """A call may be the first thing that reaches a process which Ray has started anew."""
+        loaded = await self.ready()
+        if isinstance(loaded, Failure):
+            return loaded
         try:
             return await getattr(self._made(), method)(*arguments)
         except Exception as error:
