@@ -2,7 +2,7 @@
 
     python -m benchmarks.t2i                            all of it: hours
     python -m benchmarks.t2i --quick                    a few minutes, to see whether a change helps
-    python -m benchmarks.t2i --part worlds --arms certified probable --log results.jsonl
+    python -m benchmarks.t2i --part worlds --arms certified listed --log results.jsonl
     python -m benchmarks.t2i --part worlds --shape low-rank sparse --worlds 8 --log results.jsonl --background
     python -m benchmarks.t2i --part painter --cache pictures.db
 

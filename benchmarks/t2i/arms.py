@@ -24,7 +24,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "curtailed+ridge": {"strategy": "curtailed", **RIDGE},
     "sprt+ridge": {"strategy": "sprt", **RIDGE},
     "certified": {"strategy": "certified"},
-    "probable": {"strategy": "probable"},
+    "listed": {"strategy": "listed"},
     "oracle": {},
     "fair oracle": {},
 }
@@ -33,7 +33,7 @@ ARMS: dict[str, dict[str, Any]] = {
 ORACLES = ("oracle", "fair oracle")
 """What could be found by who knows all rates: paying for certificates alone, and for parents too."""
 
-KNOWS_THE_JUDGE = ("certified", "probable", *ORACLES)
+KNOWS_THE_JUDGE = ("certified", "listed", *ORACLES)
 """The others make nothing of a judge's accuracy, so a reviewed judge is to them what a noisy one is."""
 
 NOISE = {"entity": (0.96, 0.96), "*": (0.84, 0.84)}

@@ -156,6 +156,10 @@ class HuntKind:
         """A fresh hunt, before any trial is told. `accuracy` says how its judge errs, where that is known."""
         raise NotImplementedError(f"{type(self).__name__}.build")
 
+    def recorded(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Settings that an atlas keeps, with what earlier versions did not write down filled in."""
+        return settings
+
     def contents(self, config: Any) -> dict[str, Content]:
         """What the hunt reads besides its settings, by content: a corpus, images, labels."""
         return {}

@@ -53,13 +53,13 @@ def run_command(*arguments: object) -> str:
     return out.getvalue()
 
 
-def hunt(kind: str, atlas: Path, images: int | None = None) -> None:
+def hunt(kind: str, atlas: Path, images: int | None = None, config: Path | None = None) -> None:
     """Start the small hunt of a kind, or go on with it. `images` replaces the budget.
 
     In a process of its own with one thread for matrix products: with more, sums are rounded otherwise, and
     a few pixels of a few pictures depend on how many cores there are.
     """
-    words = ["run", str(HERE / "configs" / f"{kind}.yaml"), "--atlas", str(atlas)]
+    words = ["run", str(config or HERE / "configs" / f"{kind}.yaml"), "--atlas", str(atlas)]
     if images is not None:
         words += ["--set", f"budget.images={images}"]
     path = os.pathsep.join([str(Path(failscape.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])

@@ -79,7 +79,7 @@ def config_of(row: HuntRow) -> HuntConfig:
     except ConfigError as error:
         fix = "pip install --upgrade failscape, or the package that brings this kind of hunt"
         raise AtlasError(f"hunt {row.id} is of the unknown kind {row.kind!r}", fix) from error
-    data = dict(row.config)
+    data = find_kind(row.kind).recorded(dict(row.config))
     try:
         return settings.model_validate(data)
     except ValidationError as error:

@@ -17,7 +17,7 @@ T2I = Demo(
         "target": {"provider": "toybox", "model": "toy-painter"},
         "judge": {"provider": "toybox", "model": "toy-eyes"},
         "space": {"corpus": "toybox", "entities": THINGS, "depth": 2},
-        "search": {"strategy": "certified"},
+        "search": {"strategy": "listed"},
         "budget": {"images": 9000},
         "seed": 7,
     },

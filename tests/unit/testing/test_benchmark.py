@@ -60,7 +60,7 @@ def test_an_arm_that_cannot_be_built_says_why(monkeypatch: pytest.MonkeyPatch) -
 def test_a_review_matters_only_to_arms_that_know_of_it() -> None:
     assert {cell.arm for cell in cells(list(ARMS), ["reviewed"])} == {
         "certified",
-        "probable",
+        "listed",
         "oracle",
         "fair oracle",
     }

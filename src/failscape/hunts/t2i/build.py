@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from failscape.errors import ConfigError
 from failscape.hunts.protocol import Content, Hunt
@@ -25,7 +26,7 @@ from failscape.spaces.wording import Wording
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
-CHOOSING = ("certified", "probable")
+CHOOSING = ("certified", "listed")
 """Strategies that choose by model."""
 
 
@@ -40,12 +41,14 @@ def build_hunt(
         settings = CertifiedSettings(
             threshold=search.threshold,
             fdr=search.fdr,
-            tier=search.strategy,
+            strategy=search.strategy,
             minimal_doubt=search.minimal_doubt,
+            tolerance=search.tolerance if search.minimal == "tolerant" else 0.0,
             openings=search.openings,
             panel=search.panel,
             replication=search.replication,
             images=config.budget.images,
+            rules=search.rules,
         )
         prompting = build_prompting(config, lattice)
         return CertifiedHunt(lattice, prompting, settings, accuracy=accuracy, seed=config.seed, shard=shard)
@@ -63,6 +66,14 @@ def build_hunt(
         prompting=build_prompting(config, lattice),
         order=build_ordering(search.predictor, lattice, config.seed),
     )
+
+
+def recorded(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings from an atlas. Those without a version of the rules were recorded under the first."""
+    search = settings.get("search")
+    if not isinstance(search, dict) or "rules" in search:
+        return settings
+    return {**settings, "search": {**search, "rules": 1}}
 
 
 def contents(config: T2IConfig) -> dict[str, Content]:
@@ -91,25 +102,36 @@ def _forewarn_certified(config: T2IConfig, accuracy: JudgeAccuracy) -> list[str]
     lattice, search, images = build_lattice(config), config.search, config.budget.images
     kinds = [value.kind for value in lattice.corpus.values if value.family in config.space.families]
     warnings = check_reach(kinds, config.space.depth, accuracy, search.threshold)
-    least = least_images(len(lattice.entities), search.threshold, search.fdr, search.openings)
+    entities = len(lattice.entities)
+    least = least_images(entities, search.threshold, search.fdr)
     if images is not None and images < least:
+        rest = "" if search.strategy == "certified" else "; what is likely can still be listed"
         warnings.append(
             f"a budget of {images:,} images is too small to certify anything at fdr {search.fdr:g}: "
-            f"{len(lattice.entities):,} entities alone need about {least:,}. "
+            f"{entities:,} entities alone need about {least:,}{rest}. "
             "Take fewer entities, a larger budget or a larger fdr"
+        )
+    elif images is not None and images < ENOUGH * entities:
+        warnings.append(
+            f"a budget of {images:,} images is {images / entities:.0f} for each of {entities:,} entities: "
+            f"entities that fail can be certified, but of {len(lattice) - entities:,} nodes above them few "
+            f"will be tried. {ENOUGH} or more for each entity reach further"
         )
     return warnings
 
 
-def least_images(entities: int, threshold: float, fdr: float, openings: float) -> int:
+ENOUGH = 12
+"""Images per entity below which a hunt hardly gets beyond the entities: to settle that one passes takes as
+many, and only then are failures above it minimal for sure."""
+
+
+def least_images(entities: int, threshold: float, fdr: float) -> int:
     """Images after which a model that never succeeds could first be claimed: all entities get their first
-    images, then one node fails again and again until e-BH, which counts every test, must believe it."""
+    images, then one fails again and again until e-BH, which counts all of them, must believe it."""
     fails = 1
-    while True:
-        spent = tuning.FIRST_IMAGES * entities + fails
-        if float(log_bet(0, fails, threshold)) >= math.log((entities + openings * spent) / fdr):
-            return spent
+    while float(log_bet(0, fails, threshold)) < math.log(entities / (tuning.FOR_ENTITIES * fdr)):
         fails += 1
+    return tuning.FIRST_IMAGES * (entities - 1) + fails
 
 
 def corpus_of(config: T2IConfig) -> Corpus | None:

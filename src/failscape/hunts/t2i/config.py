@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from failscape.config.base import HuntConfig, ModelConfig, Settings
 
@@ -43,32 +43,47 @@ class PredictorConfig(Settings):
 class SearchConfig(Settings):
     """How the space is searched, and what counts as a failure.
 
-    `certified` and `probable` choose by model across all layers; `failureatlas` is the rule of that paper;
+    `certified` and `listed` choose by model across all layers; `failureatlas` is the rule of that paper;
     `curtailed`, `sprt` and `random` are baselines. Each setting says whose it is.
     """
 
-    strategy: Literal["certified", "probable", "failureatlas", "curtailed", "sprt", "random"] = Field(
-        "certified",
-        description="certified: error control by e-BH; probable: by posterior, cheaper, not guaranteed",
+    strategy: Annotated[
+        Literal["certified", "listed", "failureatlas", "curtailed", "sprt", "random"],
+        BeforeValidator(lambda given: "listed" if given == "probable" else given),
+    ] = Field(
+        "listed",
+        description="certified: proven failures; listed: beside them likely ones, by posterior "
+        "(`probable`, its earlier name, is understood too)",
     )
     threshold: float = Field(0.8, gt=0, lt=1, description="a node fails when its success rate is below")
     fdr: float = Field(
         0.05,
         gt=0,
         le=0.5,
-        description="certified, probable: largest expected share of false claims",
+        description="certified, listed: largest expected share of false claims",
     )
     minimal_doubt: float = Field(
-        0.04, gt=0, le=0.5, description="certified, probable: largest mean doubt that claims are minimal"
+        0.04, gt=0, le=0.5, description="certified, listed: largest mean doubt that claims are minimal"
+    )
+    minimal: Literal["strict", "tolerant"] = Field(
+        "strict",
+        description="certified, listed: must parents pass at the threshold, or may they fall short of it "
+        "by the tolerance",
+    )
+    tolerance: float = Field(
+        0.1, gt=0, lt=1, description="certified, listed: how far, with `minimal: tolerant`"
     )
     panel: float = Field(
-        0.04, ge=0, le=0.5, description="certified, probable: share of images for nodes drawn at random"
+        0.04, ge=0, le=0.5, description="certified, listed: share of images for nodes drawn at random"
     )
     replication: float = Field(
-        0.03, ge=0, le=0.5, description="certified, probable: share of images to try findings again"
+        0.03, ge=0, le=0.5, description="certified, listed: share of images to try findings again"
     )
     openings: float = Field(
         0.12, gt=0, le=1, description="certified: most nodes that become tests per image, beside entities"
+    )
+    rules: Literal[1, 2] = Field(
+        2, description="certified, listed: version of the rules that claims are made by; kept in the atlas"
     )
     at_threshold: Literal["pass", "fail"] = Field(
         "pass", description="baselines: what a rate equal to it means"

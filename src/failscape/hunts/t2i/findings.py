@@ -36,7 +36,9 @@ class ClaimDetails:
     """What the certified hunt adds: is the failure minimal, and what is it tested against.
 
     `images` are all valid ones of the node, also those that are no evidence; `tested_against` is the judged
-    success rate of a node exactly at the threshold.
+    success rate of a node exactly at the threshold; `parents_pass_at` the success rate from which ancestors
+    pass. `since` is the number of trials after which it was first claimed; `missing`, for what is not
+    claimed, what would decide it.
     """
 
     minimal: bool
@@ -44,6 +46,12 @@ class ClaimDetails:
     posterior: float
     images: int
     tested_against: float
+    parents_pass_at: float
+    since: int | None = None
+    missing: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        return {name: part for name, part in asdict(self).items() if part not in (None, "")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,7 @@ class NodeDetails:
             "layer": self.layer,
             "blame": dict(self.missed),
             **{name: asdict(part) for name, part in optional.items() if part is not None},
-            **(asdict(self.claim) if self.claim else {}),
+            **(self.claim.as_data() if self.claim else {}),
             **({"corrected": asdict(self.corrected)} if self.corrected else {}),
         }
 

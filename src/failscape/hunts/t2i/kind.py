@@ -16,6 +16,7 @@ class T2IKind(HuntKind):
     sampled = "p"
     settings = lazy("failscape.hunts.t2i.config:T2IConfig")
     build = lazy("failscape.hunts.t2i.build:build_hunt")
+    recorded = lazy("failscape.hunts.t2i.build:recorded")
     contents = lazy("failscape.hunts.t2i.build:contents")
     forewarn = lazy("failscape.hunts.t2i.build:forewarn")
     corpus = lazy("failscape.hunts.t2i.build:corpus_of")

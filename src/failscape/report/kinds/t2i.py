@@ -32,7 +32,7 @@ from failscape.spaces.prompt_list import load_prompts
 from failscape.trials import Finding
 
 TEMPLATE = "t2i.html"
-JUDGE_ALLOWED_FOR = ("certified", "probable", "listed")
+JUDGE_ALLOWED_FOR = ("certified", "listed")
 """Strategies that reckon with the judge's errors."""
 
 

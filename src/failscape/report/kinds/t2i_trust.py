@@ -18,6 +18,7 @@ from failscape.hunts.t2i.survey.survey import (
     CalibrationBin,
     Replicated,
     Replication,
+    Share,
     T2ISurvey,
     WordingEffect,
 )
@@ -76,7 +77,8 @@ def _replication(found: Replication | None, limit: float | None) -> Iterator[Tru
         "replication",
         "Does it happen again?",
         f"{confirmed.of} findings, chosen at random, were drawn anew with fresh seeds. {_by_verdict(rows)}"
-        f"Mean failure rate when found {percent(found.found_rate)}, with fresh seeds {fresh}.",
+        f"Mean failure rate when found {percent(found.found_rate)}, with fresh seeds {fresh}."
+        f"{_parents_again(found.parents)}",
         "Each dot is a finding, a larger one several. Across: the rate at which it failed when it was found. "
         "Up: the rate with fresh seeds. Dots on the line repeat exactly. Dots a little below it are usual: "
         "what was picked for failing looks somewhat worse than it is."
@@ -85,6 +87,14 @@ def _replication(found: Replication | None, limit: float | None) -> Iterator[Tru
         f"fail again, interval {spread(confirmed.interval)}",
         against(spots, "rate when found", "rate with fresh seeds", limit) if spots else None,
     )
+
+
+def _parents_again(parents: Share | None) -> str:
+    """That findings are minimal rests on the simpler nodes inside them: do these pass again?"""
+    if parents is None:
+        return ""
+    passing = f"{percent(parents.rate)} ({spread(parents.interval)})"
+    return f" {parents.of} simpler nodes inside them were drawn anew too: {passing} of those pass."
 
 
 def _by_verdict(rows: Sequence[Replicated]) -> str:

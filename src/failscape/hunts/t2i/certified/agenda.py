@@ -17,7 +17,7 @@ from failscape.hunts.belief.belief import Belief
 from failscape.hunts.belief.nodes import NO_VALUE, Nodes
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.candidates import Candidates
-from failscape.hunts.t2i.certified.forecast import Bars, Forecast, ForecastRow
+from failscape.hunts.t2i.certified.forecast import Bars, Forecast
 from failscape.hunts.t2i.certified.ledger import Ledger
 from failscape.hunts.t2i.certified.posterior import Posterior
 from failscape.hunts.t2i.certified.standing import Key, Standing, ancestors_of
@@ -32,13 +32,8 @@ class Policy:
 
     doubt: tuple[float, ...] = tuning.DOUBT
     shared_doubt: float = 0.8 * tuning.SHARED
-    probable: float | None = None
-    """For the tier without certificates: the posterior chance at which a node counts as failing."""
-
-    def reached(self, view: ForecastRow, need: float) -> bool:
-        if self.probable is not None:
-            return view.fails >= self.probable
-        return view.log_e >= need
+    parks: bool = True
+    """When no further node may become evidence, is one that should put off, or drawn without being it?"""
 
     def settled(self, layer: int, doubt: float, images: int, waiting: int) -> bool:
         allowed = min(self.doubt[min(layer, len(self.doubt) - 1)], self.shared_doubt / max(waiting, 1))
@@ -59,6 +54,7 @@ class Agenda:
         reserved: NDArray[np.uint64],
         refit: int,
         explore: int,
+        kept: int = tuning.KEPT,
     ) -> None:
         self.forecast = forecast
         self._ledger = ledger
@@ -66,8 +62,10 @@ class Agenda:
         self._bars = bars
         self._candidates = candidates
         self._policy = policy
+        self._kept = kept
         self._posterior = Posterior(ledger, belief, forecast, bars)
         self._reached: set[int] = set()
+        self._proven: set[int] = set()
         self._heap: list[Entry] = []
         self._parked: list[Entry] = []
         self._betting: set[Key] = set()
@@ -80,7 +78,9 @@ class Agenda:
         for slot in sorted(self._reached):
             self._waited_for.update(self._let_wait(slot, 1))
         for slot in slots:
-            self._place(slot)  # again, now that it is known who waits
+            if self._ledger.keys[slot] in self._waited_for:
+                self._place(slot)  # again, now that it is known who waits
+        for slot in slots:
             self._score(slot)
         self._add_candidates(reserved, refit, explore)
         heapq.heapify(self._heap)
@@ -126,8 +126,8 @@ class Agenda:
 
     def _push_best(self, scores: NDArray[np.float64], found: Sequence[Nodes]) -> None:
         best = np.flatnonzero(scores > 0)
-        if len(best) > tuning.KEPT:
-            best = best[np.argpartition(-scores[best], tuning.KEPT)[: tuning.KEPT]]
+        if len(best) > self._kept:
+            best = best[np.argpartition(-scores[best], self._kept)[: self._kept]]
         entity = np.concatenate([nodes.entity for nodes in found])[best]
         values = np.concatenate([nodes.values for nodes in found])[best]
         for score, place, row in zip(scores[best].tolist(), entity.tolist(), values.tolist(), strict=True):
@@ -177,14 +177,18 @@ class Agenda:
     def _place(self, slot: int) -> None:
         """Enter a slot's standing as an ancestor."""
         view = self._posterior.of(slot)
-        images = int(self._ledger.passes[slot] + self._ledger.fails[slot])
-        reached = self._policy.reached(view, self.forecast.need)
-        (self._reached.add if reached else self._reached.discard)(slot)
+        images = self._ledger.images(slot)
         key = self._ledger.keys[slot]
+        reached = self.forecast.goal.reached(len(key) - 1, view, images)
+        proven = self.forecast.goal.proven(len(key) - 1, view)
+        (self._reached.add if reached else self._reached.discard)(slot)
+        (self._proven.add if proven else self._proven.discard)(slot)
         waiting = self.standing.get(key).waiting
         settled = self._policy.settled(len(key) - 1, self._posterior.doubt(slot), images, waiting)
         chance = view.passes if settled else view.settles
-        self.standing.put(key, chance, view.settling, settled, reached)
+        # With a tolerance a node can both fail and pass as an ancestor: then nodes below it are still tried.
+        dead = reached and view.passes < tuning.MOST_DOUBT
+        self.standing.put(key, chance, view.settling, settled, dead)
 
     def _let_wait(self, slot: int, by: int) -> list[Key]:
         """A certified failure waits for its ancestors, unless one of them is certified itself."""
@@ -201,9 +205,7 @@ class Agenda:
             self._enter(10.0, key, push, bet=True)
             return
         best, bet = self._worth_settling(key), False
-        if slot not in self._reached and tries < (
-            tuning.MOST_SETTLING[0] if layer == 0 else tuning.MOST_IMAGES
-        ):
+        if slot not in self._proven and not self._ledger.unjudgeable(slot):
             chance, cost, dead = self.standing.weigh(key)
             if not dead:
                 own = self._own_index(slot, chance, cost)
@@ -216,7 +218,7 @@ class Agenda:
         if state.waiting <= 0 or state.settled or state.dead:
             return 0.0
         slot = self._ledger.slot_by_key.get(key)
-        if slot is not None and self._tries(slot) >= tuning.MOST_SETTLING[min(len(key) - 1, 1)]:
+        if slot is not None and self._ledger.unjudgeable(slot):
             return 0.0
         chance, _, dead = self.standing.weigh(key)
         return 0.0 if dead else chance * state.waiting * state.passes / max(state.price, 1.0)
@@ -235,7 +237,7 @@ class Agenda:
         return chance / (1 / worth + cost)
 
     def _tries(self, slot: int) -> int:
-        return int(self._ledger.passes[slot] + self._ledger.fails[slot]) + self._ledger.invalid[slot]
+        return self._ledger.images(slot) + self._ledger.invalid[slot]
 
     def _enter(self, score: float, key: Key, push: bool, bet: bool = False) -> None:
         """Give a node its index; older entries of the heap are void from now on. `bet`: its next image is to
@@ -254,13 +256,14 @@ class Agenda:
 
     # Choosing
 
-    def take(self, room: int) -> tuple[Key, bool] | None:
-        """The best node, and whether its image is to be evidence. With no `room`, no node becomes evidence
-        that is not yet."""
+    def take(self, room: int, least: float = 0.0) -> tuple[Key, bool] | None:
+        """The best node, and whether its image is to be evidence; None if its index is below `least`.
+
+        With no `room`, no node becomes evidence that is not yet."""
         while True:
             heaps = [self._heap, self._parked] if room > 0 else [self._heap]
             best = min((found for heap in heaps if (found := self._best(heap)) is not None), default=None)
-            if best is None:
+            if best is None or -best[0] < least:
                 return None
             for heap in heaps:
                 if heap and heap[0] == best:
@@ -268,8 +271,10 @@ class Agenda:
             key = best[1]
             bet = key in self._betting or len(key) == 1
             if bet and room <= 0 and not self._is_evidence(key):
-                heapq.heappush(self._parked, best)
-                continue
+                if self._policy.parks:
+                    heapq.heappush(self._parked, best)
+                    continue
+                bet = False
             if self._most_flying(key) > 1:
                 heapq.heappush(self._heap, best)
             return key, bet
@@ -296,7 +301,7 @@ class Agenda:
         slot = self._ledger.slot_by_key.get(key)
         if slot is not None:
             flying = self._ledger.flying[slot].bit_count()
-            if slot in self._reached or (flying and flying >= self._most_flying(key)):
+            if slot in self._proven or (flying and flying >= self._most_flying(key)):
                 return False
         return not self.standing.weigh(key)[2]
 

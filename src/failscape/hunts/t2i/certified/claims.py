@@ -1,73 +1,232 @@
-"""Which nodes to claim: certified to fail by e-BH over every test, and minimal by what is known of ancestors.
+"""Which nodes are claimed: certified to fail or likely to, and minimal by what is known of ancestors.
 
-Certification has a guarantee. Minimality is a matter of belief: claims are made as long as the mean of their
-doubts stays below a level, the surest first.
+That a node fails is certified by its own e-value, or listed by its posterior chance. That it is minimal is a
+matter of belief. Both doubts are kept below their levels in the mean over all that is claimed. A claim once
+made stays: it goes only when new images of it, or of its ancestors, speak against it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.ledger import Ledger
 from failscape.hunts.t2i.certified.posterior import Posterior
 from failscape.hunts.t2i.certified.standing import ancestors_of
 
+CERTIFIED, LISTED = "certified", "listed"
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """`doubt` is the posterior chance that an ancestor fails too, so that the claim is not minimal."""
+    """`doubt` is the chance that an ancestor fails too, so that the claim is not minimal; `doubt_fails` that
+    the node itself does not fail. `since`: trials told when it was first claimed. `images` are those of the
+    node and all its ancestors when it was last held against them."""
 
     slot: int
     doubt: float
+    doubt_fails: float = 0.0
+    status: str = CERTIFIED
+    since: int = 0
+    images: int = 0
 
 
-def believe(doubts: NDArray[np.float64], level: float) -> set[int]:
-    """As many slots as keep the mean posterior chance of being wrong below the level: no certificate."""
-    order = np.argsort(doubts, kind="stable")
-    means = np.cumsum(doubts[order]) / np.arange(1, len(order) + 1)
-    enough = (means <= level) & (doubts[order] <= tuning.MOST_DOUBT)
-    return set(order[: int(enough.sum())].tolist())
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A claim that new images spoke against, `at` so many trials."""
+
+    slot: int
+    since: int
+    at: int
+    reason: str
 
 
-def minimal_claims(ledger: Ledger, posterior: Posterior, failing: set[int], level: float) -> list[Claim]:
-    """Failing nodes whose ancestors pass, as many as keep the mean doubt about that below the level.
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Largest mean doubts over all claims: that they fail, and that they are minimal."""
+
+    fails: float
+    minimal: float
+
+
+class ClaimBook:
+    """The claims that stand, and those that were withdrawn. Changes by `revise` alone."""
+
+    def __init__(self, ledger: Ledger, levels: Levels, listing: bool) -> None:
+        self._ledger = ledger
+        self._levels = levels
+        self._listing = listing
+        self._standing: dict[int, Claim] = {}
+        self.certified: set[int] = set()
+        """Slots that were certified to fail, minimal or not, and have not been refuted since."""
+        self.withdrawn: dict[int, Withdrawn] = {}
+
+    @property
+    def claims(self) -> list[Claim]:
+        """Those that stand: certified ones first, then the surest."""
+        ranked = {CERTIFIED: 0, LISTED: 1}
+        return sorted(
+            self._standing.values(),
+            key=lambda one: (ranked[one.status], one.doubt + one.doubt_fails, one.slot),
+        )
+
+    def __len__(self) -> int:
+        return len(self._standing)
+
+    def __contains__(self, slot: object) -> bool:
+        return slot in self._standing
+
+    def failing(self, posterior: Posterior) -> set[int]:
+        """Slots taken to fail, minimal or not."""
+        found = {slot for slot in self.certified if posterior.of(slot).fails >= tuning.KEEP_FAILS}
+        if self._listing:
+            found |= {slot for slot in self._seen_failing() if posterior.of(slot).fails >= tuning.LISTED}
+        return found | self._standing.keys()
+
+    def revise(self, posterior: Posterior, certified: Collection[int], told: int) -> None:
+        """Withdraw what new images speak against, then claim what may be claimed beside what stands."""
+        self.certified.update(certified)
+        failing = self.failing(posterior)
+        self._withdraw(posterior, failing, told)
+        candidates = set(self._candidates(posterior, failing)) - self._standing.keys()
+        weighed = weigh_claims(self._ledger, posterior, candidates, failing, self._standing)
+        self._refresh(posterior)
+        for claim in self._affordable(weighed):
+            self._enter(claim, told)
+
+    def _seen_failing(self) -> list[int]:
+        """Slots with enough images to be listed, and a failed one among them."""
+        ledger = self._ledger
+        enough = (ledger.passes + ledger.fails >= tuning.LEAST_OWN_IMAGES) & (ledger.fails > 0)
+        return [int(slot) for slot in enough.nonzero()[0]]
+
+    def _candidates(self, posterior: Posterior, failing: set[int]) -> Iterable[int]:
+        if not self._listing:
+            return failing & self.certified
+        likely = (slot for slot in self._seen_failing() if posterior.of(slot).fails >= tuning.LEAST_CHANCE)
+        return failing | set(likely)
+
+    # What stands
+
+    def _withdraw(self, posterior: Posterior, failing: set[int], told: int) -> None:
+        for slot, claim in list(self._standing.items()):
+            images = self._images_behind(slot)
+            if images == claim.images:
+                continue
+            reason = self._against(posterior, failing, slot)
+            if reason:
+                del self._standing[slot]
+                self.certified.discard(slot)
+                self.withdrawn[slot] = Withdrawn(slot, claim.since, told, reason)
+            else:
+                self._standing[slot] = replace(claim, images=images)
+
+    def _images_behind(self, slot: int) -> int:
+        ledger = self._ledger
+        bases = (ledger.slot_by_key[key] for key in ancestors_of(ledger.keys[slot]))
+        return ledger.images(slot) + sum(map(ledger.images, bases))
+
+    def _against(self, posterior: Posterior, failing: set[int], slot: int) -> str:
+        """What the images now say against a claim that stands; empty if it stays."""
+        ledger, fails = self._ledger, posterior.of(slot).fails
+        if fails < tuning.KEEP_FAILS:
+            return f"more images of it passed: {_counts(ledger, slot)}, it fails with a chance of {fails:.0%}"
+        bases = [ledger.slot_by_key[key] for key in ancestors_of(ledger.keys[slot])]
+        for base in bases:
+            if base in failing and posterior.of(base).passes < tuning.MOST_DOUBT:
+                return f"“{ledger.subjects[base]}” fails by itself: {_counts(ledger, base)}"
+        doubt = doubt_minimal(posterior, slot, [posterior.doubt(base) for base in bases])
+        if doubt > tuning.KEEP_MINIMAL:
+            worst = max(bases, key=posterior.doubt)
+            return f"more images of “{ledger.subjects[worst]}” failed: {_counts(ledger, worst)}"
+        return ""
+
+    def _refresh(self, posterior: Posterior) -> None:
+        """Doubts and statuses of the claims that stand, as they are now."""
+        ledger = self._ledger
+        for slot, claim in self._standing.items():
+            bases = [ledger.slot_by_key[key] for key in ancestors_of(ledger.keys[slot])]
+            doubt = doubt_minimal(posterior, slot, [posterior.doubt(base) for base in bases])
+            status = CERTIFIED if slot in self.certified else LISTED
+            self._standing[slot] = replace(
+                claim, doubt=doubt, doubt_fails=1 - posterior.of(slot).fails, status=status
+            )
+
+    # What is new
+
+    def _affordable(self, weighed: list[Claim]) -> list[Claim]:
+        """As many as keep both mean doubts below their levels, the surest first.
+
+        What stands may by now be more doubtful than the levels allow: then only claims are made that are
+        surer than that, each of which lowers the mean.
+        """
+        count = len(self._standing)
+        fails = sum(claim.doubt_fails for claim in self._standing.values() if claim.status == LISTED)
+        minimal = sum(claim.doubt for claim in self._standing.values())
+        levels, taken = self._levels, []
+        for claim in sorted(weighed, key=lambda one: (one.doubt + one.doubt_fails, one.slot)):
+            own = 0.0 if claim.slot in self.certified else claim.doubt_fails
+            most_fails = max(levels.fails * (count + 1) - fails, levels.fails)
+            most_minimal = max(levels.minimal * (count + 1) - minimal, levels.minimal)
+            if own <= most_fails and claim.doubt <= most_minimal:
+                count, fails, minimal = count + 1, fails + own, minimal + claim.doubt
+                taken.append(claim)
+        return taken
+
+    def _enter(self, claim: Claim, told: int) -> None:
+        status = CERTIFIED if claim.slot in self.certified else LISTED
+        before = self.withdrawn.pop(claim.slot, None)
+        self._standing[claim.slot] = replace(
+            claim,
+            status=status,
+            since=told if before is None else before.since,
+            images=self._images_behind(claim.slot),
+        )
+
+
+def weigh_claims(
+    ledger: Ledger,
+    posterior: Posterior,
+    candidates: Collection[int],
+    failing: Collection[int],
+    standing: Collection[int] = (),
+) -> list[Claim]:
+    """Candidates whose ancestors seem to pass, with their doubts. `standing` ones are claimed already.
 
     Where many claims would rest on one doubtful ancestor, all of them wait until more is known of it.
     """
-    bases = {slot: bases_of(ledger, failing, slot) for slot in failing}
+    everything = sorted({*candidates, *standing})
+    bases = {slot: bases_of(ledger, posterior, failing, slot) for slot in everything}
     resting = Counter(base for found in bases.values() if found is not None for base in found)
     doubts = {base: posterior.doubt(base) for base in resting}
-    most = tuning.SHARED / 2 + tuning.SHARE_AT_RISK * len(failing)
+    most = tuning.SHARED / 2 + tuning.SHARE_AT_RISK * len(bases)
     found = []
-    for slot, ancestors in bases.items():
+    for slot in sorted(candidates):
+        ancestors = bases[slot]
         if ancestors is not None and all(doubts[base] * resting[base] <= most for base in ancestors):
-            found.append(Claim(slot, _doubt_of(posterior, slot, [doubts[base] for base in ancestors])))
-    found = sorted(
-        (one for one in found if one.doubt < tuning.MOST_DOUBT), key=lambda one: (one.doubt, one.slot)
-    )
-    if not found:
-        return []
-    means = np.cumsum([claim.doubt for claim in found]) / np.arange(1, len(found) + 1)
-    return found[: int((means <= level).sum())]
+            doubt = doubt_minimal(posterior, slot, [doubts[base] for base in ancestors])
+            claim = Claim(slot, doubt, 1 - posterior.of(slot).fails)
+            if claim.doubt + claim.doubt_fails < tuning.MOST_DOUBT:
+                found.append(claim)
+    return found
 
 
-def bases_of(ledger: Ledger, failing: set[int], slot: int) -> list[int] | None:
-    """The slots of all ancestors; None if one is claimed to fail itself, or hardly known."""
+def bases_of(ledger: Ledger, posterior: Posterior, failing: Collection[int], slot: int) -> list[int] | None:
+    """The slots of all ancestors; None if one fails itself, or is hardly known."""
     found = []
     for ancestor in ancestors_of(ledger.keys[slot]):
         at = ledger.slot_by_key.get(ancestor)
-        if at is None or at in failing or ledger.passes[at] + ledger.fails[at] < tuning.LEAST_IMAGES:
+        if at is None or ledger.images(at) < tuning.LEAST_IMAGES:
+            return None
+        if at in failing and posterior.of(at).passes < tuning.MOST_DOUBT:
             return None
         found.append(at)
     return found
 
 
-def _doubt_of(posterior: Posterior, slot: int, doubts: list[float]) -> float:
+def doubt_minimal(posterior: Posterior, slot: int, doubts: Iterable[float]) -> float:
     """The chance that one of the ancestors fails too, now that the node itself is known to fail.
 
     A failing parent explains a failing child: that speaks against the parent, the more so the less the child
@@ -78,3 +237,8 @@ def _doubt_of(posterior: Posterior, slot: int, doubts: list[float]) -> float:
     for doubt in doubts:
         sure *= 1 / (1 + doubt / max(1 - doubt, 1e-9) / expected)
     return 1 - sure
+
+
+def _counts(ledger: Ledger, slot: int) -> str:
+    passes, fails = ledger.tallies[slot][:2]
+    return f"{fails} of {passes + fails} failed"

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from failscape.hunts.belief.nodes import NO_VALUE, Nodes
 from failscape.hunts.counts import Tally
 from failscape.hunts.t2i.certified import tuning
-from failscape.hunts.t2i.certified.claims import Claim
+from failscape.hunts.t2i.certified.claims import CERTIFIED, Claim
 from failscape.hunts.t2i.certified.forecast import log_evidence
 from failscape.hunts.t2i.findings import ClaimDetails, NodeEvidence, describe_failure
 from failscape.hunts.t2i.purposes import EVIDENCE, FIRST_LOOK
 from failscape.hunts.t2i.survey.assemble import SurveyInput, survey_of
 from failscape.hunts.t2i.survey.judge_view import TriedCounts
-from failscape.hunts.t2i.survey.survey import T2ISurvey
+from failscape.hunts.t2i.survey.survey import T2ISurvey, WithdrawnClaim
 from failscape.spaces.lattice import Node
 from failscape.stats.intervals import anytime_interval
 from failscape.stats.rate_priors import RATES
@@ -31,39 +31,63 @@ if TYPE_CHECKING:
     from failscape.hunts.t2i.certified.hunt import CertifiedHunt
 
 _LARGEST_LOG = 709.0
+MOST_TOLD = 5
+"""Withdrawn claims that are told of in a sentence; the survey has all of them."""
 
 
 def describe_claim(hunt: CertifiedHunt, claim: Claim) -> Finding:
-    """Rate, interval and e-value rest on the images that are evidence; scouts are left out."""
-    slot, ledger, tier = claim.slot, hunt.ledger, hunt.settings.tier
-    limit = hunt.bars.limits[int(hunt.bars.of(ledger.nodes[np.array([slot])])[0])]
-    found = describe_failure(
-        _tally(hunt, slot),
-        _evidence(hunt, slot, limit.fail),
-        hunt.lattice,
-        hunt.prompting.wording,
-        tier,
-        lambda subject: _tally(hunt, ledger.slot_of[subject]) if subject in ledger.slot_of else None,
-        (EVIDENCE,) if tier == "certified" else (EVIDENCE, FIRST_LOOK),
-    )
     details = ClaimDetails(
         minimal=True,
         doubt_minimal=claim.doubt,
-        posterior=hunt.posterior.of(slot).fails,
-        images=int(ledger.passes[slot] + ledger.fails[slot]),
-        tested_against=limit.fail,
+        posterior=hunt.posterior.of(claim.slot).fails,
+        images=images_of(hunt, claim.slot),
+        tested_against=_tested_against(hunt, claim.slot),
+        parents_pass_at=passing_at(hunt),
+        since=claim.since,
+    )
+    return describe_node(hunt, claim.slot, claim.status, details)
+
+
+def describe_node(hunt: CertifiedHunt, slot: int, status: str, details: ClaimDetails) -> Finding:
+    """The e-value rests on the images that are evidence; so do rate and interval of a certified node.
+
+    Those of others rest on all of its images: a posterior reckons with all of them.
+    """
+    ledger = hunt.ledger
+    certified = status == CERTIFIED
+    found = describe_failure(
+        _tally(hunt, slot),
+        _evidence(hunt, slot, details.tested_against, certified),
+        hunt.lattice,
+        hunt.prompting.wording,
+        status,
+        lambda subject: _tally(hunt, ledger.slot_of[subject]) if subject in ledger.slot_of else None,
+        (EVIDENCE,) if certified else (EVIDENCE, FIRST_LOOK),
     )
     parents = tuple(parent | _standing(hunt, str(parent["subject"])) for parent in found.parents)
     return replace(found, parents=parents, details=replace(found.details, claim=details))
 
 
-def _evidence(hunt: CertifiedHunt, slot: int, tested_against: float) -> NodeEvidence:
-    """A certificate rests on the images that its e-process bet on, a posterior on all of them."""
+def images_of(hunt: CertifiedHunt, slot: int) -> int:
+    """All valid images of a node that the search drew."""
+    return hunt.ledger.images(slot)
+
+
+def passing_at(hunt: CertifiedHunt) -> float:
+    """The success rate from which an ancestor passes."""
+    return round(hunt.settings.threshold - hunt.settings.tolerance, 6)
+
+
+def _tested_against(hunt: CertifiedHunt, slot: int) -> float:
+    return hunt.bars.limits[int(hunt.bars.of(hunt.ledger.nodes[np.array([slot])])[0])].fail
+
+
+def _evidence(hunt: CertifiedHunt, slot: int, tested_against: float, certified: bool) -> NodeEvidence:
     ledger = hunt.ledger
-    passes, fails = (int(count) for count in ledger.bets[slot])
-    if hunt.settings.tier != "certified":
-        passes, fails = int(ledger.passes[slot]), int(ledger.fails[slot])
-    log_e = log_evidence(passes, fails, tested_against)
+    passes, fails, *bets = ledger.tallies[slot]
+    if certified:
+        passes, fails = bets
+    log_e = log_evidence(*bets, tested_against)
     return NodeEvidence(passes, fails, _interval(fails, passes + fails), math.exp(min(log_e, _LARGEST_LOG)))
 
 
@@ -96,7 +120,8 @@ def survey_hunt(hunt: CertifiedHunt) -> T2ISurvey:
         ledger.node(slot): TriedCounts(int(ledger.passes[slot]), int(ledger.fails[slot]))
         for slot in range(len(ledger))
     }
-    claimed = len(hunt.claims())
+    claimed, withdrawn = len(hunt.claims()), _withdrawn(hunt)
+    failing |= {claim.slot for claim in hunt.claims()}
     states = {
         "opened": len(ledger),
         "tested": len(ledger.adopted),
@@ -115,37 +140,55 @@ def survey_hunt(hunt: CertifiedHunt) -> T2ISurvey:
             panel=hunt.panel.counts,
             fresh=hunt.replicates.counts,
             predict=lambda nodes: predict_rates(hunt, nodes),
+            chance_to_pass=lambda node: chance_to_pass(hunt, node),
+            passing_at=passing_at(hunt),
             accuracy=hunt.accuracy,
             variants=_variants(hunt),
             states=states,
-            notes=_bound_of_findings(hunt, len(failing)),
+            withdrawn=withdrawn,
+            notes=[*_read_anew(hunt), *_notes(withdrawn)],
         )
     )
 
 
-def _bound_of_findings(hunt: CertifiedHunt, failing: int) -> list[str]:
-    """e-BH bounds the false share of all that it certifies. Findings are a part of that, chosen afterwards.
+def _withdrawn(hunt: CertifiedHunt) -> tuple[WithdrawnClaim, ...]:
+    rows = sorted(hunt.book.withdrawn.values(), key=lambda one: (one.at, one.slot))
+    return tuple(
+        WithdrawnClaim(hunt.ledger.subjects[one.slot], one.since, one.at, one.reason) for one in rows
+    )
 
-    By themselves they keep the level only if each has an e-value of tests / (level · findings).
-    """
-    claims, settings = hunt.claims(), hunt.settings
-    if not claims or settings.tier != "certified":
-        return []
-    weakest = float(hunt.evidence()[[claim.slot for claim in claims]].min())
-    tests = max(hunt.tests, len(hunt.ledger.adopted))
-    bound = min(math.exp(math.log(tests / len(claims)) - weakest), 1.0)
-    if bound <= settings.fdr:
+
+def _read_anew(hunt: CertifiedHunt) -> list[str]:
+    if hunt.settings.rules == tuning.RULES:
         return []
     return [
-        f"At most {settings.fdr:.0%} of all {failing:,} nodes certified to fail are expected not to. For the "
-        f"{len(claims):,} of them that are known to be minimal, taken alone, the bound is {bound:.0%}; it "
-        "falls as more of the others are settled."
+        f"Read anew: its trials were recorded under version {hunt.settings.rules} of the rules, its claims "
+        f"are made of them under version {tuning.RULES}."
     ]
+
+
+def _notes(withdrawn: Sequence[WithdrawnClaim]) -> list[str]:
+    if not withdrawn:
+        return []
+    shown = "; ".join(f"“{one.subject}” ({one.reason})" for one in withdrawn[-MOST_TOLD:])
+    more = f", the last {MOST_TOLD} of them" if len(withdrawn) > MOST_TOLD else ""
+    return [f"{len(withdrawn):,} claims were withdrawn because new images spoke against them{more}: {shown}."]
 
 
 def _passes(hunt: CertifiedHunt, slot: int) -> bool:
     images = hunt.ledger.passes[slot] + hunt.ledger.fails[slot]
     return bool(images >= tuning.LEAST_IMAGES) and hunt.posterior.of(slot).passes >= tuning.SURE
+
+
+def chance_to_pass(hunt: CertifiedHunt, node: Node) -> float:
+    """What is believed of a node that nobody has tried: the part of its prior that passes."""
+    values = np.full((1, max(hunt.lattice.depth, 1)), NO_VALUE, dtype=np.int64)
+    values[0, : len(node.values)] = node.values
+    nodes = Nodes(np.array([hunt.ledger.place_of[node.entity]], dtype=np.int64), values)
+    belief, layer = hunt.posterior.belief, len(node.values)
+    limit = hunt.bars.limits[int(hunt.bars.of(nodes)[0])]
+    prior = belief.priors[layer][int(belief.rows(layer, nodes)[0])]
+    return float(prior[limit.passes <= RATES].sum())
 
 
 def predict_rates(hunt: CertifiedHunt, nodes: Sequence[Node]) -> NDArray[np.float64]:

@@ -25,9 +25,14 @@ Floats = NDArray[np.float64]
 
 
 class Bars:
-    """The judged rates that nodes are tested against: one pair for a perfect judge, else by checks."""
+    """The judged rates that nodes are tested against: one pair for a perfect judge, else by checks.
 
-    def __init__(self, corpus: Corpus, accuracy: JudgeAccuracy, threshold: float) -> None:
+    A node fails below `threshold`. As an ancestor it passes from `threshold` − `tolerance` on.
+    """
+
+    def __init__(
+        self, corpus: Corpus, accuracy: JudgeAccuracy, threshold: float, tolerance: float = 0.0
+    ) -> None:
         self._names = [value.kind for value in corpus.values]
         kinds = sorted(set(self._names))
         number = {kind: place for place, kind in enumerate(kinds)}
@@ -35,6 +40,7 @@ class Bars:
         self._kind = np.array([number[name] for name in self._names], dtype=np.int64)
         self._accuracy = accuracy
         self._threshold = threshold
+        self._passing = threshold - tolerance
         self._known: dict[tuple[int, ...], int] = {}
         self.limits: list[Limits] = []
 
@@ -54,8 +60,9 @@ class Bars:
     def _bar(self, kinds: tuple[int, ...]) -> int:
         if kinds not in self._known:
             names = ("entity", *(self._kinds[kind] for kind in kinds))
-            limits = self._accuracy.limits(names, self._threshold)
-            rounded = Limits(round(limits.fail, 6), round(limits.passes, 6))
+            fail = self._accuracy.limits(names, self._threshold).fail
+            passes = self._accuracy.limits(names, self._passing).passes
+            rounded = Limits(round(fail, 6), round(passes, 6))
             if rounded not in self.limits:
                 self.limits.append(rounded)
             self._known[kinds] = self.limits.index(rounded)
@@ -72,7 +79,7 @@ def _digits(code: int, base: int) -> tuple[int, ...]:
 
 
 class ForecastRow(NamedTuple):
-    """`worth` is certificates per image; `fails` and `passes` are probabilities; `log_e` is the evidence.
+    """`worth` is claims per image; `fails` and `passes` are probabilities; `log_e` is the evidence.
 
     `settles` is the chance that it can be shown to pass, `settling` the images that this takes.
     """
@@ -85,6 +92,46 @@ class ForecastRow(NamedTuple):
     settling: float
 
 
+class Goal(NamedTuple):
+    """When a node counts as failing, for the search.
+
+    `needs` are nats of evidence, for entities and for all other nodes: enough for a certificate. `chance`,
+    where it is set, is a posterior chance to fail that will do instead.
+    """
+
+    needs: tuple[float, float]
+    chance: float | None = None
+
+    def need(self, layer: int) -> float:
+        return self.needs[min(layer, 1)]
+
+    def reached(self, layer: int, view: ForecastRow, images: int) -> bool:
+        return self.proven(layer, view) or self.likely(view.fails, images)
+
+    def proven(self, layer: int, view: ForecastRow) -> bool:
+        return view.log_e >= self.need(layer)
+
+    def likely(self, fails: float, images: int) -> bool:
+        return self.chance is not None and fails >= self.chance and images >= tuning.LEAST_OWN_IMAGES
+
+    def missing(self, layer: int, fails: float, images: int, log_e: float) -> tuple[float, float]:
+        """Nats that are missing to the next aim, and how much that aim is worth in claims.
+
+        The first aim is to be claimed, by the shorter way; what is listed may still be certified.
+        """
+        proof = self.need(layer) - log_e + tuning.OVERSHOOT
+        if self.chance is None:
+            return proof, 1.0
+        if self.likely(fails, images):
+            return proof, tuning.CERTIFICATE
+        return min(proof, _log_odds(self.chance) - _log_odds(fails) + tuning.OVERSHOOT / 2), 1.0
+
+
+def _log_odds(chance: float) -> float:
+    inside = min(max(chance, 1e-9), 1 - 1e-9)
+    return math.log(inside / (1 - inside))
+
+
 @lru_cache(maxsize=1 << 18)
 def log_evidence(passes: int, fails: int, bar: float) -> float:
     """Evidence that a node fails, in nats."""
@@ -93,14 +140,28 @@ def log_evidence(passes: int, fails: int, bar: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _entropy(bar: float) -> Floats:
-    return relative_entropy(RATES, bar)
+    return np.maximum(relative_entropy(RATES, bar), 1e-6)
+
+
+def best_stop(weights: Floats, images: Floats, otherwise: float) -> tuple[float, float]:
+    """When should one give up at the latest? (chance of success, mean images) of the best such plan.
+
+    With chance `weights[i]` the aim takes `images[i]`; with the rest of the chances it is out of reach, which
+    shows after `otherwise` images. There is no fixed limit: whatever pays best per image is taken.
+    """
+    stops = tuning.STOPS
+    hits = (weights * (images <= stops[:, None])).sum(axis=1)
+    spent = (weights * np.minimum(images, stops[:, None])).sum(axis=1)
+    spent += np.minimum(otherwise, stops) * max(1 - float(weights.sum()), 0.0)
+    best = int(np.argmax(hits / spent))
+    return float(hits[best]), float(spent[best])
 
 
 class Forecast:
-    """Forecast rows under one belief. `need` is the evidence, in nats, at which a node is certified."""
+    """Forecast rows under one belief."""
 
-    def __init__(self, priors: Sequence[Floats], limits: Sequence[Limits], need: float) -> None:
-        self.need = need
+    def __init__(self, priors: Sequence[Floats], limits: Sequence[Limits], goal: Goal) -> None:
+        self.goal = goal
         self._priors = priors
         self._limits = limits
         self._known: dict[tuple[int, ...], ForecastRow] = {}
@@ -135,14 +196,12 @@ class Forecast:
         evidence = log_evidence(*bets, limit.fail)
         fail = float(weights[failing].sum())
         ok = float(weights[limit.passes <= RATES].sum())
-        left = max(tuning.MOST_IMAGES - passes - fails, 1)
-        images = np.maximum(1.0, (self.need - evidence + tuning.OVERSHOOT) / _entropy(limit.fail))
-        likely = float(weights[failing & (images <= left)].sum())
-        cost = float(
-            (weights[failing] * np.minimum(images[failing], tuning.MOST_IMAGES / 2)).sum()
-        ) + tuning.WASTED * (1 - fail)
+        missing, value = self.goal.missing(layer, fail, passes + fails, evidence)
+        images = np.maximum(1.0, missing / _entropy(limit.fail)[failing])
+        likely, cost = best_stop(weights[failing], images, tuning.WASTED)
+        worth = 0.0 if fail < tuning.NEGLIGIBLE and passes + fails else value * likely / max(cost, 1e-9)
         settles, settling = self._settling(weights, limit, layer, counts)
-        return ForecastRow(likely / max(cost, 1e-9), fail, ok, evidence, settles, settling)
+        return ForecastRow(worth, fail, ok, evidence, settles, settling)
 
     def _settling(
         self, weights: Floats, limit: Limits, layer: int, counts: tuple[int, int]
@@ -150,16 +209,15 @@ class Forecast:
         """The chance that a node can be settled to pass, and the images that it takes on average."""
         images, passing = sum(counts), limit.passes <= RATES
         ok = float(weights[passing].sum())
-        if layer == 0:
-            return ok, tuning.SETTLING_ENTITY
         doubt = temper(1 - ok, *counts, limit.passes)
         missing = math.log(doubt / tuning.DOUBT[min(layer, len(tuning.DOUBT) - 1)])
+        least = float(max(tuning.LEAST_IMAGES - images, 0))
         if missing <= 0:
-            return ok, float(max(tuning.LEAST_IMAGES - images, 0))
-        left = max(tuning.MOST_SETTLING[min(layer, 1)] - images, 1)
+            return ok, least if layer else tuning.SETTLING_ENTITY
         # What must be told from passing is the usual failing rate, not the threshold itself.
         rival = float((weights * RATES)[~passing].sum() / max(1 - ok, 1e-9))
-        needed = np.maximum(1.0, missing / np.maximum(_entropy(round(rival, 2)), 1e-3))
-        within = passing & (needed <= left)
-        spent = (weights[passing] * np.minimum(needed[passing], left)).sum() + tuning.WASTED * (1 - ok)
-        return float(weights[within].sum()), float(max(spent, tuning.LEAST_IMAGES - images))
+        needed = np.maximum(1.0, missing / np.maximum(_entropy(round(rival, 2))[passing], 1e-3))
+        settles, spent = best_stop(weights[passing], needed, tuning.WASTED)
+        if layer == 0:
+            return settles, max(spent, tuning.SETTLING_ENTITY)
+        return settles, max(spent, least)

@@ -1,6 +1,6 @@
-"""The certified search: chooses by model, certifies by e-value, and works on all layers at once.
+"""The search that chooses by model, on all layers at once, and claims by e-value or by posterior.
 
-What it believes guides it and nothing else: that a node fails is claimed from the images of that node alone.
+A certificate comes from the images of its node alone; what is believed guides the search, and makes the list.
 Every decision follows from the trials told, their order and the settings, so resuming is replaying.
 """
 
@@ -15,19 +15,22 @@ from numpy.typing import NDArray
 from failscape.errors import ConfigError
 from failscape.hunts.belief.belief import Belief, CountsAtRefit, Taxonomy
 from failscape.hunts.belief.nodes import Nodes
-from failscape.hunts.certify import certify, evidence_needed
+from failscape.hunts.certify import certify, evidence_for, evidence_needed
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.baselines.failureatlas import entities_of_shard
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.agenda import Agenda, Policy
 from failscape.hunts.t2i.certified.candidates import Candidates
-from failscape.hunts.t2i.certified.claims import Claim, believe, minimal_claims
+from failscape.hunts.t2i.certified.claims import LISTED, Claim, ClaimBook, Levels
 from failscape.hunts.t2i.certified.findings import describe_claim, survey_hunt
-from failscape.hunts.t2i.certified.forecast import Bars, Forecast, log_evidence
+from failscape.hunts.t2i.certified.forecast import Bars, Forecast, Goal, log_evidence
 from failscape.hunts.t2i.certified.ledger import Ledger
 from failscape.hunts.t2i.certified.posterior import Posterior
+from failscape.hunts.t2i.certified.sharpening import Sharpening
 from failscape.hunts.t2i.certified.standing import Key
+from failscape.hunts.t2i.certified.suspects import describe_suspects
 from failscape.hunts.t2i.probes import Prompting
+from failscape.hunts.t2i.survey.audit import ancestors
 from failscape.hunts.t2i.survey.random_panel import MOST_REPLICATED, REPLICATED_IMAGES, Draws, draw_panel
 from failscape.hunts.t2i.survey.replication import choose_sample
 from failscape.hunts.t2i.survey.survey import T2ISurvey
@@ -42,22 +45,30 @@ SEEDS_OF = {"s": 0, "": 0, "p": 1_000_000, "r": 2_000_000}
 
 @dataclass(frozen=True, slots=True)
 class CertifiedSettings:
-    """`tier` is `certified` (e-BH, guaranteed) or `probable` (posterior, cheaper, not guaranteed).
+    """`strategy` is `certified` (claims by e-BH only) or `listed` (beside them claims by posterior).
 
-    `minimal_doubt` bounds the mean posterior chance that a claim is not minimal. `openings`: at most so many
-    nodes become tests per image, besides the entities: e-BH counts that limit, which no outcome can move.
-    `panel` and `replication` are the shares of `images` (the budget, if there is one) that go there.
+    `minimal_doubt` bounds the mean posterior chance that a claim is not minimal; with a `tolerance` a parent
+    passes from `threshold` − `tolerance` on. `openings`: at most so many nodes become tests per image,
+    besides the entities: e-BH counts that limit, which no outcome can move. `panel` and `replication` are
+    the shares of `images` (the budget, if there is one) that go there.
     """
 
     threshold: float = 0.8
     fdr: float = 0.05
-    tier: str = "certified"
+    strategy: str = "certified"
     minimal_doubt: float = 0.04
+    tolerance: float = 0.0
     openings: float = 0.12
     explore: float = 0.02
     panel: float = 0.04
     replication: float = 0.03
     images: int | None = None
+    rules: int = tuning.RULES
+    """The version that its trials were recorded under."""
+
+    @property
+    def listing(self) -> bool:
+        return self.strategy == LISTED
 
 
 class CertifiedHunt(Hunt):
@@ -84,9 +95,14 @@ class CertifiedHunt(Hunt):
         self._places = [self.ledger.place_of[entity] for entity in entities]
         self._mine = frozenset(entities)
         self._candidates = Candidates(lattice, np.array(self._places, dtype=np.int64), seed)
-        self.bars = Bars(lattice.corpus, accuracy or JudgeAccuracy.perfect(), settings.threshold)
+        self.bars = Bars(
+            lattice.corpus, accuracy or JudgeAccuracy.perfect(), settings.threshold, settings.tolerance
+        )
         self._taxonomy = Taxonomy(lattice)
-        self._policy = Policy(probable=1 - settings.fdr if settings.tier == "probable" else None)
+        self._policy = Policy(parks=not settings.listing)
+        self._size = sum(lattice.layer_size(layer) for layer in range(lattice.depth + 1))
+        levels = Levels(tuning.FILLED * settings.fdr, settings.minimal_doubt)
+        self.book = ClaimBook(self.ledger, levels, settings.listing)
         self.panel = draw_panel(lattice, entities, self._share(settings.panel, 400), seed)
         self.replicates = Draws("r", REPLICATED_IMAGES)
         self._reserved = self._codes_to_reserve()
@@ -94,11 +110,14 @@ class CertifiedHunt(Hunt):
         self._in_flight = 0
         self._refits = 0
         self._next_refit = 100
-        self._counts_at_refit, self._need = self._count(), self._evidence_needed()
+        self._heard = 0
+        self._next_revision = tuning.FIRST_REVISION
+        self._counts_at_refit, self._goal = self._count(), self._current_goal()
         self._posterior: Posterior | None = None
         self._agenda: Agenda | None = None
         self._touched: set[int] = set()
-        self._claims: tuple[tuple[int, int], list[Claim]] = (-1, -1), []
+        self._sharpening: Sharpening | None = None
+        self._mostly_failing = ""
         self._sampled = self._over = False
 
     def _share(self, share: float, otherwise: int) -> int:
@@ -120,20 +139,30 @@ class CertifiedHunt(Hunt):
 
     def tell(self, trial: Trial) -> None:
         stream, number = self._read_key(trial)
-        if stream in ("p", "r"):
-            draws = self.panel if stream == "p" else self.replicates
-            # An earlier session with another budget may have drawn others: they are as good.
-            draws.add(trial.subject, self._parse(trial.subject))
-            draws.tell(trial, number)
+        count = self._draw_told if stream in ("p", "r") else self._search_told
+        if not count(trial, stream, number):
             return
+        self._heard += 1
+        if self._told >= self._next_refit:
+            self._refit()
+        if self._heard >= self._next_revision or self._heard == self.settings.images:
+            self._revise()
+
+    def _draw_told(self, trial: Trial, stream: str, number: int) -> bool:
+        draws = self.panel if stream == "p" else self.replicates
+        # An earlier session with another budget may have drawn others: they are as good.
+        draws.add(trial.subject, self._parse(trial.subject))
+        return draws.tell(trial, number)
+
+    def _search_told(self, trial: Trial, stream: str, number: int) -> bool:
         slot = self.ledger.slot_of.get(trial.subject)
         if slot is None:
             slot = self.ledger.open(trial.subject, self._parse(trial.subject))
-        if self._count_trial(slot, trial, number, bet=stream == ""):
-            self._told += 1
-            self._touched.add(slot)
-            if self._told >= self._next_refit:
-                self._refit()
+        if not self._count_trial(slot, trial, number, bet=stream == ""):
+            return False
+        self._told += 1
+        self._touched.add(slot)
+        return True
 
     def _count_trial(self, slot: int, trial: Trial, number: int, bet: bool) -> bool:
         ledger, bit = self.ledger, 1 << number
@@ -170,10 +199,18 @@ class CertifiedHunt(Hunt):
         return node
 
     def _refit(self) -> None:
-        self._counts_at_refit, self._need = self._count(), self._evidence_needed()
+        self._counts_at_refit, self._goal = self._count(), self._current_goal()
         self._refits += 1
         self._next_refit = self._told + self._interval()
         self._posterior = self._agenda = None
+
+    def _revise(self) -> None:
+        """Look at the claims again. When this is done depends on the number of trials alone, so that claims
+        are the same whoever looks at them, and when."""
+        self.book.revise(self.posterior, self.certified_now(), self._heard)
+        self._sharpening = None
+        self._mostly_failing = self._mostly_failing or self._look_at_entities()
+        self._next_revision = self._heard + max(tuning.FIRST_REVISION, self._heard // tuning.REVISIONS)
 
     def _interval(self) -> int:
         """Trials until the next refit: few at first, then a tenth of what is known, never above 4,000.
@@ -192,13 +229,54 @@ class CertifiedHunt(Hunt):
     # Believing
 
     @property
-    def tests(self) -> int:
-        """The number of tests that e-BH counts: a limit that depends on nothing but the images asked for."""
-        return len(self._places) + math.ceil(self.settings.openings * (self._told + self._in_flight))
+    def tests(self) -> tuple[int, int]:
+        """The numbers of tests that e-BH counts: entities, and the most other nodes that may become tests.
 
-    def _evidence_needed(self) -> float:
-        """The evidence at which a node is left alone: e-BH will claim it, with a margin."""
-        return evidence_needed(self.evidence(), self.settings.fdr, self.tests)
+        No outcome can move them: they depend on the budget alone, or, without one or beyond it, on the number
+        of trials, in steps of two. They never exceed the space.
+        """
+        images = max(self.settings.images or 0, self._told)
+        if self._told > (self.settings.images or 0):
+            images = max(1 << (images - 1).bit_length(), 512)
+        entities = len(self._places)
+        return entities, min(math.ceil(self.settings.openings * images), self._size - entities)
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """How `fdr` is shared between entities and other nodes."""
+        share = tuning.FOR_ENTITIES if self.lattice.depth else 1.0
+        return share * self.settings.fdr, (1 - share) * self.settings.fdr
+
+    def _current_goal(self) -> Goal:
+        """The evidence at which a node is left alone: e-BH will claim it, with a margin.
+
+        Among other nodes than entities, e-BH will be asked about more tests and more claims in the end; the
+        share of claims among the tests so far stands for that of the end.
+        """
+        entities, others = self.tests
+        so_far = min(others, max(math.ceil(self.settings.openings * self._told), 1))
+        alone, evidence, levels = self.ledger.layers == 0, self.evidence(), self.levels
+        if not self.settings.listing:
+            above = evidence_needed(evidence[~alone], levels[1], max(so_far, 1))
+            return Goal((evidence_needed(evidence[alone], levels[0], entities), above))
+        # What is listed may all be certified in the end: then e-BH asks so much of each.
+        listed = [len(self.ledger.keys[claim.slot]) == 1 for claim in self.claims()]
+        counts = max(sum(listed), 1), max(len(listed) - sum(listed), 1)
+        needs = (
+            evidence_for(counts[0], levels[0], entities),
+            evidence_for(counts[1], levels[1], max(so_far, 1)),
+        )
+        return Goal(needs, tuning.LISTED)
+
+    def certified_now(self) -> set[int]:
+        """Slots that e-BH claims by the evidence so far: entities at their level, all others at theirs."""
+        evidence, layers = self.evidence(), self.ledger.layers
+        found: set[int] = set()
+        for above, (level, total) in enumerate(zip(self.levels, self.tests, strict=True)):
+            tests = [slot for slot in self.ledger.adopted if (layers[slot] > 0) == bool(above)]
+            if tests:
+                found |= certify(evidence, tests, level, total)
+        return found
 
     def evidence(self) -> NDArray[np.float64]:
         """log e of every opened node."""
@@ -214,7 +292,7 @@ class CertifiedHunt(Hunt):
             belief = Belief(
                 self._taxonomy, self.lattice.depth, self._counts_at_refit, self.settings.threshold
             )
-            forecast = Forecast(belief.priors, self.bars.limits, self._need)
+            forecast = Forecast(belief.priors, self.bars.limits, self._goal)
             self._posterior = Posterior(self.ledger, belief, forecast, self.bars)
         return self._posterior
 
@@ -231,6 +309,7 @@ class CertifiedHunt(Hunt):
                 self._reserved,
                 self._refits,
                 explore,
+                min(tuning.KEPT, tuning.KEPT_PER_TRIAL * (self._interval() + self._in_flight)),
             )
         elif self._touched:
             self._agenda.update(sorted(self._touched))
@@ -242,13 +321,37 @@ class CertifiedHunt(Hunt):
     def ask(self, count: int) -> list[Probe]:
         probes: list[Probe] = []
         while len(probes) < count:
-            probe = self._next_panel() or self._next_replicate() or self._next_search()
+            probe = self._next_panel() or self._next_replicate() or self._next_search(self._worthwhile)
+            probe = probe or self._next_sharpening() or self._next_search(self._least)
             probe = probe or self._next_panel(due=True) or self._next_replicate(due=True)
             if probe is None:
                 self._over = not self._flying
                 break
             probes.append(probe)
         return probes
+
+    @property
+    def _worthwhile(self) -> float:
+        """The index from which on an image is better spent on new claims than on sharper rates."""
+        images = self.settings.images
+        return self._least if images is None else tuning.LITTLE / max(images - self._asked, 1)
+
+    @property
+    def _least(self) -> float:
+        """The index below which nothing is tried: with a budget, whatever could still change a claim is."""
+        return 1 / tuning.TOO_DEAR if self.settings.images is None else 0.0
+
+    def _next_sharpening(self) -> Probe | None:
+        """One more image of the finding whose rate is known worst, from the images that it is shown with."""
+        if self._sharpening is None:
+            ledger = self.ledger
+            shown = np.stack([ledger.passes, ledger.fails], axis=1)
+            rows = [
+                (c.slot, shown[c.slot] if c.status == LISTED else ledger.bets[c.slot]) for c in self.claims()
+            ]
+            self._sharpening = Sharpening((slot, int(passes), int(fails)) for slot, (passes, fails) in rows)
+        slot = self._sharpening.take()
+        return None if slot is None else self._probe_slot(slot, bet=slot in self.ledger.adopted)
 
     @property
     def _flying(self) -> int:
@@ -275,12 +378,16 @@ class CertifiedHunt(Hunt):
         return self._draw(self.replicates)
 
     def _choose_replicates(self, wanted: int) -> None:
-        """Those of an earlier session stay, so that no image of theirs is wasted."""
+        """Findings, each with the simpler nodes inside it: that it is minimal rests on these. Those of an
+        earlier session stay, so that no image of theirs is wasted."""
         self._sampled = True
         found = [self.ledger.subjects[claim.slot] for claim in self.claims()]
         for subject in choose_sample(found, wanted, self._seed):
-            if len(self.replicates) < wanted:
-                self.replicates.add(subject, self.lattice.parse(subject))
+            node = self.lattice.parse(subject)
+            nodes = (node, *ancestors(node))
+            if len(self.replicates) + len(nodes) <= max(wanted, len(nodes)):
+                for each in nodes:
+                    self.replicates.add(self.lattice.subject(each), each)
 
     def _draw(self, draws: Draws) -> Probe | None:
         drawn = None if draws.complete else draws.next_try()
@@ -291,23 +398,31 @@ class CertifiedHunt(Hunt):
 
     @property
     def _room(self) -> int:
-        """How many more nodes may become tests. Without certificates nothing is counted."""
-        return self.tests - len(self.ledger.adopted) if self._policy.probable is None else 1
+        """How many more nodes may become tests now. They are given out with the images, so that the model
+        has learnt something by the time that the last are chosen."""
+        entities, others = self.tests
+        now = min(others, math.ceil(self.settings.openings * (self._told + self._in_flight)))
+        return entities + now - len(self.ledger.adopted)
 
-    def _next_search(self) -> Probe | None:
-        ledger = self.ledger
-        taken = self._current_agenda().take(self._room)
+    def _next_search(self, least: float) -> Probe | None:
+        taken = self._current_agenda().take(self._room, least)
         if taken is None:
             return None
         key, bet = taken
-        node = Node(self.lattice.entities[key[0]], key[1:])
-        slot = self._open(key, node)
+        slot = self._open(key, self.node_of(key))
+        if bet:
+            self.ledger.adopted.add(slot)
+        return self._probe_slot(slot, bet)
+
+    def _probe_slot(self, slot: int, bet: bool) -> Probe:
+        ledger = self.ledger
         number = ledger.next_try(slot)
         ledger.flying[slot] |= 1 << number
         self._in_flight += 1
-        if bet:
-            ledger.adopted.add(slot)
-        return self._probe(ledger.subjects[slot], node, "" if bet else "s", number)
+        return self._probe(ledger.subjects[slot], ledger.node(slot), "" if bet else "s", number)
+
+    def node_of(self, key: Key) -> Node:
+        return Node(self.lattice.entities[key[0]], key[1:])
 
     def _open(self, key: Key, node: Node) -> int:
         slot = self.ledger.slot_by_key.get(key)
@@ -326,34 +441,52 @@ class CertifiedHunt(Hunt):
 
     @property
     def failing(self) -> set[int]:
-        """Slots that are claimed to fail, minimal or not."""
-        if self._policy.probable is None:
-            return certify(self.evidence(), self.ledger.adopted, self.settings.fdr, self.tests)
-        doubts = np.array([1 - self.posterior.of(slot).fails for slot in range(len(self.ledger))])
-        return believe(doubts, self.settings.fdr / 2)
+        """Slots that are taken to fail, minimal or not."""
+        return self.book.failing(self.posterior)
 
     def claims(self) -> list[Claim]:
-        """Minimal failures, as of the trials told so far."""
-        at = self._told, self.tests
-        if self._claims[0] != at:
-            found = minimal_claims(self.ledger, self.posterior, self.failing, self.settings.minimal_doubt)
-            self._claims = at, found
-        return self._claims[1]
+        """Minimal failures, as of the last revision: at most a thirtieth of all trials ago."""
+        return self.book.claims
 
     def findings(self) -> list[Finding]:
         found = [describe_claim(self, claim) for claim in self.claims()]
-        return sorted(found, key=lambda finding: (-finding.e_value, finding.subject))
+        return sorted(found, key=lambda one: (one.status == LISTED, -one.e_value, one.subject))
+
+    def suspects(self) -> list[Finding]:
+        return describe_suspects(self)
+
+    def undecided(self) -> list[str]:
+        ledger = self.ledger
+        return [ledger.subjects[slot] for slot in range(len(ledger)) if ledger.unjudgeable(slot)]
+
+    def notices(self) -> list[str]:
+        told = [self._mostly_failing] if self._mostly_failing else []
+        return [*told, self._why_over()] if self._over and not self._flying else told
+
+    def _look_at_entities(self) -> str:
+        """What to say if most entities fail by themselves: then little is left to be found above them."""
+        failing = [slot for slot in self.failing if self.ledger.layers[slot] == 0]
+        if len(failing) * 2 <= len(self._places):
+            return ""
+        return (
+            f"{len(failing)} of {len(self._places)} entities fail by themselves at threshold "
+            f"{self.settings.threshold:g}, and nothing above those is tried: a lower threshold, or "
+            "`minimal: tolerant` with a tolerance, looks further"
+        )
+
+    def _why_over(self) -> str:
+        """One line on why a hunt ended before its budget."""
+        shown = f"the rates of all {len(self.book):,} findings are known to ± {tuning.SHARP:.0%}"
+        if self.settings.images is None:
+            return f"one more claim would take over {tuning.TOO_DEAR:,} images, and {shown}: the hunt is over"
+        return f"nothing that is left could change a claim, and {shown}: the hunt is over before its budget"
 
     def survey(self) -> T2ISurvey:
         return survey_hunt(self)
 
     def progress(self) -> Progress:
-        """The number of findings may lag behind by some trials: counting them takes a moment."""
-        counted = self._claims[0][0]
-        if self.done or counted < 0 or self._told >= counted + max(tuning.PROGRESS_EVERY, self._told // 20):
-            self.claims()
         phase = "done" if self.done else "trying findings again" if len(self.replicates) else "searching"
-        return Progress(phase, len(self.ledger), None, len(self._claims[1]))
+        return Progress(phase, len(self.ledger), None, len(self.book))
 
 
 def _dropped(trial: Trial) -> list[int]:

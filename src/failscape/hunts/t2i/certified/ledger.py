@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.hunts.belief.nodes import NO_VALUE, Ints, Nodes
+from failscape.hunts.t2i.certified import tuning
 from failscape.spaces.lattice import Lattice, Node
 
 
@@ -29,6 +30,8 @@ class Ledger:
         self.failed: list[int] = []
         self.flying: list[int] = []
         self.invalid: list[int] = []
+        self.tallies: list[tuple[int, int, int, int]] = []
+        """(passes, fails) of all images of a slot, then of its evidence: for who asks about one at a time."""
         self.adopted: set[int] = set()
         """Slots with an image that is evidence, told or in flight: the tests that are counted."""
         self._counts = np.zeros((1024, 2), dtype=np.int64)
@@ -89,6 +92,7 @@ class Ledger:
         self.slot_by_key[key] = slot
         for column in (self.told, self.failed, self.flying, self.invalid):
             column.append(0)
+        self.tallies.append((0, 0, 0, 0))
         self._entity[slot] = self.place_of[node.entity]
         self._values[slot, : len(node.values)] = node.values
         return slot
@@ -106,6 +110,13 @@ class Ledger:
         self.told[slot] |= 1 << number
         if bet:
             self._bets[slot, 0 if passed else 1] += 1
+        passes, fails, bets_passed, bets_failed = self.tallies[slot]
+        self.tallies[slot] = (
+            passes + passed,
+            fails + (not passed),
+            bets_passed + (bet and passed),
+            bets_failed + (bet and not passed),
+        )
         self._see(self.keys[slot], dropped)
         if passed:
             self._counts[slot, 0] += 1
@@ -125,6 +136,15 @@ class Ledger:
         if len(key) > 2:
             for place, value in enumerate(key[1:], 1):
                 singles[key[0], value] += (held and place not in dropped, 1)
+
+    def images(self, slot: int) -> int:
+        """All valid ones."""
+        return self.tallies[slot][0] + self.tallies[slot][1]
+
+    def unjudgeable(self, slot: int) -> bool:
+        """Has it had many images, of which hardly any could be judged?"""
+        invalid, valid = self.invalid[slot], self.images(slot)
+        return invalid >= tuning.MOST_INVALID and invalid > 2 * valid
 
     def next_try(self, slot: int) -> int:
         """The lowest number that is neither told nor in flight."""

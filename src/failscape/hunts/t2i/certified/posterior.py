@@ -32,27 +32,27 @@ class Posterior:
 
     def of(self, slot: int) -> ForecastRow:
         """What is to be expected of a node now."""
-        self._extend()
-        ledger = self._ledger
-        counts = int(ledger.passes[slot]), int(ledger.fails[slot])
-        bets = int(ledger.bets[slot, 0]), int(ledger.bets[slot, 1])
-        return self.forecast.of(self._layer[slot], self._rows[slot], self._bar[slot], counts, bets)
+        if slot >= len(self._rows):
+            self._extend()
+        passes, fails, *bets = self._ledger.tallies[slot]
+        return self.forecast.of(
+            self._layer[slot], self._rows[slot], self._bar[slot], (passes, fails), (bets[0], bets[1])
+        )
 
     def doubt(self, slot: int) -> float:
         """The chance that it fails, the model's word being taken for half."""
         view = self.of(slot)
-        passes, fails = int(self._ledger.passes[slot]), int(self._ledger.fails[slot])
+        passes, fails = self._ledger.tallies[slot][:2]
         return sober_doubt(view, passes, fails, self._bars.limits[self._bar[slot]].passes)
 
     def before(self, slot: int) -> ForecastRow:
         """What was to be expected of it without its own images."""
-        self._extend()
+        if slot >= len(self._rows):
+            self._extend()
         return self.forecast.of(self._layer[slot], self._rows[slot], self._bar[slot], (0, 0), (0, 0))
 
     def _extend(self) -> None:
         start = len(self._rows)
-        if start == len(self._ledger):
-            return
         ledger, known = self._ledger, self.belief.slot_rows[start:]
         nodes, layers = ledger.nodes[np.arange(start, len(ledger))], ledger.layers[start:]
         rows = np.zeros(len(nodes), dtype=np.int64)

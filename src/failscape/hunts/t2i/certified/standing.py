@@ -124,13 +124,34 @@ class Standing:
     def _weigh_larger(
         self, layer: int, nodes: Nodes, chance: Floats, cost: Floats, dead: NDArray[np.bool_]
     ) -> None:
-        for at, (place, values) in enumerate(zip(nodes.entity.tolist(), nodes.values.tolist(), strict=True)):
-            if dead[at]:
-                continue
-            used = [value for value in values if value != NO_VALUE]
-            for size in range(2, layer):
-                for chosen in combinations(used, size):
-                    state = self.get((place, *chosen))
-                    dead[at] |= state.dead
-                    chance[at] *= state.passes
-                    cost[at] += 0.0 if state.settled else state.price / (tuning.SHARERS + state.waiting)
+        """Ancestors with several values: those that nobody has looked at are as such nodes are in general."""
+        width = nodes.values.shape[1]
+        codes, passes, prices, dead_ones = self._table(width)
+        for size in range(2, layer):
+            for columns in combinations(range(layer), size):
+                values = np.full_like(nodes.values, NO_VALUE)
+                values[:, :size] = nodes.values[:, columns]
+                wanted = Nodes(nodes.entity, values).codes
+                place = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+                known = codes[place] == wanted
+                chance *= np.where(known, passes[place], tuning.UNKNOWN[0])
+                cost += np.where(known, prices[place], tuning.UNKNOWN[1] / tuning.SHARERS)
+                dead |= known & dead_ones[place]
+
+    def _table(self, width: int) -> tuple[NDArray[np.uint64], Floats, Floats, NDArray[np.bool_]]:
+        """The larger nodes that are known, by code: chance to pass, price that is left, dead. Never empty."""
+        keys, states = list(self._larger) or [(-1,)], list(self._larger.values())
+        states = states or [State(*tuning.UNKNOWN, False, False, 0)]
+        values = np.full((len(keys), width), NO_VALUE, dtype=np.int64)
+        for row, key in enumerate(keys):
+            values[row, : len(key) - 1] = key[1:]
+        codes = Nodes(np.array([key[0] for key in keys], dtype=np.int64), values).codes
+        prices = [0.0 if one.settled else one.price / (tuning.SHARERS + one.waiting) for one in states]
+        passes = [one.passes if one.settled else float(suspect(one.passes, one.waiting)) for one in states]
+        order = np.argsort(codes, kind="stable")
+        return (
+            codes[order],
+            np.array(passes)[order],
+            np.array(prices)[order],
+            np.array([one.dead for one in states], dtype=np.bool_)[order],
+        )

@@ -4,6 +4,11 @@ those that only change how many images a finding costs.
 
 from __future__ import annotations
 
+import numpy as np
+
+RULES = 2
+"""The version of what a claim says. An atlas recorded under an earlier one is read anew, and says so."""
+
 # What a claim says of its error rests on these. Changing one changes the rules of the hunt.
 
 LEAST_IMAGES = 3
@@ -27,19 +32,63 @@ its parents: the model's very low predictions are too sure of themselves."""
 MOST_DOUBT = 0.5
 """What is more likely wrong than right is not claimed, however sure the other claims are."""
 
+LISTED = 0.95
+"""A node counts as failing for the list when its posterior chance to fail is at least this."""
+
+FILLED = 0.8
+"""The list is filled up to this part of `fdr`: the posterior is a little too sure of itself. Where claims
+said 4.5 % in the mean, 4 to 6 % of them did not fail (planted worlds, 3,000 to 6,000 images)."""
+
+LEAST_CHANCE = 0.85
+"""Nodes less likely to fail than this are never listed, however sure the others are: of those at .6 to .8
+almost half did not fail."""
+
+LEAST_OWN_IMAGES = 2
+"""A node is not listed on a single image of its own: the model's word would decide almost alone."""
+
+KEEP_FAILS = 0.8
+"""A claim stays while its chance to fail is at least this. Below the chance that it was claimed at, so that
+claims do not come and go with every image; high enough that few such claims stand."""
+
+KEEP_MINIMAL = 0.3
+"""A claim stays while the doubt that it is minimal is at most this, for the same reasons."""
+
+FOR_ENTITIES = 0.2
+"""The share of `fdr` that is spent on entities. They are few and fail most often by themselves, so they
+need little; and how many other nodes are tested then takes nothing from them."""
+
 # What only changes speed: which node is drawn next, and when one is given up.
 
 FIRST_IMAGES = 4
 """Every entity gets so many images before anything else: all nodes below build on it."""
 
-MOST_IMAGES = 40
-"""A node that is neither certified nor passed after so many images is left open; parents get more."""
+STOPS = np.array([3, 6, 10, 16, 25, 40, 64, 100, 160, 250, 400, 640, 1000, 1600], dtype=np.float64)
+"""Numbers of images at which one may plan to give a node up: none is a limit, the best for each is taken."""
+
+SHARP = 0.1
+"""The rate of a finding is sharp when its interval is no wider than this to either side."""
+
+LITTLE = 0.05
+"""Images go to sharper rates once all that are left would give fewer new claims than this."""
+
+TOO_DEAR = 2_000
+"""Without a budget a hunt ends where one more claim would take more images than this."""
+
+CERTIFICATE = 0.2
+"""To certify what is listed is worth this part of a new claim: it adds trust, not a finding."""
+
+SUSPECTED = 0.5
+"""What is more likely to fail than not is a suspect."""
+
+NEGLIGIBLE = 0.002
+"""A node less likely to fail than this gets no more images for its own sake: one claim in 500 such nodes
+costs far more than the last undecided node of any hunt."""
+
+MOST_INVALID = 12
+"""A node with so many images without a verdict, and twice as many as with one, cannot be judged."""
 
 DOUBT = (0.01, 0.03)
 """By layer: an ancestor counts as settled when its chance to fail is at most this."""
-
-MOST_SETTLING = (150, 60)
-"""By layer: images spent on showing that an ancestor passes, before it is left open."""
 
 SETTLING_ENTITY = 13.0
 """Images that count for settling an entity: it may take more, but so many failures wait that it pays."""
@@ -60,6 +109,9 @@ may hold failures, and one image tells."""
 KEPT = 8_000
 """Candidates kept on the heap; far more than are opened before the next refit."""
 
+KEPT_PER_TRIAL = 4
+"""Fewer are kept where the next refit comes soon: so many per trial until then."""
+
 MOST_ENUMERATED = 400_000
 """Layers with more nodes than this are sampled, not listed: a refit must stay a matter of seconds."""
 
@@ -75,8 +127,9 @@ SUSPICION = 1.8
 SHARERS = 1.5
 """The price of settling an ancestor is shared with the failures that wait for it, and some that will."""
 
-PROGRESS_EVERY = 32
-"""Trials between two counts of findings, at least; a twentieth of all once there are many."""
+FIRST_REVISION, REVISIONS = 16, 30
+"""Claims are looked at again after so many trials, or a thirtieth of all once there are many: they are never
+older, and looking costs little."""
 
 SURE = 0.95
 """A node passes, for rules and counts, when its posterior chance to pass is at least this."""

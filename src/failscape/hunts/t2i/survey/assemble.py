@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from failscape.hunts.counts import Tally
-from failscape.hunts.t2i.survey.audit import audit_pruning
+from failscape.hunts.t2i.survey.audit import ChanceToPass, audit_pruning
 from failscape.hunts.t2i.survey.judge_view import Floats, JudgeView, NodeTally, TriedCounts, columns, tried
 from failscape.hunts.t2i.survey.mass import Predict, failure_masses
 from failscape.hunts.t2i.survey.replication import replication_of
 from failscape.hunts.t2i.survey.rules import Chance, RuleBook, find_rules, judge_rules
-from failscape.hunts.t2i.survey.survey import CalibrationBin, T2ISurvey
+from failscape.hunts.t2i.survey.survey import CalibrationBin, T2ISurvey, WithdrawnClaim
 from failscape.hunts.t2i.survey.wording_effect import Variants, wording_effect
 from failscape.spaces.lattice import Lattice, Node
 from failscape.stats.deconvolve import fit_mixing
@@ -35,8 +35,9 @@ class SurveyInput:
 
     `failing` nodes are claimed to fail, `passing` ones to pass; `search` has the counts of every node that
     was opened. `panel` has the counts of nodes drawn at random per layer before the search, from images
-    that the search did not use. `fresh` has those of findings drawn again. `predict` gives success rates and
-    has not learned from the panel. `variants` are counts per wording.
+    that the search did not use. `fresh` has those of findings and their parents drawn again. `predict` gives
+    success rates and has not learned from the panel; `chance_to_pass` is what is believed of a node that
+    nobody tried. Parents pass from `passing_at` on. `variants` are counts per wording.
     """
 
     lattice: Lattice
@@ -47,9 +48,12 @@ class SurveyInput:
     panel: NodeTally = field(default_factory=dict)
     fresh: NodeTally = field(default_factory=dict)
     predict: Predict | None = None
+    chance_to_pass: ChanceToPass | None = None
+    passing_at: float | None = None
     accuracy: JudgeAccuracy | None = None
     variants: Variants = field(default_factory=dict)
     states: Mapping[str, int] = field(default_factory=dict)
+    withdrawn: tuple[WithdrawnClaim, ...] = ()
     notes: Sequence[str] = ()
     seed: int = 0
 
@@ -63,10 +67,21 @@ def survey_of(given: SurveyInput) -> T2ISurvey:
         masses=failure_masses(
             lattice, given.panel, judge_view=judge_view, predict=given.predict, seed=given.seed
         ),
-        audit=audit_pruning(lattice, given.panel, given.search, given.failing, judge_view, given.threshold),
-        replication=replication_of(lattice, given.search, given.fresh, judge_view, given.threshold),
+        audit=audit_pruning(
+            lattice,
+            given.panel,
+            given.search,
+            given.failing,
+            judge_view,
+            given.threshold,
+            given.chance_to_pass,
+        ),
+        replication=replication_of(
+            lattice, given.search, given.fresh, judge_view, given.threshold, given.passing_at
+        ),
         calibration=calibration_of(given),
         wording=wording_effect(lattice, given.variants, given.threshold),
+        withdrawn=given.withdrawn,
         notes=(*given.notes, *_notes(given, book)),
         counts=dict(given.states),
     )

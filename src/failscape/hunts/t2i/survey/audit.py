@@ -6,7 +6,7 @@ its ancestors pass, and one of them was nevertheless called failing. The panel s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -25,6 +25,8 @@ from failscape.spaces.lattice import Lattice, Node
 from failscape.stats.deconvolve import Mixing, fit_mixing
 from failscape.stats.intervals import mean_interval
 
+ChanceToPass = Callable[[Node], float]
+
 DRAWS = 400
 _DOUBT = 0.05 / 2
 """One half for what was closed off, one for the failures in all."""
@@ -37,8 +39,10 @@ def audit_pruning(
     failing: Collection[Node],
     judge_view: JudgeView,
     threshold: float,
+    believed: ChanceToPass | None = None,
 ) -> Audit | None:
     """`search` has the counts of all nodes that the search opened, `failing` those that it closed off below.
+    `believed` tells of ancestors that nobody tried; without it they are like the rest of their layer.
 
     Each panel node counts for as many nodes as its layer has per panel node (Horvitz-Thompson). None without
     a panel.
@@ -46,7 +50,7 @@ def audit_pruning(
     sample = tried(panel)
     if not sample:
         return None
-    chances = _Chances(lattice, sample, tried(search), judge_view, threshold)
+    chances = _Chances(lattice, sample, tried(search), judge_view, threshold, believed)
     closed_by, nodes = frozenset(failing), list(sample)
     closed = np.array([any(a in closed_by for a in ancestors(node)) for node in nodes])
     opened = np.array([node in search for node in nodes])
@@ -120,7 +124,9 @@ class _Chances:
         search: Mapping[Node, TriedCounts],
         judge_view: JudgeView,
         threshold: float,
+        believed: ChanceToPass | None,
     ) -> None:
+        self._believed = believed
         self._panel, self._search, self._judge_view, self._threshold = panel, search, judge_view, threshold
         layers = range(lattice.depth + 1)
         self._of_panel = [self._fit(panel, layer) for layer in layers]
@@ -170,7 +176,7 @@ class _Chances:
         return float(low), float(high)
 
     def passes(self, node: Node) -> float:
-        """From all images of the node; without any, the share of its layer that passes on the panel."""
+        """From all images of the node; without any, what is believed of it, or the share of its layer."""
         if node not in self._known:
             self._known[node] = 1 - self._failing(node)
         return self._known[node]
@@ -185,7 +191,7 @@ class _Chances:
         if spread is None:
             return 0.0
         if own is None and drawn is None:
-            return spread.share_below(self._threshold)
+            return spread.share_below(self._threshold) if self._believed is None else 1 - self._believed(node)
         counts = [one for one in (own, drawn) if one is not None]
         together = TriedCounts(sum(one.passes for one in counts), sum(one.fails for one in counts))
         return self._chance(spread, node, together)

@@ -18,7 +18,8 @@ PANEL_IMAGES = 4
 """Per panel node. Fewer would do for means, but not to tell failing nodes from passing ones."""
 
 REPLICATED_IMAGES = 8
-MOST_REPLICATED = 60
+MOST_REPLICATED = 120
+"""Nodes tried again at most: findings, and the simpler nodes inside them."""
 
 
 class Draws:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from failscape.hunts.t2i.survey.audit import ancestors
 from failscape.hunts.t2i.survey.judge_view import (
     JudgeView,
     NodeTally,
@@ -19,7 +20,7 @@ from failscape.hunts.t2i.survey.judge_view import (
     tried,
 )
 from failscape.hunts.t2i.survey.survey import Replicated, Replication, Share
-from failscape.spaces.lattice import Lattice
+from failscape.spaces.lattice import Lattice, Node
 from failscape.stats.deconvolve import share_below
 from failscape.stats.intervals import clopper_pearson
 from failscape.stats.stratified_mean import Stratum, stratified_mean
@@ -38,17 +39,28 @@ def choose_sample(subjects: Collection[str], count: int, seed: int) -> list[str]
 
 
 def replication_of(
-    lattice: Lattice, found: NodeTally, fresh: NodeTally, judge_view: JudgeView, threshold: float
+    lattice: Lattice,
+    found: NodeTally,
+    fresh: NodeTally,
+    judge_view: JudgeView,
+    threshold: float,
+    passing_at: float | None = None,
 ) -> Replication | None:
     """`found` has the counts that made the findings, `fresh` those with new seeds. None without any.
+
+    Of the fresh nodes, those inside others are parents that were drawn again with their findings; they pass
+    from `passing_at` on (the threshold, unless said otherwise).
 
     The share confirmed is not counted by a threshold: the spread of the true rates is fitted to the fresh
     counts, and the share of it below the threshold is what is reported.
     """
     counts = tried(fresh)
-    nodes = list(counts)
+    inside = {above for node in counts for above in ancestors(node)}
+    nodes = [node for node in counts if node not in inside]
     if not nodes:
         return None
+    again = [node for node in counts if node in inside]
+    parents = _passing(counts, again, judge_view, threshold if passing_at is None else passing_at)
     share, interval = share_below(*columns(counts, nodes), threshold, judge_view.rows(nodes))
     failures = np.array([counts[node].fails / counts[node].images for node in nodes])
     fresh_rate, fresh_interval = stratified_mean([Stratum(1.0, failures)])
@@ -66,7 +78,16 @@ def replication_of(
     )
     found_rate = float(np.mean(list(rates.values()))) if rates else float("nan")
     confirmed = Share(share * len(nodes), len(nodes), interval)
-    return Replication(rows, confirmed, found_rate, fresh_rate, fresh_interval)
+    return Replication(rows, confirmed, found_rate, fresh_rate, fresh_interval, parents)
+
+
+def _passing(
+    counts: dict[Node, TriedCounts], nodes: list[Node], judge_view: JudgeView, threshold: float
+) -> Share | None:
+    if not nodes:
+        return None
+    share, (low, high) = share_below(*columns(counts, nodes), threshold, judge_view.rows(nodes))
+    return Share((1 - share) * len(nodes), len(nodes), (1 - high, 1 - low))
 
 
 def _verdict(counts: TriedCounts, through: PassChances, threshold: float) -> str:

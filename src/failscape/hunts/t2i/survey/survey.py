@@ -102,7 +102,8 @@ class Replication:
     """A random sample of findings tried again. `confirmed` is the share whose fresh rate is failing.
 
     `found_rate` is their mean failure rate when found, `fresh_rate` with fresh seeds: what was picked for
-    failing looks somewhat worse than it is.
+    failing looks somewhat worse than it is. `parents` is the share that passes of the simpler nodes inside
+    them, drawn again too: whether the findings are minimal rests on these.
     """
 
     rows: tuple[Replicated, ...]
@@ -110,6 +111,7 @@ class Replication:
     found_rate: float
     fresh_rate: float
     fresh_interval: Interval = (0.0, 1.0)
+    parents: Share | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,16 @@ class WordingEffect:
 
 
 @dataclass(frozen=True, slots=True)
+class WithdrawnClaim:
+    """Claimed after `since` trials, and withdrawn after `at`: new images spoke against it."""
+
+    subject: str
+    since: int
+    at: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class T2ISurvey:
     """Parts that a strategy cannot give, or not yet, are empty or `None`."""
 
@@ -147,6 +159,7 @@ class T2ISurvey:
     wording: WordingEffect | None = None
     rule_precision: Share | None = None
     """Of the panel nodes that any rule speaks of, the share that fails."""
+    withdrawn: tuple[WithdrawnClaim, ...] = ()
     notes: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     """Nodes by state: opened, certified, not minimal yet, passed, open, pruned …"""

@@ -1,0 +1,158 @@
+"""What the search must give back in other worlds: small, lopsided, almost everything or nothing failing.
+
+Claims are never lost without a reason, and a hunt does not end with questions that images could answer.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+from scipy import stats
+
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.spaces import Lattice, Wording, load_corpus
+from failscape.testing.planted import PlantedWorld, simulate
+from failscape.testing.planted_corpus import planted_corpus
+from failscape.testing.scoring import Truth
+from failscape.trials import Finding, Probe, Trial, Verdict
+
+STARTER = load_corpus("starter")
+
+
+@dataclass(frozen=True)
+class Rates:
+    """A model with set success rates, by subject; everything else succeeds as often as `otherwise` says."""
+
+    rates: dict[str, float]
+    otherwise: float
+    seed: int
+
+    def run(self, probe: Probe) -> Trial:
+        luck = random.Random(f"{self.seed}|{probe.key}").random()
+        passed = luck < self.rates.get(probe.subject, self.otherwise)
+        checks = len(probe.subject.split("; "))
+        verdict = Verdict.PASS if passed else Verdict.FAIL
+        return Trial(probe.key, probe.subject, verdict, "", ["image", [passed] * checks], probe.seed)
+
+
+def play(hunt: CertifiedHunt, world: Rates, images: int) -> int:
+    spent = 0
+    while spent < images and (probes := hunt.ask(min(16, images - spent))):
+        for probe in probes:
+            hunt.tell(world.run(probe))
+        spent += len(probes)
+    return spent
+
+
+def one_entity(strategy: str, images: int, seed: int) -> tuple[CertifiedHunt, list[str]]:
+    lattice = Lattice(STARTER, entities=("cat",), families=("Image",), depth=1)
+    settings = CertifiedSettings(strategy=strategy, images=images)
+    values = [lattice.subject(node) for node in lattice.nodes(1)][:8]
+    return CertifiedHunt(lattice, Wording(STARTER), settings, seed=seed), values
+
+
+@pytest.mark.parametrize("strategy", ["certified", "listed"])
+def test_eight_values_of_one_entity_are_decided_within_1500_images(strategy: str) -> None:
+    """The entity passes at .88. Every value at least 15 points below τ is claimed: in 5 runs, 30 of 30 but
+    for the luck of one."""
+    missed = 0
+    for seed in range(5):
+        hunt, values = one_entity(strategy, 1_500, seed)
+        failing = dict(zip(values, (0.27, 0.35, 0.45, 0.5, 0.58, 0.65), strict=False))
+        play(hunt, Rates({"cat": 0.88} | failing, 0.95, seed), 1_500)
+        missed += len(failing.keys() - {finding.subject for finding in hunt.findings()})
+    assert missed <= 2
+
+
+def test_a_hunt_does_not_end_with_questions_that_images_could_answer() -> None:
+    for seed in range(3):
+        hunt, values = one_entity("listed", 4_000, seed)
+        world = Rates({"cat": 0.95} | dict.fromkeys(values[:5], 0.4), 0.97, seed)
+        spent = play(hunt, world, 4_000)
+        if spent < 4_000:
+            assert hunt.done
+            assert hunt.notices()
+            assert hunt.suspects() == []
+            widths = [(high - low) / 2 for finding in hunt.findings() for low, high in [finding.interval]]
+            assert max(widths) <= 0.101
+
+
+CORPUS = planted_corpus(50, 24, 5_000)
+LATTICE = Lattice(CORPUS, depth=2)
+
+
+@cache
+def hunted(
+    shape: str, regime: str, seed: int, images: int, depth: int = 2
+) -> tuple[Truth, list[list[Finding]]]:
+    """Findings at ten moments of a hunt with `strategy: listed`; what went without a reason is an error."""
+    lattice = LATTICE if depth == 2 else Lattice(CORPUS, depth=depth)
+    truth = Truth(PlantedWorld(lattice, regime, seed, shape=shape))
+    hunt = CertifiedHunt(
+        lattice, Wording(CORPUS), CertifiedSettings(strategy="listed", images=images), seed=seed
+    )
+    shown: list[list[Finding]] = []
+
+    def look(spent: int) -> None:
+        if spent % (images // 10) == 0:
+            shown.append(hunt.findings())
+            if len(shown) > 1:
+                assert_none_vanished(hunt, shown[-2], shown[-1])
+
+    simulate(hunt, truth.world, images, shuffle=seed, after=look)
+    return truth, shown
+
+
+def assert_none_vanished(hunt: CertifiedHunt, before: list[Finding], after: list[Finding]) -> None:
+    gone = {one.subject for one in before} - {one.subject for one in after}
+    withdrawn = {hunt.ledger.subjects[slot] for slot in hunt.book.withdrawn}
+    assert gone <= withdrawn
+    images = {one.subject: one.details.claim.images for one in before}
+    for slot, one in hunt.book.withdrawn.items():
+        if hunt.ledger.subjects[slot] in gone:
+            own = hunt.ledger.images(slot) > images[hunt.ledger.subjects[slot]]
+            assert own or "“" in one.reason, "it went without a new image of it or of an ancestor"
+
+
+@pytest.mark.parametrize("shape", ["entity-dominated", "near-miss", "sparse", "unrelated"])
+def test_few_claims_are_false_and_none_vanish_in_worlds_of_other_shapes(shape: str) -> None:
+    claims = false = 0
+    for seed in range(2):
+        truth, shown = hunted(shape, "medium", seed, 3_000)
+        claims += len(shown[-1])
+        false += sum(not truth.fails(finding.subject) for finding in shown[-1])
+    assert claims >= 10
+    assert false <= stats.binom.isf(1e-4, claims, 0.05)
+
+
+def test_as_much_is_found_where_entities_fail_as_by_the_failureatlas_rule() -> None:
+    ours = theirs = 0
+    for seed in range(2):
+        truth, shown = hunted("entity-dominated", "medium", seed, 3_000)
+        ours += sum(finding.subject in truth.subjects for finding in shown[-1])
+        rule = FailureAtlasHunt(LATTICE, Wording(CORPUS), seed=seed)
+        simulate(rule, truth.world, 3_000, shuffle=seed)
+        theirs += sum(finding.subject in truth.subjects for finding in rule.findings())
+    assert ours >= theirs
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_other_depths_are_searched_too(depth: int) -> None:
+    truth, shown = hunted("planted", "weak", 0, 1_500, depth)
+    true = sum(truth.fails(finding.subject) for finding in shown[-1])
+    assert len(shown[-1]) >= 60
+    assert len(shown[-1]) - true <= stats.binom.isf(1e-4, len(shown[-1]), 0.05)
+
+
+@pytest.mark.parametrize(("rate", "least"), [(0.02, 40), (0.99, 0)])
+def test_a_model_that_fails_almost_everywhere_or_almost_never(rate: float, least: int) -> None:
+    """Where all fails, entities are claimed and nothing below them; where nothing does, nothing is."""
+    hunt = CertifiedHunt(LATTICE, Wording(CORPUS), CertifiedSettings(strategy="listed", images=1_500), seed=1)
+    play(hunt, Rates({}, rate, 1), 1_500)
+    found = hunt.findings()
+    assert least <= len(found) <= (50 if least else 2)
+    assert all("; " not in finding.subject for finding in found) or not least
