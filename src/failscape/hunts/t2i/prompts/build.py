@@ -11,7 +11,7 @@ from failscape.spaces.prompt_list import PromptList, load_prompts
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
-STRATEGIES = ("certified", "probable", "listed")
+STRATEGIES = ("certified", "listed")
 """The last two are one: findings are listed by posterior, besides those that are certified."""
 
 FIX = (
