@@ -87,6 +87,9 @@ def test_a_tag_whose_prompts_all_fail_becomes_a_rule() -> None:
     assert rule.covers == len(bad)
     assert rule.certified >= 0.8 * len(bad)
     assert not rule.exceptions
+    assert rule.held_out is not None, "measured by pictures that had no part in making the rule"
+    assert rule.held_out.of <= rule.covers
+    assert rule.held_out.interval[1] > 0.8
 
 
 def test_it_says_in_one_line_why_it_ended_before_its_budget() -> None:

@@ -169,9 +169,20 @@ def _rule(data: PromptSurveyInput, names: tuple[Name, ...], places: list[int], f
         certified=len(claimed),
         examples=tuple(data.prompts[at].id for at in claimed[:MOST_NAMED]),
         exceptions=tuple(data.prompts[at].id for at in passing[:MOST_NAMED]),
+        held_out=_measured(data, places),
         layer=len(names) - bool(tags),
         text=f"{len(claimed)} of {len(places)} found failing; {expected:.0%} expected to",
     )
+
+
+def _measured(data: PromptSurveyInput, places: Sequence[int]) -> Share | None:
+    """The share of a rule's prompts that fails, by images drawn at random: they did not make the rule."""
+    counts = [(at, data.panel[at]) for at in places if at in data.panel and data.panel[at].images]
+    if not counts:
+        return None
+    passes, fails = ([getattr(one, part) for _, one in counts] for part in ("passes", "fails"))
+    share, interval = share_below(passes, fails, data.threshold, [_seen(data, at) for at, _ in counts])
+    return Share(share * len(counts), len(counts), interval)
 
 
 def replication_of(data: PromptSurveyInput) -> Replication | None:
