@@ -17,7 +17,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {  # the same names, for type checkers, are in __init__.pyi
-    "failscape.api": ("LoadedAtlas", "Run", "hunt", "load", "run", "versioned"),
+    "failscape.api": ("LoadedAtlas", "Run", "compare", "hunt", "load", "run", "versioned"),
     "failscape.config": ("BudgetConfig", "HuntConfig", "ModelConfig", "RuntimeConfig", "Settings"),
     "failscape.config.files": ("load_config", "parse_config"),
     "failscape.errors": (

@@ -2,6 +2,7 @@
 
 from failscape.api import LoadedAtlas as LoadedAtlas
 from failscape.api import Run as Run
+from failscape.api import compare as compare
 from failscape.api import hunt as hunt
 from failscape.api import load as load
 from failscape.api import run as run

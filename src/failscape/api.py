@@ -23,6 +23,7 @@ from failscape.trials import AsData, Finding, Verdict
 
 if TYPE_CHECKING:
     from failscape.attribution.scarcity import Scarcity
+    from failscape.comparison.comparing import ManyCompared
 
 Config = str | Path | Mapping[str, Any] | HuntConfig
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,6 +59,18 @@ def run(
 def load(path: str | Path) -> LoadedAtlas:
     """An atlas to read from: findings, trials, pictures, a report. A run may go on in it meanwhile."""
     return LoadedAtlas(Path(path))
+
+
+def compare(*atlases: str | Path, threshold: float | None = None) -> ManyCompared:
+    """Models on the cases that they share, the last against the first; `as_data()` gives plain JSON data.
+
+    Atlases in the order of the models' age; `"runs/x@2"` is the second hunt of one, and a single atlas stands
+    for all of its models. Reads only: `failscape compare` on the command line draws more.
+    """
+    from failscape.comparison.comparing import compare_sides
+    from failscape.comparison.session import read_sides
+
+    return compare_sides(read_sides([str(one) for one in atlases]), threshold)
 
 
 def hunt(config: Config, shard: tuple[int, int] = (0, 1)) -> Hunt:

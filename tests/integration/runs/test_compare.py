@@ -75,6 +75,7 @@ def test_what_is_there_is_paired_by_subject_and_seed(atlases: Path) -> None:
         if row["claimed_before"] and not row["counted"]:
             assert row["rates"] == [None, None], "no rate of what a search picked"
     assert data["overall"]["interval"][1] < 0
+    assert failscape.compare(atlases / "weak", atlases / "strong").as_data()["overall"] == data["overall"]
     assert "with 80 %" in data["power"]["sentence"]
 
 
