@@ -185,6 +185,7 @@ def test_the_doctor_examines_the_cluster(slow: float, status: str, monkeypatch: 
     from failscape.doctor.cluster import examine_cluster
 
     monkeypatch.setattr(examined, "SLOW_SECONDS", slow)  # how fast this machine is decides nothing
+    monkeypatch.setattr(examined, "MOST_SECONDS", 600.0)
     config = parse_config(settings(2, 10, engine={"kind": "ray"}), "test")
     seen = {one.name: one for one in asyncio.run(examine_cluster(config))}
     assert seen["cluster"].status == "ok"
