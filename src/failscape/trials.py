@@ -32,7 +32,8 @@ class Check:
 
     `kind` groups checks whose judge errors are alike ("entity", "Base: Colour"). `value` is what should
     be there, `statement` says it as a sentence. `choices` are distractors of the same kind for the
-    `choice` contract. A `gate` check guards the trial: when it does not hold the trial is invalid.
+    `choice` contract. A `gate` check guards the trial: when it does not hold the trial is invalid. A `note`
+    is only noted: whatever is decided, or left open, the verdict stays as it is.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Check:
     statement: str
     choices: tuple[str, ...] = ()
     gate: bool = False
+    note: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,8 @@ class Decide:
 class Classify:
     """Rank labels for the latest image. Facts: `[[label, score], …]`, best first.
 
-    Passes when one of `accept` is among the first `top_k`. With `aim`, fails only when the best label is
-    one of it (spellings of one class): the targeted mode.
+    Passes when one of `accept` is among the first `top_k`, whatever its case. With `aim`, fails only when the
+    best label is one of it (spellings of one class): the targeted mode.
     """
 
     role: ClassVar[str] = "classifier"
@@ -333,6 +335,8 @@ NOT_SHOWN = "not shown"
 def _verdict_of_checks(checks: Sequence[Check], fact: Sequence[bool | None]) -> tuple[Verdict, str]:
     missing: list[str] = []
     for check, holds in zip(checks, fact, strict=True):
+        if check.note:
+            continue
         if holds is None:
             return Verdict.INVALID, f"undecided: {check.value}"
         if not holds and check.gate:
@@ -341,14 +345,15 @@ def _verdict_of_checks(checks: Sequence[Check], fact: Sequence[bool | None]) -> 
             missing.append(check.value)
     if missing:
         return Verdict.FAIL, "not " + ", not ".join(missing)
-    return (Verdict.NONE, "") if all(check.gate for check in checks) else (Verdict.PASS, "")
+    return (Verdict.NONE, "") if all(check.gate or check.note for check in checks) else (Verdict.PASS, "")
 
 
 def _verdict_of_labels(step: Classify, fact: Sequence[Sequence[Any]]) -> tuple[Verdict, str]:
     best = [label for label, _ in fact[: step.top_k]]
     if not best:
         return Verdict.INVALID, "the classifier gave no label"
-    wrong = best[0] in step.aim if step.aim else not any(label in step.accept for label in best)
+    named = {label.lower() for label in step.aim or step.accept}
+    wrong = best[0].lower() in named if step.aim else not any(label.lower() in named for label in best)
     return (Verdict.FAIL, f"called {best[0]}") if wrong else (Verdict.PASS, "")
 
 
@@ -375,6 +380,8 @@ def _check_to_data(check: Check) -> dict[str, Any]:
         data["choices"] = check.choices
     if check.gate:
         data["gate"] = True
+    if check.note:
+        data["note"] = True
     return data
 
 

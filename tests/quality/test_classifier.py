@@ -15,7 +15,7 @@ SEEDS = 20
 
 
 def hunted(world: PlantedClassifier, images: int, **rules: float) -> ClassifierHunt:
-    settings = ClassifierRules(seed=world.seed, toggles=0, confirm=20, **rules)  # type: ignore[arg-type]
+    settings = ClassifierRules(seed=world.seed, images=images, toggles=0, confirm=20, **rules)  # type: ignore
     hunt = ClassifierHunt(world.targets(), TEMPLATE, world.corpus, settings, vectors=True)
     simulate(hunt, world, images, in_flight=256, shuffle=world.seed)
     return hunt
@@ -71,3 +71,38 @@ def test_an_unusable_presence_check_does_not_fake_bugs() -> None:
         hunt = hunted(world, 3_000, slip=0.33)
         claims += len(hunt.findings())
     assert claims <= 1
+
+
+def named(world: PlantedClassifier, hunt: ClassifierHunt) -> int:
+    planted = {"; ".join([bug.name, *sorted(bug.values)]) for bug in world.bugs}
+    return len(planted & {finding.subject for finding in hunt.findings()})
+
+
+def test_pairs_are_found_only_if_the_hunt_goes_on() -> None:
+    """Two facts at once: one pass over the values hardly shows them, the rest of the budget does."""
+    whole, cut, planted = 0, 0, 0
+    for seed in range(4):
+        world = PlantedClassifier(classes=3, bugs=0, pairs=3, seed=seed, rates=(0.5, 0.9), plain=0.95)
+        planted += len(world.bugs)
+        whole += named(world, hunted(world, 4_500))
+        cut += named(world, hunted(world, 4_500, rounds=1))
+    assert whole >= 0.6 * planted
+    assert cut <= 0.7 * whole
+
+
+def test_clauses_that_are_not_obeyed_do_not_hide_a_bug() -> None:
+    """The generator obeys two clauses of five; the judge sees which. Ignoring it, effects are small."""
+    seeing, blind, planted = 0, 0, 0
+    for seed in range(4):
+        world = PlantedClassifier(classes=3, bugs=3, seed=seed, rates=(0.35, 0.45), plain=0.97, obeys=0.4)
+        planted += len(world.bugs)
+        for sees in (True, False):
+            settings = ClassifierRules(seed=seed, images=6_000, toggles=0, confirm=20)
+            hunt = ClassifierHunt(world.targets(), TEMPLATE, world.corpus, settings, sees=sees)
+            simulate(hunt, world, 6_000, in_flight=256)
+            if sees:
+                seeing += named(world, hunt)
+            else:
+                blind += named(world, hunt)
+    assert seeing >= 0.6 * planted
+    assert blind <= 0.7 * seeing

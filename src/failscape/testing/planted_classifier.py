@@ -21,6 +21,7 @@ from failscape.spaces.mentions import ENTITY, Mentions
 from failscape.trials import (
     Answer,
     Caption,
+    Check,
     Classify,
     Decide,
     Embed,
@@ -48,7 +49,10 @@ class PlantedClassifier:
     """`bugs` per class are planted on single values, `pairs` of them on two values at once.
 
     `plain` is how often an attribute that is not asked for is missing from a picture. `absent` is how often
-    the object is, `slip` how often the presence judge does not notice. `undrawable` classes never appear.
+    the object is, `slip` how often the presence judge does not notice, `errs` how often it errs on what is
+    there. A clause is drawn with the chance `obeys`. The captioner `omits` the values of bugs, or forgets a
+    share of all. In a share `beside` of failures the wrong label's object is there too. `undrawable` classes
+    never appear. `along`: pairs of labels of which the second comes with the first.
     """
 
     def __init__(
@@ -64,17 +68,26 @@ class PlantedClassifier:
         slip: float = 0.0,
         forgets: float = 0.2,
         undrawable: Sequence[str] = (),
+        obeys: float = 1.0,
+        errs: float = 0.0,
+        omits: bool = False,
+        beside: float = 0.0,
+        along: Sequence[tuple[str, str]] = (),
+        base: tuple[float, float] = (1.2, 40.0),
     ) -> None:
         self.corpus: Corpus = load_corpus(corpus)
         self.seed = seed
         self.plain, self.absent, self.slip, self.forgets = plain, absent, slip, forgets
         self.undrawable = frozenset(undrawable)
+        self.obeys, self.errs, self.omits, self.beside = obeys, errs, omits, beside
+        self.along = dict(along)
         luck = random.Random(f"planted classifier {seed}")
         names = [entity.name for entity in self.corpus.entities]
         self.names = sorted(luck.sample(names, classes))
-        self.base = {name: luck.betavariate(1.2, 40) for name in self.names}
+        self.base = {name: luck.betavariate(*base) for name in self.names}
         self.kinds = dict(self.corpus.sub_categories)
         self.bugs = [bug for name in self.names for bug in self._plant(luck, name, bugs, pairs, rates)]
+        self._causes = {(bug.name, value) for bug in self.bugs for value in bug.values}
         self._mentions = Mentions(self.corpus)
 
     def _plant(
@@ -143,7 +156,7 @@ class PlantedClassifier:
             case Show(images):
                 return list(images)
             case Decide(checks):
-                return [self._present(_image(facts)) for _ in checks]
+                return [self._sees(_image(facts), check) for check in checks]
             case Classify():
                 return self._classified(_image(facts))
             case Caption():
@@ -163,16 +176,24 @@ class PlantedClassifier:
         for kind, at in self._mentions.find(asked.pop(SAID, "")):
             if kind != ENTITY:
                 asked.setdefault(kind, self.corpus.values[at].name)
-        shown = {f"{kind}={value}" for kind, value in asked.items()}
+        shown = {f"{kind}={value}" for kind, value in asked.items() if luck.random() < self.obeys}
+        shown |= {self.along[label] for label in shown if label in self.along}
         for kind in self.kinds:
             if kind not in asked and luck.random() >= self.plain:
                 shown.add(self.corpus.values[luck.choice(self.kinds[kind])].label)
         gone = name in self.undrawable or luck.random() < self.absent
         return json.dumps([name, sorted(shown), gone, luck.getrandbits(32)])
 
-    def _present(self, image: str) -> bool:
-        _, _, gone, grain = json.loads(image)
-        return not gone or _luck(grain, "judge") < self.slip
+    def _sees(self, image: str, check: Check) -> bool | None:
+        name, shown, gone, grain = json.loads(image)
+        if check.kind == "entity" and check.value == name:
+            return _luck(grain, "judge") < self.slip if gone else _luck(grain, "judge") >= self.errs
+        if check.kind == "entity":
+            return _luck(grain, "beside") < self.beside
+        label = f"{check.kind}={check.value}"
+        if check.kind == SAID:
+            return None
+        return (label in shown) != (_luck(grain, f"judge {label}") < self.errs)
 
     def _classified(self, image: str) -> list[list[Any]]:
         name, shown, gone, grain = json.loads(image)
@@ -186,6 +207,7 @@ class PlantedClassifier:
     def _caption(self, image: str) -> list[str]:
         name, shown, _, grain = json.loads(image)
         told = [label for label in shown if _luck(grain, label) >= self.forgets]
+        told = [label for label in told if not (self.omits and (name, label) in self._causes)]
         return [f"there is a {name}.", *(f"the {name} is {label.partition('=')[2]}." for label in told)]
 
     def _vector(self, image: str) -> list[float]:

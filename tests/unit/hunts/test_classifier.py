@@ -21,7 +21,7 @@ TEMPLATE = Template("a realistic photograph of a {class} ({superclass}).")
 
 def hunt_of(world: PlantedClassifier, with_corpus: bool = True, **changes: Any) -> ClassifierHunt:
     helpers = {name: changes.pop(name) for name in ("captions", "vectors", "asks") if name in changes}
-    rules = ClassifierRules(seed=world.seed, **changes)
+    rules = ClassifierRules(**{"seed": world.seed, "images": 4_000, **changes})
     return ClassifierHunt(world.targets(), TEMPLATE, world.corpus if with_corpus else None, rules, **helpers)
 
 
@@ -30,9 +30,7 @@ class TestPromises(HuntSuite):
     world = PlantedClassifier(classes=3, bugs=2, seed=2)
 
     def make_hunt(self) -> ClassifierHunt:
-        return hunt_of(
-            self.world, round=40, baseline=20, baseline_more=40, vectors=True, asks=True, confirm=20
-        )
+        return hunt_of(self.world, round=40, baseline=20, images=1_450, vectors=True, asks=True, confirm=20)
 
     def run(self, probe: Probe) -> Trial:
         return self.world.run(probe)
@@ -40,7 +38,7 @@ class TestPromises(HuntSuite):
 
 def test_planted_bugs_are_found_named_and_explained() -> None:
     world = PlantedClassifier(classes=6, bugs=2, seed=4, rates=(0.5, 0.9))
-    hunt = hunt_of(world)
+    hunt = hunt_of(world, images=9_000)
     simulate(hunt, world, 20_000)
     found = {tuple(finding.subject.split("; ")) for finding in hunt.findings()}
     planted = {(bug.name, *bug.values) for bug in world.bugs}
@@ -50,9 +48,9 @@ def test_planted_bugs_are_found_named_and_explained() -> None:
     for finding in hunt.findings():
         name, value = finding.subject.split("; ")
         truth = world.rate(name, [value])
-        assert finding.details["confirmed"]
-        without = next(toggle for toggle in finding.details["toggles"] if toggle["what"] == "without")
-        assert without["effect"] == pytest.approx(truth - world.rate(name), abs=0.35)
+        assert finding.details.confirmed
+        without = next(toggle for toggle in finding.details.toggles if toggle.what == "without")
+        assert without.effect == pytest.approx(truth - world.rate(name), abs=0.35)
         assert finding.interval[0] - 0.15 < truth < finding.interval[1] + 0.15
 
 
@@ -67,21 +65,21 @@ def test_a_sound_classifier_has_no_findings() -> None:
 def test_captions_find_what_no_corpus_lists() -> None:
     """Without a corpus, only what captions of failures have in common is tried."""
     world = PlantedClassifier(classes=4, bugs=1, seed=3, rates=(0.8, 0.95), plain=0.3)
-    hunt = hunt_of(world, with_corpus=False, vectors=True, baseline=150)
+    hunt = hunt_of(world, with_corpus=False, vectors=True, baseline=150, images=12_000)
     simulate(hunt, world, 12_000)
     assert hunt.findings()
     for finding in hunt.findings():
-        assert finding.details["source"] in ("captions", "minimise")
-        name, said = finding.subject.split("; ")
+        assert finding.details.source in ("captions", "minimise")
+        name, _, said = finding.subject.partition("; ")
         assert any(bug.values[0].partition("=")[2] in said for bug in world.bugs if bug.name == name)
 
 
 def test_discovery_images_are_no_evidence() -> None:
-    """Baseline, race and final block share no seeds, and captions are taken from the baseline only."""
+    """Baseline, looks, tests and final block share no seeds, and fresh images are never captioned."""
     world = PlantedClassifier(classes=3, bugs=2, seed=5)
     hunt = hunt_of(world)
     done = simulate(hunt, world, 6_000, keep=True)
-    uses: dict[str, set[int]] = {"b": set(), "race": set(), "f": set()}
+    uses: dict[str, set[int]] = {"b": set(), "look": set(), "race": set(), "f": set()}
     shown = set()
     drawn: dict[str, str] = {}
     for trial in done.trials:
@@ -89,14 +87,15 @@ def test_discovery_images_are_no_evidence() -> None:
         if mark[0] == "c":
             shown.add(trial.facts[0][0])
             continue
-        uses[mark[0] if mark[0] in "bf" else "race"].add(trial.seed)
+        uses[mark[0] if mark[0] in "bf" else "look" if mark[0] in "wk" else "race"].add(trial.seed)
         drawn[trial.facts[0]] = mark
     assert uses["f"]
     assert not uses["b"] & uses["race"]
     assert not uses["b"] & uses["f"]
     assert not uses["race"] & uses["f"]
+    assert not uses["look"] & (uses["race"] | uses["f"] | uses["b"])
     assert shown
-    assert all(drawn[image].startswith("b") for image in shown)
+    assert not any(drawn[image].startswith("f") for image in shown)
 
 
 def test_an_image_without_the_object_is_no_bug() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -75,7 +76,8 @@ def test_what_fails_in_one_half_is_proven_on_the_other() -> None:
     play(hunt)
     (finding,) = hunt.findings()
     assert finding.subject == "penguin; Background: time=night"
-    assert finding.title.startswith("Penguins at night are called owl")
+    assert finding.title.startswith("Penguins at night are misclassified")
+    assert "mostly as owl" in finding.title
     decided = [
         photo for photo in album() if not photo.suggests and photo.digest[0] == "n" and photo.label == 0
     ]
@@ -98,12 +100,43 @@ def test_an_editor_shows_that_the_clause_is_the_cause() -> None:
     hunt = PhotoHunt(TARGETS, album(), CORPUS, ClassifierRules(), edits=True)
     play(hunt)
     (finding,) = hunt.findings()
-    (toggle,) = finding.details["toggles"]
-    assert toggle["pairs"] == 25
-    assert toggle["caption"].startswith("Change the picture so that it shows a penguin at night.")
-    assert toggle["full_rate"] > 0.5 > toggle["rate"]
+    (toggle,) = finding.details.toggles
+    assert toggle.pairs == 25
+    assert toggle.caption.startswith("Change the picture so that it shows a penguin at night.")
+    assert toggle.full_rate > 0.5 > toggle.rate
     assert "edited into other photos, it adds +" in finding.title
-    assert finding.details["spurious"] == ["Background: time=night"]
+    assert finding.details.spurious == ("Background: time=night",)
+
+
+def test_what_is_wrong_is_told_before_slices() -> None:
+    hunt = PhotoHunt(TARGETS, album(), CORPUS, ClassifierRules())
+    play(hunt)
+    survey = hunt.survey()
+    assert (survey.given, survey.photos) == (400, 400)
+    assert survey.fails == sum(one.fails for one in survey.classes)
+    first = survey.confusions[0]
+    assert (first.true, first.said) == ("penguin", "owl")
+    assert first.pictures
+    assert survey.classes[0].name == "penguin"
+
+
+def test_a_slice_with_too_few_photos_is_a_suspect_that_says_how_many_more() -> None:
+    hunt = PhotoHunt(TARGETS, album(60), CORPUS, ClassifierRules())
+    play(hunt)
+    assert hunt.findings() == []
+    suspect = hunt.suspects()[0]
+    assert suspect.status == "suspect"
+    assert "more photos like these would settle it" in suspect.title
+
+
+def test_columns_of_the_metadata_are_slices_and_missing_cells_say_nothing() -> None:
+    photos = [
+        replace(one, captions=(), details={"time": "night" if one.digest[0] == "n" else None})
+        for one in album()
+    ]
+    hunt = PhotoHunt(TARGETS, photos, None, ClassifierRules())
+    play(hunt)
+    assert [one.subject for one in hunt.findings()] == ["penguin; Metadata: time=night"]
 
 
 def test_halves_depend_on_content_alone() -> None:
@@ -133,10 +166,10 @@ def test_photos_show_whether_a_bug_is_real() -> None:
     hunt = ClassifierHunt(world.targets(), template, world.corpus, ClassifierRules(seed=1), photos=photos)
     simulate(hunt, world, 6_000)
     found = next(one for one in hunt.findings() if one.subject == f"{bug.name}; {bug.values[0]}")
-    real = found.details["real"]
-    assert real["photos"] == 30
-    assert real["rate"] > 0.6
-    assert real["all_photos"] == 60
+    real = found.details.real
+    assert real.photos == 30
+    assert real.rate > 0.6
+    assert real.all_photos == 60
 
 
 def test_matching_by_embedding_asks_for_texts_and_images() -> None:

@@ -135,19 +135,18 @@ def test_few_or_no_failures_are_no_problem(pattern: str) -> None:
     assert proposals(seen, [[] for _ in seen], 10) == []
 
 
-def test_candidates_come_in_turn_from_all_kinds_and_fit_the_class() -> None:
+def test_options_are_all_values_that_fit_the_class() -> None:
     owl = Target("owl", ("owl",), "bird")
-    found = CorpusCandidates(STARTER, 0).clauses(owl, 12)
-    assert len({one.kind for one in found}) >= 10
-    assert CorpusCandidates(STARTER, 0).clauses(owl, 12) == found
-    assert "Base: Material=glass" not in {
-        one.label for one in CorpusCandidates(TOYBOX, 0).clauses(Target("penguin", ("penguin",)), 99)
-    }
-    assert CorpusCandidates(None, 0).clauses(owl, 12) == []
+    starter, toybox = CorpusCandidates(STARTER), CorpusCandidates(TOYBOX)
+    assert len({starter.clauses[at].kind for at in starter.options(owl)}) >= 10
+    labels = {toybox.clauses[at].label for at in toybox.options(Target("penguin", ("penguin",)))}
+    assert "Background: place=meadow" in labels
+    assert "Base: Material=glass" not in labels
+    assert CorpusCandidates(None).options(owl) == []
 
 
 def test_contradictions_are_not_entered() -> None:
-    candidates, owl = CorpusCandidates(STARTER, 0), Target("owl", ("owl",))
+    candidates, owl = CorpusCandidates(STARTER), Target("owl", ("owl",))
     kitchen, rain = clause("Background: Place=kitchen"), clause("Background: Weather=rain")
     assert not candidates.compatible(owl, [kitchen, rain])
     assert not candidates.compatible(owl, [kitchen, clause("Background: Place=snow")])
@@ -164,8 +163,12 @@ def test_findings_read_as_english() -> None:
         "penguin", [meadow], "turkey", (0.41, 0.03), (0.38, 0.45), "turkey", "the meadow is the cause"
     )
     assert text == (
-        "Penguins in a meadow are called turkey 41% of the time (38% – 45%), against 3.0% for penguins in "
-        "general; the meadow is the cause."
+        "Penguins in a meadow are misclassified 41% of the time (38% – 45%), mostly as turkey, against 3.0% "
+        "for penguins in general; the meadow is the cause."
     )
+    painting = Clause("Image: style", "oil painting", "an oil painting of {scene}")
+    one = sentence("zebra", [painting], "", (0.4, 0.1), (0.3, 0.5), "horse", "")
+    assert " is misclassified 40% of the time" in one
+    assert "most often as horse" in one
     assert points(-0.352) == "−35 points"
     assert points(0.01) == "+1 point"

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from failscape.hunts.classifier.details import BugDetails, RateCounts, RealRate, SeenRates, Toggle
 from failscape.report.figures.mirrored import mirrored
-from failscape.report.kinds.classifier import _bars, notes, placer
+from failscape.report.kinds.classifier import LABELS, _bars, _shares, notes, placer
 from failscape.trials import Finding
 
 HOSTILE = "<b>&\"'"
 
 
-def finding(**details: Any) -> Finding:
+def finding(**changes: Any) -> Finding:
+    baseline = RateCounts(1, 50, 0, 0, 0.02, (0.0, 0.1))
+    details = BugDetails("cat", "cats", (), "corpus", True, None, baseline, {}, {})
+    details = replace(details, **changes)
     return Finding("cat; Said=x", "t", "c", "certified", 0.5, (0.4, 0.6), 100.0, 10, 5, details=details)
 
 
@@ -31,30 +38,36 @@ def test_only_the_commonest_labels_are_shown() -> None:
 
 
 def test_counterfactuals_are_changes_from_the_bug() -> None:
-    toggle = {
-        "clause": "Background: place=snow",
-        "what": "without",
-        "instead": "",
-        "effect": 0.35,
-        "interval": [0.2, 0.5],
-        "pairs": 40,
-        "rate": 0.05,
-        "full_rate": 0.4,
-    }
-    first, bar = _bars({"toggles": [toggle]})
+    clause = "Background: place=snow"
+    toggle = Toggle(clause, "the snow", True, "without", "", "", "cat", 0.35, (0.2, 0.5), 40, 0.05, 0.4)
+    first, bar = _bars([toggle])
     assert (first.rate, bar.name, bar.effect, bar.interval) == (0.4, "without “snow”", -0.35, (-0.5, -0.2))
     assert bar.is_cause
-    other = {**toggle, "what": "instead", "instead": "beach"}
-    assert _bars({"toggles": [toggle, other]})[2].name == "“beach” instead"
-    assert _bars({}) == []
+    other = replace(toggle, what="instead", instead="beach")
+    assert _bars([toggle, other])[2].name == "“beach” instead"
+    assert _bars([]) == []
+
+
+def test_labels_beyond_the_commonest_are_others_and_the_one_aimed_at_is_marked() -> None:
+    wrong = {f"label {n:02}": 30 - n for n in range(20)} | {"aimed": 1}
+    before, after = _shares(finding(wrong=wrong, aim="aimed").details, 1000)
+    assert before == {}
+    assert len(after) == LABELS + 1
+    assert "→ aimed" in after
+    assert sum(after.values()) == pytest.approx(sum(wrong.values()) / 1000)
 
 
 def test_notes_say_what_to_be_careful_about() -> None:
-    real = {"fails": 3, "photos": 4, "interval": [0.2, 0.99], "all_fails": 5, "all_photos": 50}
-    said = list(notes(finding(spurious=["a=b"], confirmed=False, real=real)))
+    real = RealRate("captions", 3, 4, 0.75, (0.2, 0.99), 5, 50)
+    said = list(notes(finding(spurious=("a=b",), confirmed=False, real=real)))
     assert len(said) == 3
     assert "3 of 4 fail" in said[1]
-    assert list(notes(finding(spurious=[], confirmed=True))) == []
+    assert list(notes(finding())) == []
+    seen = SeenRates(40, 12, 0.3, (0.2, 0.45), 0.6, 2)
+    (text,) = notes(finding(seen=seen))
+    assert text.startswith("60% of the pictures show what was asked for")
+    assert "as asked, 12 of 40 fail" in text
+    assert "In 2 more the wrong label's object is there too" in text
 
 
 def test_subjects_are_placed_by_class_and_kind() -> None:

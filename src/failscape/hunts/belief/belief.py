@@ -52,18 +52,24 @@ _BINS = 24
 
 
 class Taxonomy:
-    """Numbers for the classes of a lattice's entities and the kinds of its values."""
+    """Numbers for the classes of entities and the kinds of values."""
 
-    def __init__(self, lattice: Lattice) -> None:
-        corpus = lattice.corpus
-        entities = [corpus.entities[entity] for entity in lattice.entities]
-        self.upper = _numbers([entity.upper_class for entity in entities])
-        self.sub = _numbers([f"{entity.upper_class}/{entity.sub_class}" for entity in entities])
-        self.kind = _numbers([value.kind for value in corpus.values])
-        self.entities = len(entities)
-        self.values = len(corpus.values)
+    def __init__(self, uppers: list[str], subs: list[str], kinds: list[str]) -> None:
+        """By entity the names of its class and sub-class, by value the name of its kind."""
+        self.upper, self.sub, self.kind = _numbers(uppers), _numbers(subs), _numbers(kinds)
+        self.entities, self.values = len(uppers), len(kinds)
         self.uppers, self.subs = _size(self.upper), _size(self.sub)
         self.kinds = _size(self.kind)
+
+    @classmethod
+    def of_lattice(cls, lattice: Lattice) -> Taxonomy:
+        corpus = lattice.corpus
+        entities = [corpus.entities[entity] for entity in lattice.entities]
+        return cls(
+            [entity.upper_class for entity in entities],
+            [f"{entity.upper_class}/{entity.sub_class}" for entity in entities],
+            [value.kind for value in corpus.values],
+        )
 
 
 @dataclass(slots=True)

@@ -1,16 +1,11 @@
 """What a classifier hunt works on: classes, competing descriptions and their blocks of fresh images. Pure.
 
 It also knows how descriptions relate: which are shorter, which differ in one clause. It decides no tests.
-
-Keeps the evidence of all descriptions up to date, and says which of them are proven. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
-
-import numpy as np
 
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.candidates import CorpusCandidates
@@ -19,11 +14,17 @@ from failscape.hunts.classifier.prompts import Clause, Description, Template, de
 from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.tallies import Arm, Block, ClassState, Target
 from failscape.spaces.corpus import Corpus
-from failscape.stats.excess import absent_share, log_excess, log_excess_grid
-from failscape.stats.fdr import log_e_bh
 
 KEEPS = 0.5
 """A shorter description keeps a bug when it has at least this share of its effect."""
+
+
+LEAST_FRESH = 12
+"""Fresh images of a finding when the budget is nearly used up."""
+
+
+LATE = 10
+"""In the last tenth of the budget a proven description no longer waits for shorter ones to be tested."""
 
 
 class Arena:
@@ -38,20 +39,18 @@ class Arena:
         self.template = template
         self.rules = rules
         self.words = Words(corpus)
-        self.candidates = CorpusCandidates(corpus, rules.seed, rules.families)
+        self.candidates = CorpusCandidates(corpus, rules.families)
         self.classes = [ClassState(target.name, rules.baseline) for target in targets]
         self.arms: dict[str, Arm] = {}
         self.blocks: dict[str, Block] = {}
         self.claimed: list[Arm] = []
         self.covered: set[str] = set()
+        self.looked_in_crowds = 0
         self._chosen: dict[str, list[Clause]] = {}
-        for at, target in enumerate(targets):
-            for clause in self.candidates.clauses(target, rules.candidates - rules.proposed):
-                self.enter(describe(at, [clause]), "corpus")
 
     @property
     def most_tried(self) -> int:
-        """How many descriptions may ever be tried, fixed in advance: what e-BH counts over."""
+        """How many descriptions may ever be tested, fixed in advance: what e-BH counts over."""
         return self.rules.candidates * len(self.targets)
 
     def subject(self, description: Description) -> str:
@@ -62,24 +61,53 @@ class Arena:
         target = self.targets[description.label]
         return self.template.prompt(target.name, target.superclass, description.clauses)
 
-    def enter(self, description: Description, source: str) -> Arm | None:
-        """A new competitor; the one there is when it is known; none when the class has its number."""
+    def enter(self, description: Description, source: str, prior: float = 0.05) -> Arm | None:
+        """A new competitor, or the one there is; none when its clauses contradict each other."""
         subject = self.subject(description)
-        state = self.classes[description.label]
         if subject not in self.arms:
-            if not description.clauses or state.opened >= self.rules.candidates:
+            if not description.clauses:
                 return None
             if not self.candidates.compatible(self.targets[description.label], description.clauses):
                 return None
-            state.opened += 1
             self.arms[subject] = Arm(description, subject, source)
-        return self.arms[subject]
+        arm = self.arms[subject]
+        arm.prior = max(arm.prior, prior)
+        return arm
 
-    def block(self, description: Description, goal: int) -> Block:
+    def test(self, arm: Arm) -> bool:
+        """Whether an arm may be tested: it takes one of the tests of its class, as long as there are any."""
+        state = self.classes[arm.description.label]
+        if not arm.tested and state.opened < self.rules.candidates:
+            arm.tested = True
+            state.opened += 1
+        return arm.tested
+
+    @property
+    def drawn(self) -> int:
+        """Images planned so far."""
+        return self.looked_in_crowds + sum(
+            [
+                *(state.issued for state in self.classes),
+                *(arm.issued + arm.looked for arm in self.arms.values()),
+                *(block.issued for block in self.blocks.values()),
+            ]
+        )
+
+    @property
+    def left(self) -> int | None:
+        """Images that may still be planned; `None` without a budget."""
+        return max(0, self.rules.images - self.drawn) if self.rules.images else None
+
+    @property
+    def owed(self) -> int:
+        """Fresh images that proven descriptions still wait for."""
+        return sum(max(0, block.goal - block.issued) for block in self.blocks.values())
+
+    def block(self, description: Description, goal: int, order: int) -> Block:
         """The fresh images of a description, at least `goal` of them."""
         subject = self.subject(description)
-        block = self.blocks.setdefault(subject, Block(description, subject))
-        block.goal = max(block.goal, goal)
+        block = self.blocks.setdefault(subject, Block(description, subject, order=order))
+        block.goal, block.order = max(block.goal, goal), min(block.order, order)
         return block
 
     def minimise(self, arm: Arm) -> None:
@@ -89,7 +117,7 @@ class Arena:
         description, found = arm.description, []
         for place, clause in enumerate(description.clauses):
             rest = [*([None] if len(description.clauses) > 1 else []), *self.words.shorter(clause)]
-            found += [self.enter(description.without(place, other), "minimise") for other in rest]
+            found += [self.enter(description.without(place, other), "minimise", 0.2) for other in rest]
         arm.shorter = tuple(other.subject for other in found if other is not None and other is not arm)
         for subject in arm.shorter:
             self.arms[subject].urgent = True
@@ -98,14 +126,34 @@ class Arena:
         """Order fresh images for proven descriptions that cannot be shortened."""
         proven = {arm.subject for arm in self.claimed}
         self.covered = {arm.subject for arm in self.claimed if self._is_covered(arm, proven)}
+        late = self.left is not None and self.left - self.owed <= max(
+            2 * self.rules.confirm, self.rules.images // LATE
+        )
         for arm in self.claimed:
-            waiting = any(subject in racing for subject in arm.shorter or ())
+            waiting = not late and any(subject in racing for subject in arm.shorter or ())
             if arm.subject in self.covered or waiting:
                 continue
-            self.block(arm.description, self.rules.confirm)
+            fresh = self.blocks.get(arm.subject)
+            if fresh is None or not fresh.goal or fresh.order:
+                self.block(arm.description, self._affordable(self.rules.confirm), 0)
             for place in range(len(arm.clauses)):
-                for other in self.toggles(arm.description, place):
-                    self.block(other, self._pairs(other))
+                for number, other in enumerate(self.toggles(arm.description, place)):
+                    known = self.blocks.get(self.subject(other))
+                    if known is None or known.goal < self._pairs(other):
+                        self.block(other, self._affordable(self._pairs(other)), 1 + (number > 0))
+
+    @property
+    def unmeasured(self) -> int:
+        """Images to keep for proven descriptions whose fresh ones are not ordered yet."""
+        return LEAST_FRESH * sum(
+            arm.subject not in self.blocks or not self.blocks[arm.subject].goal for arm in self.bugs()
+        )
+
+    def _affordable(self, images: int) -> int:
+        """Fewer where the budget ends: every proven description is to have a rate of its own."""
+        if self.left is None:
+            return images
+        return min(images, max(min(images, LEAST_FRESH), (self.left - self.owed) // 2))
 
     def _pairs(self, other: Description) -> int:
         """All findings of a class share its plain images, so these may pair with every fresh image."""
@@ -150,44 +198,3 @@ class Arena:
     def bugs(self) -> list[Arm]:
         """Proven descriptions that no shorter one explains."""
         return [arm for arm in self.claimed if arm.subject not in self.covered]
-
-
-class Scales:
-    def __init__(self, arena: Arena) -> None:
-        self._arena = arena
-        self._grids: dict[int, tuple[tuple[int, int], Any]] = {}
-
-    def weigh(self, touched: set[str]) -> None:
-        """Bring evidence up to date. A moved baseline touches all descriptions of its class."""
-        rules, stale = self._arena.rules, set(touched)
-        moved = set()
-        for at, state in enumerate(self._arena.classes):
-            counts = (state.base.fails, state.base.passes)
-            if self._grids.get(at, (None,))[0] != counts:
-                self._grids[at] = (counts, log_excess_grid(*counts)[0])
-                moved.add(at)
-        stale |= {
-            name for name, arm in self._arena.arms.items() if arm.issued and arm.description.label in moved
-        }
-        arms = [self._arena.arms[name] for name in sorted(stale) if self._arena.arms[name].counts.tries]
-        if arms:
-            base = np.stack([self._grids[arm.description.label][1] for arm in arms])
-            fails, passes = [[getattr(arm.counts, side) for arm in arms] for side in ("fails", "passes")]
-            seen = [arm.counts.valid + arm.counts.absent for arm in arms]
-            absent = (
-                absent_share(np.add(fails, passes), seen, rules.sensitivity, rules.slip)
-                if rules.slip
-                else 0.0
-            )
-            found = log_excess(base, fails, passes, rules.margin, absent)
-            for arm, value in zip(arms, found, strict=True):
-                arm.log_e = float(value)
-        opened = [arm for arm in self._arena.arms.values() if arm.counts.tries]
-        sure = log_e_bh([arm.log_e for arm in opened], rules.fdr, self._arena.most_tried)
-        self._arena.claimed = [arm for arm, yes in zip(opened, sure, strict=True) if yes]
-
-    def need(self) -> float:
-        """log of the evidence at which a description may stop: a little more than e-BH asks for now."""
-        rules, arms = self._arena.rules, self._arena.arms.values()
-        strong = sum(arm.log_e >= -np.log(rules.fdr) for arm in arms)
-        return float(np.log(max(1.5, 1.25 * self._arena.most_tried / max(1, strong)) / rules.fdr))

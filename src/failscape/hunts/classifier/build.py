@@ -10,7 +10,8 @@ from failscape.errors import ConfigError
 from failscape.hunts.classifier.config import ClassifierConfig
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.photos import PhotoHunt
-from failscape.hunts.classifier.prompts import Template
+from failscape.hunts.classifier.power import power_line
+from failscape.hunts.classifier.prompts import Clause, Template, said_clause
 from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.tallies import LabelledPhoto, Target
 from failscape.hunts.protocol import Content, Hunt
@@ -46,19 +47,35 @@ def build_hunt(
             judged=config.judge is not None,
             captions=config.captioner is not None,
             edits=config.editor is not None,
+            vectors=config.embedder is not None,
         )
+    kept = config.runtime.keep_images == "all"
     return ClassifierHunt(
         targets,
         Template(config.template),
         corpus,
         rules_of(config, accuracy),
         judged=config.judge is not None,
-        captions=config.captioner is not None and config.runtime.keep_images == "all",
+        sees=config.clause_check,
+        twice=kept and config.both_present == "pass",
+        realistic=config.realistic,
+        captions=config.captioner is not None and kept,
         vectors=config.captioner is not None and config.embedder is not None,
         asks=config.llm is not None,
         photos=photos_of(config, targets) if config.photos else (),
         match=config.match,
+        always=written(config, targets),
     )
+
+
+def written(config: ClassifierConfig, targets: Sequence[Target]) -> dict[int, list[Clause]]:
+    """The descriptions that somebody wants tested, by number of class."""
+    if isinstance(config.descriptions, tuple):
+        return {at: [said_clause(text) for text in config.descriptions] for at in range(len(targets))}
+    hunted = LabelSet("`classes`", tuple(Label(one.name, one.superclass, one.accept) for one in targets))
+    numbers = {target.name: at for at, target in enumerate(targets)}
+    wanted = {numbers[hunted.find(name).name]: texts for name, texts in config.descriptions.items()}
+    return {at: [said_clause(text) for text in texts] for at, texts in wanted.items()}
 
 
 def rules_of(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) -> ClassifierRules:
@@ -70,7 +87,14 @@ def rules_of(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) ->
         sensitivity, slip = most.hit[0], most.slip[0]
     families = config.space.families
     return ClassifierRules(
-        **search, top_k=config.top_k, families=families, sensitivity=sensitivity, slip=slip, seed=config.seed
+        **search,
+        top_k=config.top_k,
+        families=families,
+        images=config.budget.images or 0,
+        sensitivity=sensitivity,
+        slip=slip,
+        both_fails=config.both_present == "fail",
+        seed=config.seed,
     )
 
 
@@ -97,6 +121,10 @@ def forewarn(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) ->
     images, least = config.budget.images, number * search.baseline
     if config.generator is not None and images is not None and images < least:
         warnings.append(f"{images} images are too few for {number} baselines: they take {least}")
+    if config.generator is not None and config.clause_check and config.judge is None:
+        warnings.append("without a `judge` nobody sees clauses: rates are as asked, and marked so")
+    if config.generator is not None:
+        warnings.append(power_line(rules_of(config, accuracy), number))
     if config.generator is not None and config.judge is None:
         warnings.append(
             "without a `judge` nobody checks that the class is visible: an empty picture would count as a bug"
@@ -215,7 +243,7 @@ def photos_of(config: ClassifierConfig, targets: Sequence[Target]) -> list[Label
     """Photos whose label is one of a class's names, whatever its case."""
     owner = {name.lower(): at for at, target in enumerate(targets) for name in target.accept}
     return [
-        LabelledPhoto(photo.digest, owner[photo.label.lower()], photo.captions)
+        LabelledPhoto(photo.digest, owner[photo.label.lower()], photo.captions, photo.details)
         for photo in album_of(config.photos).photos
         if photo.label.lower() in owner
     ]

@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from failscape.hunts.classifier.prompts import SAID, Clause, clause_of
 from failscape.hunts.classifier.tallies import Target
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.corpus.files import FAMILIES
+from failscape.spaces.wording import with_article
 
 
 class CorpusCandidates:
     """The attribute values that make sense for a class, and whether clauses contradict each other."""
 
-    def __init__(self, corpus: Corpus | None, seed: int, families: Sequence[str] = FAMILIES) -> None:
+    def __init__(self, corpus: Corpus | None, families: Sequence[str] = FAMILIES) -> None:
         self._corpus = corpus
-        self._seed = seed
         self._chosen = (
             {value.kind for value in corpus.values if value.family in families} if corpus else set()
         )
         self._clauses = [clause_of(value) for value in corpus.values] if corpus else []
+        self._entities = {one.name.lower(): at for at, one in enumerate(corpus.entities)} if corpus else {}
+        self._allowed: dict[str, list[int]] = {}
         self._index = {clause.label: at for at, clause in enumerate(self._clauses)}
 
-    def clauses(self, target: Target, most: int) -> list[Clause]:
-        """Up to `most` values of the chosen families, in turn from all their sub-categories."""
-        kinds: dict[str, list[Clause]] = {}
-        for at in self._plausible(target):
-            if self._clauses[at].kind in self._chosen:
-                kinds.setdefault(self._clauses[at].kind, []).append(self._clauses[at])
-        if sum(map(len, kinds.values())) > most:
-            order = random.Random(f"{self._seed}/{target.name}")
-            for group in kinds.values():
-                order.shuffle(group)
-        return list(_in_turn(list(kinds.values())))[:most]
+    @property
+    def clauses(self) -> list[Clause]:
+        """All values of the corpus, by number."""
+        return self._clauses
+
+    @property
+    def conflicts(self) -> NDArray[np.bool_] | None:
+        return None if self._corpus is None else self._corpus.conflicts
+
+    def options(self, target: Target) -> list[int]:
+        """Numbers of the values of the chosen families that make sense for a class."""
+        return [at for at in self._plausible(target) if self._clauses[at].kind in self._chosen]
 
     def alternatives(self, target: Target, clause: Clause) -> list[Clause]:
         """Other values of the same kind."""
@@ -57,25 +60,41 @@ class CorpusCandidates:
         return plausible.issuperset(known) and not self._corpus.conflicts[np.ix_(known, known)].any()
 
     def _plausible(self, target: Target) -> list[int]:
+        known = self._allowed.get(target.name)
+        if known is None:
+            known = self._allowed[target.name] = self._read_plausible(target)
+        return known
+
+    def _read_plausible(self, target: Target) -> list[int]:
         if self._corpus is None:
             return []
-        names = {entity.name.lower(): at for at, entity in enumerate(self._corpus.entities)}
-        entity = names.get(target.name.lower())
+        entity = self._entities.get(target.name.lower())
         if entity is None:
             return list(range(len(self._clauses)))
         return [int(at) for at in np.flatnonzero(self._corpus.allowed[entity])]
 
 
-def _in_turn(groups: Sequence[Sequence[Clause]]) -> Iterator[Clause]:
-    for place in range(max(map(len, groups), default=0)):
-        yield from (group[place] for group in groups if place < len(group))
-
-
-def question_for(target: Target, count: int) -> str:
-    """What a language model is asked for."""
+def question_for(
+    target: Target,
+    count: int,
+    failed: Sequence[str] = (),
+    passed: Sequence[str] = (),
+    tried: Sequence[str] = (),
+) -> str:
+    """What a language model is asked for; it is told what failed, what passed and what was tried."""
     about = f" ({target.superclass})" if target.superclass else ""
+    known = [
+        f"{words}: {'; '.join(some)}. "
+        for words, some in (
+            ("It was called something else in pictures with", failed),
+            ("It was recognised in pictures with", passed),
+            ("Do not repeat what was tried", tried),
+        )
+        if some
+    ]
     return (
-        f"An image classifier must recognise a {target.name}{about} in photographs. List {count} short, "
+        f"An image classifier must recognise {with_article(target.name)}{about} in photographs. "
+        f"{''.join(known)}List {count} short, "
         "different circumstances in which it might call it something else: unusual places, backgrounds, "
         f"weather, light, colours, poses, styles, things beside it. The {target.name} itself must stay "
         "clearly visible. "

@@ -26,22 +26,23 @@ class RaceConfig(Settings):
     )
     fdr: float = Field(0.05, gt=0, lt=1, description="expected share of false findings, at most")
     baseline: int = Field(50, ge=8, description="images per class to begin with")
-    baseline_more: int = Field(120, ge=8, description="images of a class that seems to have a bug")
-    candidates: int = Field(60, ge=1, description="most descriptions per class")
-    proposed: int = Field(16, ge=0, description="of these, kept free for captions, the llm and shortening")
-    most_images: int = Field(150, ge=8, description="most images that one description gets in the race")
+    baseline_more: int | None = Field(
+        None, ge=8, description="images of a class that seems to have a bug; by the budget unless given"
+    )
+    candidates: int = Field(60, ge=1, description="most descriptions per class that are tested")
+    proposed: int = Field(16, ge=0, description="most descriptions that captions propose at a time")
+    most_images: int | None = Field(
+        None,
+        ge=8,
+        description="most images of one description in its test; by the budget unless given",
+    )
+    together: int = Field(5, ge=0, le=8, description="values of the corpus that share a first look; 0: none")
     confirm: int = Field(50, ge=8, description="fresh images for the rate of a finding")
     toggles: int = Field(25, ge=0, description="fresh images for each counterfactual, paired by seed")
     alternatives: int = Field(1, ge=0, description="other values tried in the place of each clause")
     captions: int = Field(24, ge=0, description="failures per class that are captioned, and as many passes")
     proposals: int = Field(12, ge=1, description="descriptions asked from the llm, per class")
     round: int = Field(128, ge=8, le=4096, description="probes planned together")
-
-    @model_validator(mode="after")
-    def _room_for_the_corpus(self) -> RaceConfig:
-        if self.proposed > self.candidates:
-            raise ValueError("`proposed` must not be larger than `candidates`")
-        return self
 
 
 class ClassifierConfig(HuntConfig):
@@ -63,6 +64,14 @@ class ClassifierConfig(HuntConfig):
     llm: ModelConfig | None = Field(None, description="proposes descriptions: plain chat")
     classes: Literal["all"] | tuple[str, ...] = Field("all", description="all, or the names of classes")
     labels: str = Field("", description="imagenet, or a file: names, synonyms and superclasses of classes")
+    descriptions: tuple[str, ...] | dict[str, tuple[str, ...]] = Field(
+        (), description="what somebody wants tested, for all classes or by class: `it is walking in the snow`"
+    )
+    clause_check: bool = Field(True, description="ask the judge whether pictures show what was asked for")
+    both_present: Literal["pass", "fail"] = Field(
+        "pass", description="a wrong label whose object is in the picture too is no failure, unless `fail`"
+    )
+    realistic: bool = Field(False, description="only pictures count that the judge takes for photographs")
     template: str = Field(TEMPLATE, description="the prompt of the baseline")
     top_k: int = Field(1, ge=1, description="right when the class is among the first k labels")
     aim: str | dict[str, str] = Field("", description="targeted mode: the one wrong label that counts")

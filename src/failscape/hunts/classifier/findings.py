@@ -1,7 +1,4 @@
-"""From a proven description to a finding: rate on fresh images, causes by toggling, wrong labels, words.
-
-Findings in plain English. Pure.
-"""
+"""From a proven description to a finding: rate on fresh images, causes by toggling, wrong labels. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from failscape.hunts.classifier.prompts import SAID, Clause, Description, Template
+from failscape.hunts.classifier.details import (
+    BugDetails,
+    ClauseSaid,
+    RaceCounts,
+    RateCounts,
+    RealRate,
+    SeenRates,
+    Toggle,
+)
+from failscape.hunts.classifier.drawing import names_class
+from failscape.hunts.classifier.prompts import Clause, Description
+from failscape.hunts.classifier.sentences import cause_words, many, points, sentence
 from failscape.hunts.classifier.settings import ClassifierRules
-from failscape.hunts.classifier.tallies import Arm, Block, ImageCounts
-from failscape.spaces.wording import capitalised, plural_of
+from failscape.hunts.classifier.tallies import Arm, Block, ImageCounts, Target
 from failscape.stats.excess import absent_share, paired_difference
 from failscape.stats.intervals import clopper_pearson
 from failscape.trials import Finding
@@ -22,72 +29,8 @@ if TYPE_CHECKING:
     from failscape.hunts.classifier.arena import Arena
 
 
-_PLAIN = Template("{class}")
-_QUALITIES = ("colour", "size", "pattern", "condition", "age", "texture")
-
-
-def percent(share: float) -> str:
-    return f"{share:.1%}" if 0 < share < 0.095 else f"{share:.0%}"
-
-
-def points(effect: float) -> str:
-    """`−35 points`, with a real minus sign."""
-    number = round(100 * effect)
-    sign = "−" if number < 0 else "+" if number > 0 else "±"
-    return f"{sign}{abs(number)} point{'' if abs(number) == 1 else 's'}"
-
-
-def many(name: str, clauses: Sequence[Clause]) -> str:
-    """The things that are meant: `penguins in a meadow`, `three red cars at night`."""
-    single = [
-        clause for clause in clauses if clause.kind.lower() == "base: count" and clause.value in ("one", "1")
-    ]
-    worked = [clause for clause in clauses if clause.kind != SAID and clause not in single]
-    counted = any("{things}" in clause.wording for clause in worked)
-    text = _PLAIN.prompt(name if counted else plural_of(name), "", worked).partition(".")[0]
-    text = f"single {text}" if single else text
-    text = f"{text}," if "," in text else text
-    said = [clause.value for clause in clauses if clause.kind == SAID]
-    return f"{text.rstrip(',')}, when “{'” and “'.join(said)}”," if said else text
-
-
-def cause_words(clause: Clause) -> str:
-    """How a clause is spoken of as a cause."""
-    family, _, sub = clause.kind.partition(": ")
-    if clause.kind == SAID:
-        return f"“{clause.value}”"
-    if family == "Base":
-        return f"being {clause.value}" if sub.lower() in _QUALITIES else f"the {sub.lower()}"
-    if family == "Background":
-        return f"the {clause.value}"
-    return f"the {sub.lower()} “{clause.value}”"
-
-
-def sentence(
-    name: str,
-    clauses: Sequence[Clause],
-    called: str,
-    rates: tuple[float, float],
-    interval: tuple[float, float],
-    often: str,
-    cause: str,
-    general: str = "{things} in general",
-) -> str:
-    """The whole finding in one sentence.
-
-    `called` is the wrong label that it is about, "" for any; `often` the commonest one then. `rates` are
-    those of the description and of its class in `general`, `interval` belongs to the first.
-    """
-    who, verb = capitalised(many(name, clauses)), f"are called {called}" if called else "are misclassified"
-    span = f"{percent(interval[0])} – {percent(interval[1])}"
-    extra = f", most often as {often}" if often and not called else ""
-    usual = f"against {percent(rates[1])} for {general.format(things=plural_of(name))}"
-    text = f"{who} {verb} {percent(rates[0])} of the time ({span}){extra}, {usual}"
-    return f"{text}; {cause}." if cause else f"{text}."
-
-
-LABELS = 15
-"""Wrong labels that are kept for the plot."""
+LABELS = 60
+"""Wrong labels that are told one by one; the page shows fewer, and the rest as others."""
 
 FEWEST_PAIRS = 10
 
@@ -95,59 +38,59 @@ MOSTLY = 0.6
 """A wrong label with this share of the failures is what the sentence is about."""
 
 
-def describe_bug(arena: Arena, arm: Arm, real: dict[str, Any] | None = None) -> Finding:
+def describe_bug(arena: Arena, arm: Arm, real: RealRate | None = None, sees: bool = False) -> Finding:
     state, target = arena.classes[arm.description.label], arena.targets[arm.description.label]
     block = arena.blocks.get(arm.subject)
     confirmed = block is not None and block.complete and block.counts.valid > 0
     counts = block.counts if block is not None and confirmed else arm.counts
-    interval = rate_interval(arena, counts)
     toggles = toggles_of(arena, arm.description)
-    causes = [toggle for toggle in toggles if toggle["what"] == "without" and toggle["interval"][0] > 0]
-    spurious = [toggle["clause"] for toggle in causes if toggle["around"]]
-    text = _sentence(arena, arm, counts, causes)
+    causes = [toggle for toggle in toggles if toggle.is_cause]
     return Finding(
         subject=arm.subject,
-        title=text,
+        title=_sentence(arena, arm, counts, causes),
         caption=arena.prompt(arm.description),
         status="certified",
         rate=counts.rate,
-        interval=interval,
+        interval=rate_interval(arena, counts),
         e_value=float(np.exp(min(arm.log_e, 700.0))),
         trials=counts.valid,
         failures=counts.fails,
         invalid=arm.counts.invalid + (block.counts.invalid if block else 0),
         parents=(_parent(arena, arm.description.label),),
         counted=("fresh pictures",) if confirmed else ("search",),
-        details={
-            "class": target.name,
-            "short": many(target.name, arm.clauses).rstrip(","),
-            "clauses": [_clause(clause) for clause in arm.clauses],
-            "source": arm.source,
-            "confirmed": confirmed,
-            "race": {"fails": arm.counts.fails, "valid": arm.counts.valid, "invalid": arm.counts.invalid},
-            "baseline": counts_data(arena, state.base),
-            "wrong": dict(counts.wrong.most_common(LABELS)),
-            "baseline_wrong": dict(state.base.wrong.most_common(LABELS)),
-            "toggles": toggles,
-            "spurious": spurious,
-            "real": real,
-        },
+        details=BugDetails(
+            class_name=target.name,
+            short=many(target.name, arm.clauses).rstrip(","),
+            clauses=tuple(_clause(arena, target, clause) for clause in arm.clauses),
+            source=arm.source,
+            confirmed=confirmed,
+            race=RaceCounts(arm.counts.fails, arm.counts.valid, arm.counts.invalid),
+            baseline=rate_counts(arena, state.base),
+            wrong=dict(counts.wrong.most_common(LABELS)),
+            baseline_wrong=dict(state.base.wrong.most_common(LABELS)),
+            toggles=tuple(toggles),
+            spurious=tuple(toggle.clause for toggle in causes if toggle.around),
+            real=real,
+            seen=_seen(counts) if sees else None,
+            aim=target.aim[0] if target.aim else "",
+        ),
     )
 
 
-def _sentence(arena: Arena, arm: Arm, counts: ImageCounts, causes: list[dict[str, Any]]) -> str:
-    """About the one wrong label that most failures share, else about any wrong label."""
+def _seen(counts: ImageCounts) -> SeenRates:
+    fails = counts.fails + counts.unheeded_fails
+    low, high = clopper_pearson(fails, counts.asked)
+    rate = counts.asked_rate
+    return SeenRates(counts.asked, fails, rate, (float(low), float(high)), counts.obeyed, counts.both)
+
+
+def _sentence(arena: Arena, arm: Arm, counts: ImageCounts, causes: list[Toggle]) -> str:
+    """All numbers count every wrong label; the one that most failures share is named beside."""
     target, base = arena.targets[arm.description.label], arena.classes[arm.description.label].base
     often, hits = counts.wrong.most_common(1)[0] if counts.wrong else ("", 0)
-    called = often if hits >= MOSTLY * counts.fails else ""
-    if not called:
-        rates, interval = (counts.rate, base.rate), rate_interval(arena, counts)
-    else:
-        rates = (hits / max(1, counts.valid), base.wrong[called] / max(1, base.valid))
-        about = ImageCounts(hits, counts.valid - hits, counts.invalid, counts.absent)
-        interval = rate_interval(arena, about)
-    cause = _cause(causes, over="" if not called or hits == counts.fails else ", over all wrong labels")
-    return sentence(target.name, arm.clauses, called, rates, interval, often, cause)
+    mostly = often if hits >= MOSTLY * counts.fails else ""
+    rates, interval = (counts.rate, base.rate), rate_interval(arena, counts)
+    return sentence(target.name, arm.clauses, mostly, rates, interval, often, _cause(causes))
 
 
 def rate_interval(arena: Arena, counts: ImageCounts) -> tuple[float, float]:
@@ -157,8 +100,8 @@ def rate_interval(arena: Arena, counts: ImageCounts) -> tuple[float, float]:
 
 def gone_of(rules: ClassifierRules, counts: ImageCounts) -> float:
     """The share of counted images that may not show the object."""
-    seen = counts.valid + counts.absent
-    return float(absent_share(counts.valid, seen, rules.sensitivity, rules.slip)) if rules.slip else 0.0
+    seen = counts.asked + counts.absent
+    return float(absent_share(counts.asked, seen, rules.sensitivity, rules.slip)) if rules.slip else 0.0
 
 
 def widened(fails: int, valid: int, gone: float) -> tuple[float, float]:
@@ -169,76 +112,78 @@ def widened(fails: int, valid: int, gone: float) -> tuple[float, float]:
     return max(0.0, (low - gone) / (1 - gone)), min(1.0, high / (1 - gone))
 
 
-def counts_data(arena: Arena, counts: ImageCounts) -> dict[str, Any]:
-    return {
-        "fails": counts.fails,
-        "valid": counts.valid,
-        "invalid": counts.invalid,
-        "absent": counts.absent,
-        "rate": counts.rate,
-        "interval": list(rate_interval(arena, counts)),
-    }
+def rate_counts(arena: Arena, counts: ImageCounts) -> RateCounts:
+    return RateCounts(
+        counts.fails,
+        counts.valid,
+        counts.invalid,
+        counts.absent,
+        counts.rate,
+        rate_interval(arena, counts),
+        counts.both,
+    )
 
 
-def toggles_of(arena: Arena, description: Description) -> list[dict[str, Any]]:
+def toggles_of(arena: Arena, description: Description) -> list[Toggle]:
     """What each clause does, on the same seeds with it, without it, and with another in its place."""
     full = arena.blocks.get(arena.subject(description))
-    found: list[dict[str, Any]] = []
+    found: list[Toggle] = []
     if full is None:
         return found
+    kept = {one.label for one in description.clauses}
     for place, clause in enumerate(description.clauses):
         for number, other in enumerate(arena.toggles(description, place, look=True)):
             block = arena.blocks.get(arena.subject(other))
-            row = _compare(full, block) if block is not None else None
-            if row is None:
+            pairs = _pairs(full, block) if block is not None else []
+            if len(pairs) < FEWEST_PAIRS:
                 continue
-            kept = {one.label for one in description.clauses}
-            instead = next((one for one in other.clauses if one.label not in kept), None)
-            found.append(
-                {
-                    "clause": clause.label,
-                    "words": cause_words(clause),
-                    "around": clause.around,
-                    "what": "without" if number == 0 else "instead",
-                    "instead": instead.value if instead else "",
-                    "caption": arena.prompt(other),
-                    "subject": arena.subject(other),
-                    **row,
-                }
-            )
+            instead = next((one.value for one in other.clauses if one.label not in kept), "")
+            what = "without" if number == 0 else "instead"
+            found.append(toggle_of(clause, what, instead, arena.prompt(other), arena.subject(other), pairs))
     return found
 
 
-def _compare(full: Block, other: Block) -> dict[str, Any] | None:
-    """How much more often images fail with the clause than in `other`, pair by pair."""
-    pairs = [
-        (failed, other.outcomes.get(number))
-        for number, failed in full.outcomes.items()
-        if failed is not None and other.outcomes.get(number) is not None
-    ]
-    if len(pairs) < FEWEST_PAIRS:
-        return None
-    only_full = sum(bool(a and not b) for a, b in pairs)
-    only_other = sum(bool(b and not a) for a, b in pairs)
+def _pairs(full: Block, other: Block) -> list[tuple[bool, bool]]:
+    """Outcomes with the clause and in `other`, seed by seed, where both can be used."""
+    found = []
+    for number, failed in full.outcomes.items():
+        beside = other.outcomes.get(number)
+        if failed is not None and beside is not None:
+            found.append((failed, beside))
+    return found
+
+
+def toggle_of(
+    clause: Clause, what: str, instead: str, caption: str, subject: str, pairs: Sequence[tuple[bool, bool]]
+) -> Toggle:
+    """How much more often images fail with the clause than without, pair by pair."""
+    only_full = sum(with_it and not other for with_it, other in pairs)
+    only_other = sum(other and not with_it for with_it, other in pairs)
     effect, interval = paired_difference(only_full, only_other, len(pairs))
-    return {
-        "effect": effect,
-        "interval": list(interval),
-        "pairs": len(pairs),
-        "rate": sum(bool(b) for _, b in pairs) / len(pairs),
-        "full_rate": sum(bool(a) for a, _ in pairs) / len(pairs),
-    }
+    return Toggle(
+        clause.label,
+        cause_words(clause),
+        clause.around,
+        what,
+        instead,
+        caption,
+        subject,
+        effect,
+        interval,
+        len(pairs),
+        sum(other for _, other in pairs) / len(pairs),
+        sum(with_it for with_it, _ in pairs) / len(pairs),
+    )
 
 
-def _cause(causes: list[dict[str, Any]], over: str) -> str:
-    """Effects count every wrong label; `over` says so where the sentence is about one of them."""
+def _cause(causes: Sequence[Toggle]) -> str:
     if not causes:
         return ""
-    strongest = max(causes, key=lambda toggle: toggle["effect"])
+    strongest = max(causes, key=lambda toggle: toggle.effect)
     if len(causes) > 1:
-        words = " and ".join(toggle["words"] for toggle in causes)
-        return f"{words} together are the cause ({points(-strongest['effect'])} without one of them{over})"
-    return f"{strongest['words']} is the cause ({points(-strongest['effect'])} without it{over})"
+        words = " and ".join(toggle.words for toggle in causes)
+        return f"{words} together are the cause ({points(-strongest.effect)} without one of them)"
+    return f"{strongest.words} is the cause ({points(-strongest.effect)} without it)"
 
 
 def _parent(arena: Arena, label: int) -> dict[str, Any]:
@@ -251,5 +196,6 @@ def _parent(arena: Arena, label: int) -> dict[str, Any]:
     }
 
 
-def _clause(clause: Clause) -> dict[str, Any]:
-    return {"label": clause.label, "kind": clause.kind, "value": clause.value, "around": clause.around}
+def _clause(arena: Arena, target: Target, clause: Clause) -> ClauseSaid:
+    named = names_class(clause, arena.targets, target)
+    return ClauseSaid(clause.label, clause.kind, clause.value, clause.around, named)

@@ -1,4 +1,8 @@
-"""What captioner, embedder and language model are asked for, and what their replies propose. Pure."""
+"""What captioner, embedder and language model are asked for, and what their replies propose. Pure.
+
+A class is mined again whenever enough of its pictures have failed since: failures of first looks and of tests
+tell more than those of the baseline, which may have none.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,30 @@ from typing import Any, NamedTuple
 from failscape.hunts.classifier.arena import Arena
 from failscape.hunts.classifier.candidates import question_for
 from failscape.hunts.classifier.clause_mining import parse_list, proposals
-from failscape.hunts.classifier.prompts import describe
+from failscape.hunts.classifier.prompts import Description, describe
 from failscape.hunts.classifier.settings import stream_seed
-from failscape.hunts.classifier.tallies import ClassState, Described
+from failscape.hunts.classifier.tallies import ClassState, Described, Look
 from failscape.hunts.rounds import Outcome, Planned
 from failscape.trials import Answer, Caption, Embed, Probe, Show, Step, Verdict
 
+NEW_FAILURES = 12
+"""Failed pictures that make it worth mining a class again; each time half as many more."""
+
+PASSES_KEPT = 32
+TOLD = 6
+"""Descriptions of each sort that the language model is told of."""
+
+LLM, CAPTIONS = 0.05, 0.08
+"""Chances of a bug among what the language model and captions propose, before anything is drawn."""
+
 
 class Use(NamedTuple):
-    """What a planned trial is for: `what` is base, race, block, caption, answer, photo or text."""
+    """What a planned trial is for: base, crowd, again, look, race, block; caption, answer; photo or text."""
 
     what: str
     owner: Any
     number: int
+    description: Description = Description(0)
 
 
 class Helpers:
@@ -29,61 +44,83 @@ class Helpers:
         self._arena = arena
         self._captions, self._vectors, self._asks = captions, vectors, asks
 
+    def notice(self, state: ClassState, look: Look) -> None:
+        """Keep a picture for the captioner; of those that pass, the first few."""
+        if not self._captions or look.failed is None:
+            return
+        if look.failed:
+            state.failed.append(look)
+        elif len(state.passed) < PASSES_KEPT:
+            state.passed.append(look)
+
+    def wanted(self, state: ClassState) -> bool:
+        if not state.minings:
+            return self._asks or (self._captions and bool(state.failed))
+        return len(state.failed) >= NEW_FAILURES * 1.5 ** (state.minings - 1)
+
     def probes(self, at: int, state: ClassState) -> list[Planned]:
         """Captions of failures and of as many passes, and one question to the language model."""
-        failed = [image for image in state.images if image[1]][: self._arena.rules.captions]
-        passed = [image for image in state.images if not image[1]][: max(8, len(failed))]
-        chosen = [*failed, *passed] if failed and self._captions else []
+        chosen = state.failed[: self._arena.rules.captions]
+        beside = state.passed[: max(8, len(chosen))] if chosen else []
         see: tuple[Step, ...] = (Caption(), Embed()) if self._vectors else (Caption(),)
-        planned = [
-            Planned(
-                Probe(f"{state.name}#c{number}", state.name, (Show((digest,)), *see)),
-                Use("caption", (at, bad, wrong), number),
-            )
-            for number, (digest, bad, wrong) in enumerate(chosen)
-        ]
+        planned = []
+        for look in [*chosen, *beside] if self._captions else ():
+            number = state.captioned
+            state.captioned += 1
+            probe = Probe(f"{state.name}#c{number}", state.name, (Show((look.digest,)), *see))
+            planned.append(Planned(probe, Use("caption", (at, look.failed, look.wrong), number)))
         if self._asks:
-            question = question_for(self._arena.targets[at], self._arena.rules.proposals)
-            probe = Probe(
-                f"{state.name}#l0",
-                state.name,
-                (Answer(question),),
-                stream_seed(self._arena.rules.seed, "ask", 0),
-            )
-            planned.append(Planned(probe, Use("answer", at, 0)))
-        state.images.clear()
+            planned.append(self._question(at, state))
+        state.minings += 1
+        state.failed.clear()
+        state.passed.clear()
+        state.waiting = len(planned)
         return planned
 
-    def absorb_caption(self, use: Use, outcome: Outcome) -> None:
-        at, failed, wrong = use.owner
+    def _question(self, at: int, state: ClassState) -> Planned:
+        rules, target = self._arena.rules, self._arena.targets[at]
+        arms = [arm for arm in self._arena.arms.values() if arm.description.label == at and arm.counts.valid]
+        ranked = sorted(arms, key=lambda arm: (-arm.counts.rate, arm.subject))
+        words = [" and ".join(clause.value for clause in arm.clauses) for arm in ranked]
+        bad = [text for text, arm in zip(words, ranked, strict=True) if arm.log_e > 3.0][:TOLD]
+        good = [text for text in reversed(words) if text not in bad][:TOLD]
+        tried = [arm.clauses[0].value for arm in self._arena.arms.values() if arm.source == "llm"][
+            -3 * TOLD :
+        ]
+        question = question_for(target, rules.proposals, bad, good, tried)
+        number = state.minings
+        seed = stream_seed(rules.seed, "ask", number)
+        probe = Probe(f"{state.name}#l{number}", state.name, (Answer(question),), seed)
+        return Planned(probe, Use("answer", at, number))
+
+    def absorb(self, use: Use, outcome: Outcome) -> None:
+        at = use.owner if use.what == "answer" else use.owner[0]
         state = self._arena.classes[at]
         state.waiting -= 1
         if outcome.verdict is Verdict.NONE:
-            sentences = tuple(str(sentence) for sentence in outcome.facts[1] or ())
-            vector = tuple(outcome.facts[2][0]) if self._vectors else ()
-            state.described.append(Described(failed, wrong, sentences, vector))
+            if use.what == "answer":
+                self._listen(at, str(outcome.facts[0]))
+            else:
+                _, failed, wrong = use.owner
+                sentences = tuple(str(sentence) for sentence in outcome.facts[1] or ())
+                vector = tuple(outcome.facts[2][0]) if self._vectors else ()
+                state.described.append(Described(bool(failed), wrong, sentences, vector))
         if not state.waiting:
             self._propose(at, state)
 
-    def absorb_answer(self, use: Use, outcome: Outcome) -> None:
-        state, target = self._arena.classes[use.owner], self._arena.targets[use.owner]
-        state.waiting -= 1
-        if outcome.verdict is Verdict.NONE:
-            lines = parse_list(str(outcome.facts[0]), self._arena.rules.proposals)
-            for clause in self._arena.words.clauses(lines, target.name, target.superclass):
-                self._arena.enter(describe(use.owner, [clause]), "llm")
-        if not state.waiting:
-            self._propose(use.owner, state)
+    def _listen(self, at: int, reply: str) -> None:
+        target = self._arena.targets[at]
+        lines = parse_list(reply, self._arena.rules.proposals)
+        for clause in self._arena.words.clauses(lines, target.name, target.superclass):
+            self._arena.enter(describe(at, [clause]), "llm", LLM)
 
     def _propose(self, at: int, state: ClassState) -> None:
-        """What captions of failures have in common joins the race."""
+        """What captions of failures have in common is looked at."""
         target = self._arena.targets[at]
         rows = [
             self._arena.words.clauses(image.sentences, target.name, target.superclass)
             for image in state.described
         ]
         for clauses in proposals(state.described, rows, self._arena.rules.proposed):
-            arm = self._arena.enter(describe(at, clauses), "captions")
-            if arm is not None:
-                arm.hinted = True
+            self._arena.enter(describe(at, clauses), "captions", CAPTIONS)
         state.described.clear()

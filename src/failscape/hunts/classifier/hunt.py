@@ -1,58 +1,70 @@
-"""The classifier hunt: baselines, proposals, a race of descriptions, and fresh images for what won.
+"""The classifier hunt: baselines, first looks, proposals, tests of descriptions, fresh images for what won.
 
-All decisions are made between rounds (`rounds.py`), from finished rounds alone. Claims rest on e-values over
-everything that may be tried; see docs/classifier.md for the argument.
+It goes on while there is budget. All decisions are made between rounds (`hunts/rounds.py`), from finished
+rounds alone. Claims rest on e-values over everything that may be tested; see docs/classifier.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from failscape.errors import ConfigError
-from failscape.hunts.classifier.arena import Arena, Scales
+from failscape.hunts.classifier.arena import Arena
+from failscape.hunts.classifier.drawing import Drawer, Drawn
+from failscape.hunts.classifier.earlier import read_anew
 from failscape.hunts.classifier.findings import describe_bug
 from failscape.hunts.classifier.helpers import Helpers, Use
-from failscape.hunts.classifier.prompts import Description, Template
+from failscape.hunts.classifier.prompts import Clause, Description, Template, describe
 from failscape.hunts.classifier.race import BugChances
 from failscape.hunts.classifier.real_photos import RealPhotos
-from failscape.hunts.classifier.settings import ClassifierRules, stream_seed
+from failscape.hunts.classifier.scales import Scales
+from failscape.hunts.classifier.scouting import AGAIN, PRIOR, Scouts, is_explained, parts_of
+from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
-from failscape.hunts.classifier.tallies import ClassState, ImageCounts, LabelledPhoto, Target, wrong_label
-from failscape.hunts.rounds import Outcome, Planned, ProbeRounds
+from failscape.hunts.classifier.tallies import Arm, ClassState, ImageCounts, LabelledPhoto, Look, Target
+from failscape.hunts.rounds import Planned, RoundHunt
 from failscape.spaces.corpus import Corpus
-from failscape.trials import (
-    Classify,
-    Decide,
-    Finding,
-    Generate,
-    Probe,
-    Progress,
-    Step,
-    Trial,
-    Verdict,
-)
+from failscape.trials import Finding, Progress, Trial
 
-HOPELESS = 0.003
+HOPELESS = 0.05
 """Descriptions with a smaller chance of being a bug get no more images."""
 
-FEWEST = 10
-"""Images that every tried description gets before it can be given up."""
+UNPROMISING = 0.05
+"""The same for first looks, which are many."""
 
+FEWEST = 10
+"""Images that every tested description gets before it can be given up."""
 
 FIRST = 2
-"""Images that a description gets at first: most are no bugs, and two show a strong one."""
+"""Images of a first look at one description: most are no bugs, and two show a strong one."""
+
+ADMITTED = 0.35
+"""A description is tested when it is a bug with this chance: tests are counted, looks are not."""
+
+HOT = 0.5
+"""A value that is a bug by itself with this chance stays out of crowds: it would hide others."""
 
 FRESH = 0.5
-"""Fresh images for findings take at most this share of a round while the race needs the rest."""
+"""Fresh images for findings take at most this share of a round while tests need the rest."""
+
+TESTS = 0.5
+"""Tests take at most this share of what a round has left, so that first looks go on beside them."""
+
+KEPT_FOR_PROOF = 40
+"""With fewer images left than this, a crowd that fails could not be followed up any more."""
+
+ENOUGH_LOOKS = 40
+"""Without a budget: crowds that every value is shown in before the hunt may end."""
 
 
-class ClassifierHunt(ProbeRounds):
+class ClassifierHunt(RoundHunt[Planned]):
     """Many classes, one budget. `judged`, `captions`, `vectors` and `asks` say which helpers there are.
 
-    `photos` are real pictures to compare findings with, found by `match`: captions or embedding.
+    `sees`: the judge is asked about clauses. `twice`: it is asked whether the wrong label's object is there.
+    `photos` are real pictures to compare findings with, found by `match`. `always` are descriptions that
+    somebody wrote, by class: they are tested whatever else is found.
     """
 
     def __init__(
@@ -63,113 +75,216 @@ class ClassifierHunt(ProbeRounds):
         rules: ClassifierRules,
         *,
         judged: bool = True,
+        sees: bool = True,
+        twice: bool = False,
+        realistic: bool = False,
         captions: bool = True,
         vectors: bool = False,
         asks: bool = False,
         photos: Sequence[LabelledPhoto] = (),
         match: str = "captions",
+        always: Mapping[int, Sequence[Clause]] | None = None,
     ) -> None:
         super().__init__()
         self.arena = Arena(targets, template, corpus, rules)
         self.rules = rules
+        self.sees = sees and judged
         self._judged = judged
+        self._drawer = Drawer(
+            targets,
+            self.arena.prompt,
+            self.arena.subject,
+            judged=judged,
+            sees=sees,
+            twice=twice,
+            realistic=realistic,
+            top_k=rules.top_k,
+            seed=rules.seed,
+        )
+        candidates = self.arena.candidates
+        self.scouts = Scouts(
+            candidates.clauses,
+            candidates.conflicts,
+            [candidates.options(target) for target in targets],
+            [target.superclass for target in targets],
+            rules.together,
+            rules.seed,
+        )
         self._helpers = Helpers(self.arena, captions, vectors, asks)
         self._scales = Scales(self.arena)
         self._real = RealPhotos(self.arena, photos, match == "embedding", captions)
         self._names = {target.name for target in targets}
-        self._steps: dict[str, tuple[Step, ...]] = {}
         self._touched: set[str] = set()
+        self._hot: list[set[frozenset[int]]] = [set() for _ in targets]
+        self._anew: tuple[tuple[int, int], Arena] | None = None
+        for label, clauses in (always or {}).items():
+            for clause in clauses:
+                arm = self.arena.enter(describe(label, [clause]), "written", 0.3)
+                if arm is not None:
+                    arm.urgent = self.arena.test(arm)
         self._look()
 
     # Planning
 
     def plan(self) -> list[Planned]:
+        """The budget is planned to the last image; probes that draw nothing come on top."""
         planned: list[Planned] = []
+        size = self.rules.planned_together
         for part, share in (
             (self._plan_baselines, 1.0),
             (self._plan_helpers, 1.0),
             (self._real.plan, 1.0),
             (self._plan_blocks, FRESH),
-            (self._plan_race, 1.0),
+            (self._plan_tests, TESTS),
+            (self._plan_repeats, 1.0),
+            (self._plan_looks, 1.0),
+            (self._plan_crowds, 1.0),
+            (self._plan_tests, 1.0),
             (self._plan_blocks, 1.0),
         ):
-            room = int(share * (self.rules.round - len(planned)))
+            room = int(share * (size - len(planned)))
+            left = self.arena.left
+            room = room if left is None or part in (self._plan_helpers, self._real.plan) else min(room, left)
             if room > 0:
                 planned += part(room)
         return planned
+
+    def _spare(self) -> float:
+        """Images that need not be kept for the fresh ones of what is proven, or about to be."""
+        left = self.arena.left
+        if left is None:
+            return float("inf")
+        fresh = self.rules.confirm + self.rules.toggles
+        soon = sum(arm.log_e > 3.0 for arm in self._testing) if self._testing else 0
+        return left - self.arena.owed - self.arena.unmeasured - min(soon * fresh, left / 3)
 
     def _plan_baselines(self, room: int) -> list[Planned]:
         """In turn over all classes: one that cannot be drawn must not look like a run that cannot work."""
         wanted = []
         for at, state in enumerate(self.arena.classes):
             wanted += [(state.issued + step, at) for step in range(self._missing(state))]
-        planned = []
+        planned: list[Planned] = []
         for number, at in sorted(wanted)[:room]:
             state = self.arena.classes[at]
             state.issued += 1
             planned.append(
-                self._planned("base", at, Description(at), f"b{number}", f"base/{state.name}", number)
+                self._drawn("base", at, Description(at), f"b{number}", f"base/{state.name}", number)
             )
         return planned
 
     def _missing(self, state: ClassState) -> int:
         """Baseline images still to be asked for; invalid ones are replaced, within limits."""
-        pending = state.issued - state.base.tries
+        pending = state.issued - state.base.drawn
         wanted = min(state.goal - state.base.valid - pending, 2 * state.goal - state.issued)
         return 0 if state.skip else max(0, wanted)
 
     def _plan_helpers(self, room: int) -> list[Planned]:
+        """Captions and questions to the language model: for a class whenever enough of it has failed anew."""
         planned: list[Planned] = []
         for at, state in enumerate(self.arena.classes):
-            if state.to_describe is not None or state.skip or not state.ready:
+            once = self.rules.rounds and state.minings >= self.rules.rounds
+            if state.waiting or state.skip or not state.ready or once or not self._helpers.wanted(state):
                 continue
-            probes = self._helpers.probes(at, state)
-            state.to_describe = state.waiting = len(probes)
-            planned += probes
+            planned += self._helpers.probes(at, state)
             if len(planned) >= room:
                 break
         return planned
 
     def _plan_blocks(self, room: int) -> list[Planned]:
         planned: list[Planned] = []
-        for subject, block in self.arena.blocks.items():
+        for subject, block in sorted(self.arena.blocks.items(), key=lambda item: item[1].order):
             name = self.arena.targets[block.description.label].name
             while block.issued < block.goal and len(planned) < room:
                 number = block.issued
                 block.issued += 1
-                planned.append(
-                    self._planned("block", subject, block.description, f"f{number}", f"final/{name}", number)
-                )
+                use = ("block", subject, block.description, f"f{number}", f"final/{name}", number)
+                planned.append(self._drawn(*use))
         return planned
 
-    def _plan_race(self, room: int) -> list[Planned]:
+    def _plan_tests(self, room: int) -> list[Planned]:
         planned: list[Planned] = []
-        for subject, images in self._ranking:
-            arm = self.arena.arms[subject]
+        for arm, images in self._ranking:
+            if len(planned) >= min(room, self._spare()):
+                break
             if arm.pending or not self.arena.classes[arm.description.label].ready:
+                continue
+            if not self.arena.test(arm):
                 continue
             for _ in range(min(images, room - len(planned))):
                 number = arm.issued
                 arm.issued += 1
-                planned.append(
-                    self._planned("race", subject, arm.description, str(number), f"race/{subject}", number)
-                )
-            if len(planned) >= room:
-                break
+                use = ("race", arm.subject, arm.description, str(number), f"race/{arm.subject}", number)
+                planned.append(self._drawn(*use))
         return planned
 
-    def _planned(
-        self, what: str, owner: Any, description: Description, mark: str, stream: str, number: int
-    ) -> Planned:
-        subject = self.arena.subject(description)
-        steps = self._steps.get(subject)
-        if steps is None:
-            target = self.arena.targets[description.label]
-            gate = (Decide((target.presence(),)),) if self._judged else ()
-            last = Classify(target.accept, self.rules.top_k, target.aim)
-            steps = self._steps[subject] = (Generate(self.arena.prompt(description)), *gate, last)
-        probe = Probe(f"{subject}#{mark}", subject, steps, stream_seed(self.rules.seed, stream, number))
-        return Planned(probe, Use(what, owner, number))
+    def _plan_repeats(self, room: int) -> list[Planned]:
+        planned: list[Planned] = []
+        for label, state in enumerate(self.arena.classes):
+            for number in self.scouts.to_repeat(label, self._hot[label]) if state.ready else ():
+                if len(planned) + AGAIN > min(room, self._spare()):
+                    return planned
+                crowd = self.scouts.classes[label].crowds[number]
+                description = self._description(label, crowd.values)
+                for step in range(AGAIN):
+                    crowd.again += 1
+                    self.arena.looked_in_crowds += 1
+                    mark, stream = f"w{number}.{step}", f"again/{state.name}/{number}"
+                    planned.append(self._drawn("again", (label, number), description, mark, stream, step))
+        return planned
+
+    def _plan_looks(self, room: int) -> list[Planned]:
+        """A few images of descriptions by themselves, the most promising first."""
+        planned: list[Planned] = []
+        for arm in self._promising:
+            if len(planned) + FIRST > min(room, self._spare()):
+                break
+            if arm.pending or not self.arena.classes[arm.description.label].ready:
+                continue
+            for _ in range(FIRST):
+                number = arm.looked
+                arm.looked += 1
+                use = ("look", arm.subject, arm.description, f"k{number}", f"look/{arm.subject}", number)
+                planned.append(self._drawn(*use))
+        return planned
+
+    def _plan_crowds(self, room: int) -> list[Planned]:
+        planned: list[Planned] = []
+        if self._spare() < KEPT_FOR_PROOF or not self.rules.together:
+            return planned
+        ready = [at for at, state in enumerate(self.arena.classes) if state.ready and not state.skip]
+        if self.rules.rounds:  # cut to a number of rounds: every value gets so many looks and no more
+            ready = [at for at in ready if self.scouts.least_looked(at) < self.rules.rounds]
+        elif self.arena.left is None:
+            ready = [at for at in ready if self.scouts.least_looked(at) < ENOUGH_LOOKS]
+        while ready and len(planned) < room:
+            for label in sorted(ready, key=lambda at: (len(self.scouts.classes[at].crowds), at)):
+                number = self.scouts.compose(label, self._hot[label])
+                if number is None:
+                    ready.remove(label)
+                    break
+                self.arena.looked_in_crowds += 1
+                values = self.scouts.classes[label].crowds[number].values
+                name = self.arena.targets[label].name
+                use = (
+                    "crowd",
+                    (label, number),
+                    self._description(label, values),
+                    f"w{number}",
+                    f"crowd/{name}",
+                )
+                planned.append(self._drawn(*use, number))
+                if len(planned) >= min(room, self._spare()):
+                    return planned
+        return planned
+
+    def _description(self, label: int, values: Sequence[int]) -> Description:
+        return describe(label, [self.scouts.clauses[at] for at in values])
+
+    def _drawn(
+        self, what: str, owner: object, description: Description, mark: str, stream: str, number: int
+    ) -> Drawn:
+        use = Use(what, owner, number, description)
+        return self._drawer.planned(use, description, mark, stream, number)
 
     # Learning
 
@@ -181,41 +296,55 @@ class ClassifierHunt(ProbeRounds):
                 "resume with the classes and the shard that it was run with",
             )
 
-    def absorb(self, use: Use, outcome: Outcome) -> None:
+    def close(self, finished: Sequence[Planned]) -> None:
+        for one in finished:
+            assert one.outcome is not None
+            assert isinstance(one.use, Use)
+            if isinstance(one, Drawn):
+                notes = self._drawer.notes(one.use.description)
+                self._absorb(one.use, one.look(self._judged, notes, self.rules.both_fails))
+            elif one.use.what in ("photo", "text"):
+                self._real.absorb(one.use, one.outcome)
+            else:
+                self._helpers.absorb(one.use, one.outcome)
+        self._settle()
+
+    def _absorb(self, use: Use, look: Look) -> None:
+        state = self.arena.classes[use.description.label]
         if use.what == "race":
-            arm = self.arena.arms[use.owner]
-            arm.counts.add(outcome)
+            self.arena.arms[use.owner].counts.add(look)
             self._touched.add(use.owner)
+        elif use.what == "look":
+            self.arena.arms[use.owner].looks.add(look)
         elif use.what == "block":
-            self.arena.blocks[use.owner].add(use.number, outcome)
+            self.arena.blocks[use.owner].add(use.number, look)
         elif use.what == "base":
-            self._absorb_baseline(self.arena.classes[use.owner], outcome)
-        elif use.what in ("photo", "text"):
-            self._real.absorb(use, outcome)
-        elif use.what == "caption":
-            self._helpers.absorb_caption(use, outcome)
-        else:
-            self._helpers.absorb_answer(use, outcome)
+            state.base.add(look)
+        elif use.what == "again":
+            self.scouts.absorb_again(use.owner[0], use.owner[1], look.failed)
+        elif look.failed is not None:
+            values = self.scouts.classes[use.owner[0]].crowds[use.owner[1]].values
+            labels = [clause.label for clause in use.description.clauses]
+            hidden = {name for name, seen in zip(labels, look.shown, strict=False) if seen is False}
+            shown = [at for at in values if self.scouts.clauses[at].label not in hidden]
+            self.scouts.absorb(use.owner[0], use.owner[1], shown, look.failed)
+        if use.what != "block":
+            self._helpers.notice(state, look)
 
-    def _absorb_baseline(self, state: ClassState, outcome: Outcome) -> None:
-        state.base.add(outcome)
-        failed = outcome.verdict is Verdict.FAIL
-        if state.to_describe is None and outcome.verdict in (Verdict.PASS, Verdict.FAIL):
-            state.images.append((str(outcome.facts[0]), failed, wrong_label(outcome) if failed else ""))
-
-    def settle(self) -> None:
+    def _settle(self) -> None:
         self._give_up_classes()
         self._scales.weigh(self._touched)
         self._touched.clear()
         for arm in self.arena.claimed:
             self.arena.minimise(arm)
+        self._scout()
         self._look()
-        self.arena.confirm(self._racing)
+        self.arena.confirm({arm.subject for arm in self._testing})
 
     def _give_up_classes(self) -> None:
         for state in self.arena.classes:
             base = state.base
-            state.ready |= state.issued == base.tries and not self._missing(state)
+            state.ready |= state.issued == base.drawn and not self._missing(state)
             if state.skip or not self._is_undrawable(base):
                 continue
             shown = f"{base.valid} of {base.tries} images could be used"
@@ -226,48 +355,136 @@ class ClassifierHunt(ProbeRounds):
     def _is_undrawable(self, counts: ImageCounts) -> bool:
         """Hardly any image of it can be used."""
         enough = min(20, 2 * self.rules.baseline)
-        return counts.tries >= enough and counts.valid < self.rules.least_presence * counts.tries
+        return counts.drawn >= enough and counts.valid < self.rules.least_presence * counts.drawn
+
+    def _scout(self) -> None:
+        """What first looks suggest joins the arms: values that look bad, parts of crowds that fail again."""
+        arena, scouts = self.arena, self.scouts
+        if not scouts.clauses:
+            return
+        solo = np.zeros((len(arena.classes), len(scouts.clauses), 2))
+        for arm in arena.arms.values():
+            if len(arm.clauses) == 1 and arm.clauses[0].label in scouts.index:
+                both = (arm.counts.fails + arm.looks.fails, arm.counts.valid + arm.looks.valid)
+                solo[arm.description.label, scouts.index[arm.clauses[0].label]] = both
+        base = np.array([(state.base.fails + 0.5) / (state.base.valid + 1) for state in arena.classes])
+        scouts.learn(base, solo, base + self.rules.margin)
+        for label, looks in enumerate(scouts.classes):
+            for at in looks.options[scouts.chance[label, looks.options] > 1.5 * PRIOR]:
+                arena.enter(self._description(label, (int(at),)), "corpus")
+            self._take_apart(label)
+        for arm in arena.arms.values():
+            if arm.source == "corpus" and arm.clauses[0].label in scouts.index:
+                arm.prior = float(scouts.chance[arm.description.label, scouts.index[arm.clauses[0].label]])
+
+    def _take_apart(self, label: int) -> None:
+        for crowd in self.scouts.to_take_apart(label):
+            singles, pairs = parts_of(crowd)
+            if crowd.apart == 0:
+                crowd.apart = 1
+                for part in singles:
+                    self.arena.enter(self._description(label, part), "crowd", 0.15)
+            alone = [
+                self.arena.arms.get(self.arena.subject(self._description(label, one))) for one in singles
+            ]
+            if crowd.apart == 1 and all(
+                arm is None or arm.looks.drawn >= FIRST or arm.tested for arm in alone
+            ):
+                crowd.apart = 2
+                if not is_explained(crowd.values, self._hot[label]):
+                    for part in pairs:
+                        self.arena.enter(self._description(label, part), "crowd", 0.15)
 
     def _look(self) -> None:
-        """Rank what is still in the race; what is hopeless, proven or used up has left it."""
+        """Rank what is still worth images; what is hopeless, proven or used up is left alone."""
         arms = [arm for arm in self.arena.arms.values() if not self.arena.classes[arm.description.label].skip]
-        need, most = self._scales.need(), self.rules.most_images
-        outlook = BugChances(arms, self.arena.classes, self.rules.margin, need)
-        index = outlook.index
-        self._racing: set[str] = set()
+        need, most = self._scales.need(), self.rules.most_in_test
+        chances = BugChances(arms, self.arena.classes, self.rules.margin, need)
+        index = chances.index
+        self._testing: list[Arm] = []
+        tests: list[tuple[float, Arm, int]] = []
+        looks: list[tuple[float, Arm]] = []
+        self._hot = [set() for _ in self.arena.classes]
+        goal = self.rules.baseline_goal(len(self.arena.classes))
         for at, arm in enumerate(arms):
-            hopeless = outlook.chance[at] < HOPELESS and arm.counts.valid >= FEWEST
-            hopeless |= self._is_undrawable(arm.counts)
-            if not hopeless and arm.log_e < need and arm.counts.tries < most:
-                self._racing.add(arm.subject)
-                if arm.urgent:
-                    index[at] *= 8.0
-            if arm.log_e > 1.5:
-                self.arena.classes[arm.description.label].goal = max(
-                    self.rules.baseline, self.rules.baseline_more
-                )
-        order = np.argsort(-index, kind="stable")
-        sizes = np.clip(outlook.chance * outlook.images, 2, 16).astype(int)
+            chance = float(chances.chance[at])
+            self._heat(arm, chance, need)
+            if arm.log_e > 1.5 or (arm.tested and chance > HOT):
+                state = self.arena.classes[arm.description.label]
+                state.goal = max(state.goal, goal)
+            if self._is_undrawable(arm.counts) or self._is_undrawable(arm.looks) or arm.log_e >= need:
+                continue
+            if self._is_explained(arm, need):
+                continue
+            if arm.tested or arm.urgent or (chance >= ADMITTED and arm.looks.valid):
+                hopeless = chance < HOPELESS and arm.counts.valid >= FEWEST
+                if not hopeless and arm.counts.drawn < most:
+                    size = int(np.clip(chance * chances.images[at], 2, 16)) if arm.counts.drawn else FIRST
+                    tests.append((index[at] * (8.0 if arm.urgent else 1.0), arm, size))
+                    self._testing.append(arm)
+            elif chance >= UNPROMISING or not arm.looked:
+                looks.append((index[at], arm))
         self._ranking = [
-            (arms[at].subject, int(sizes[at]) if arms[at].counts.tries else FIRST)
-            for at in order
-            if arms[at].subject in self._racing
+            (arm, size) for _, arm, size in sorted(tests, key=lambda one: (-one[0], one[1].subject))
         ]
+        self._promising = [arm for _, arm in sorted(looks, key=lambda one: (-one[0], one[1].subject))]
+
+    def _is_explained(self, arm: Arm, need: float) -> bool:
+        """A part of it is proven by itself: what it adds is not worth a test."""
+        if len(arm.clauses) < 2:
+            return False
+        parts = [arm.description.without(place) for place in range(len(arm.clauses))]
+        parts += [describe(arm.description.label, [clause]) for clause in arm.clauses]
+        known = [self.arena.arms.get(self.arena.subject(part)) for part in parts]
+        return any(one is not None and one.log_e >= need for one in known)
+
+    def _heat(self, arm: Arm, chance: float, need: float) -> None:
+        known = [self.scouts.index[one.label] for one in arm.clauses if one.label in self.scouts.index]
+        if known and len(known) == len(arm.clauses) and (arm.log_e >= need or chance > HOT):
+            self._hot[arm.description.label].add(frozenset(known))
 
     # Looking
 
     def findings(self) -> list[Finding]:
         """Proven descriptions that no shorter one explains, most certain first."""
-        bugs = sorted(self.arena.bugs(), key=lambda arm: (-arm.log_e, arm.subject))
-        return [describe_bug(self.arena, arm, self._real.about(arm)) for arm in bugs]
+        arena = self._all_told()
+        bugs = sorted(arena.bugs(), key=lambda arm: (-arm.log_e, arm.subject))
+        return [describe_bug(arena, arm, self._real.about(arm), self.sees) for arm in bugs]
+
+    def _all_told(self) -> Arena:
+        """The arena, with trials that an earlier version planned and this one has not asked for."""
+        known = len(self._told) - len(self._early), len(self._early)
+        if not self._early:
+            return self.arena
+        if self._anew is None or self._anew[0] != known:
+            self._anew = known, read_anew(self.arena, self._early.values(), self._judged)
+        return self._anew[1]
 
     def survey(self) -> ClassifierSurvey:
-        return survey_of(self.arena)
+        return survey_of(self._all_told(), self.scouts, self._end())
+
+    def notices(self) -> list[str]:
+        end = self._end()
+        return [end] if end and self.done else []
+
+    def _end(self) -> str:
+        """Why it is over, in one line; "" while it goes on."""
+        if not self.done:
+            return ""
+        left, need = self.arena.left, self._scales.need()
+        tested = sum(arm.tested for arm in self.arena.arms.values())
+        if left is not None and left <= KEPT_FOR_PROOF:
+            return f"the budget is used up: {self.arena.drawn:,} images, {tested:,} descriptions tested"
+        rest = "no budget was set" if left is None else f"{left:,} images are left"
+        return (
+            f"nothing is left that could be proven: {rest}, {tested:,} of {self.arena.most_tried:,} "
+            f"descriptions tested, and a proof takes evidence of {np.exp(min(need, 700.0)):,.0f}"
+        )
 
     def progress(self) -> Progress:
-        tried = sum(arm.issued > 0 for arm in self.arena.arms.values())
+        tried = sum(arm.tested for arm in self.arena.arms.values())
         if self.done:
-            return Progress("done", tried, tried, len(self.arena.bugs()))
+            return Progress("done", tried, tried, len(self._all_told().bugs()))
         waiting = sum(not state.ready and not state.skip for state in self.arena.classes)
-        phase = f"baselines of {waiting} classes" if waiting else "race"
-        return Progress(phase, tried, None, len(self.arena.bugs()))
+        phase = f"baselines of {waiting} classes" if waiting else f"{len(self._testing)} tests, first looks"
+        return Progress(phase, tried, None, len(self._all_told().bugs()))

@@ -10,7 +10,16 @@ class ClassifierKind(HuntKind):
     about = "descriptions of pictures that an image classifier gets wrong more often than usual"
     target = "classifier"
     unit = "picture"
-    purposes = {"": "search", "f": "fresh pictures", "x": "counterfactual", "p": "photo", "c": "caption"}  # noqa: RUF012
+    purposes = {  # noqa: RUF012
+        "": "search",
+        "w": "first look",
+        "k": "first look",
+        "?": "is the wrong label's object there too",
+        "f": "fresh pictures",
+        "x": "counterfactual",
+        "p": "photo",
+        "c": "caption",
+    }
     fresh = "bfp"
     sampled = "bp"
     settings = lazy("failscape.hunts.classifier.config:ClassifierConfig")

@@ -1,147 +1,53 @@
 """Photos instead of a generator: the hunt selects. Half of the photos suggest, the other half decides. Pure.
 
-Every photo is classified once. Which half it belongs to follows from its content, before anybody looks.
-
-Counterfactuals for photos: the clause of a finding is edited into photos that lack it. Pure.
-
-Each edited photo is compared with itself before, so the pairs differ in the clause and in whatever the editor
-changes on the way.
+Every photo is classified once. Which half it belongs to follows from its content, before anybody looks. What
+is wrong is told first: so many photos, which class is called what; then slices that fail more than the rest.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from failscape.errors import ConfigError
+from failscape.hunts.certify import evidence_needed
 from failscape.hunts.classifier.clause_mining import Words
-from failscape.hunts.classifier.findings import cause_words, gone_of, points, sentence, widened
-from failscape.hunts.classifier.prompts import Clause, Template, describe
-from failscape.hunts.classifier.settings import ClassifierRules, stream_seed
-from failscape.hunts.classifier.tallies import ImageCounts, LabelledPhoto, Seen, Target
+from failscape.hunts.classifier.details import BugDetails, ClauseSaid, RateCounts
+from failscape.hunts.classifier.drawing import wrong_label
+from failscape.hunts.classifier.editing import Edited, Editing
+from failscape.hunts.classifier.findings import gone_of, widened
+from failscape.hunts.classifier.photo_survey import PhotoSurvey, photo_survey
+from failscape.hunts.classifier.prompts import Clause, describe
+from failscape.hunts.classifier.sentences import points, sentence
+from failscape.hunts.classifier.settings import ClassifierRules
+from failscape.hunts.classifier.slices import cluster_clauses, metadata_clauses
+from failscape.hunts.classifier.tallies import ImageCounts, LabelledPhoto, Look, SeenPhoto, Target
 from failscape.hunts.rounds import Outcome, Planned, ProbeRounds
 from failscape.spaces.corpus import Corpus
-from failscape.stats.excess import log_excess, log_excess_grid, paired_difference
+from failscape.stats.excess import log_excess, log_excess_grid
 from failscape.stats.fdr import log_e_bh
-from failscape.trials import (
-    Caption,
-    Classify,
-    Decide,
-    Edit,
-    Finding,
-    Probe,
-    Progress,
-    Show,
-    Step,
-    Trial,
-    Verdict,
-)
-
-_SCENE = Template("{a class}")
-
-
-class Edited(NamedTuple):
-    """What a trial is for: photo `number` with the clause of a finding edited into it."""
-
-    subject: str
-    number: int
-    failed_before: bool
-
-
-class Editing:
-    def __init__(self, rules: ClassifierRules) -> None:
-        self._rules = rules
-        self._asked: set[str] = set()
-        self._pairs: dict[str, list[tuple[bool, bool]]] = {}
-        self._clauses: dict[str, tuple[Clause, str]] = {}
-
-    def plan(
-        self,
-        findings: Sequence[Finding],
-        targets: Sequence[Target],
-        seen: Sequence[Seen],
-        gate: Callable[[Target], tuple[Step, ...]],
-    ) -> list[Planned]:
-        """Up to `toggles` photos of the class without the clause, for every finding that has none yet."""
-        planned: list[Planned] = []
-        for finding in findings:
-            if finding.subject in self._asked:
-                continue
-            self._asked.add(finding.subject)
-            label = finding.details["clauses"][0]["label"]
-            name = finding.details["class"]
-            owner = next(at for at, target in enumerate(targets) if target.name == name)
-            clause = next(one.clauses[label] for one in seen if label in one.clauses)
-            text = instruction(targets[owner], clause)
-            self._clauses[finding.subject] = clause, text
-            lacking = [
-                one for one in seen if one.photo.label == owner and one.valid and label not in one.clauses
-            ]
-            for number, one in enumerate(lacking[: self._rules.toggles]):
-                planned.append(self._planned(finding.subject, number, one, targets[owner], text, gate))
-        return planned
-
-    def _planned(
-        self,
-        subject: str,
-        number: int,
-        one: Seen,
-        target: Target,
-        text: str,
-        gate: Callable[[Target], tuple[Step, ...]],
-    ) -> Planned:
-        last = Classify(target.accept, self._rules.top_k, target.aim)
-        steps = (Show((one.photo.digest,)), Edit(text), *gate(target), last)
-        seed = stream_seed(self._rules.seed, f"edit/{subject}", number)
-        probe = Probe(f"{subject}#x{number}", subject, steps, seed)
-        return Planned(probe, Edited(subject, number, one.failed))
-
-    def absorb(self, use: Edited, outcome: Outcome) -> None:
-        if outcome.verdict in (Verdict.PASS, Verdict.FAIL):
-            pair = (outcome.verdict is Verdict.FAIL, use.failed_before)
-            self._pairs.setdefault(use.subject, []).append(pair)
-
-    def toggles(self, finding: Finding) -> list[dict[str, Any]]:
-        """One row in the form of `findings.toggles_of`: with the clause edited in, and as it was."""
-        pairs = self._pairs.get(finding.subject)
-        if not pairs:
-            return []
-        clause, text = self._clauses[finding.subject]
-        only = sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
-        effect, interval = paired_difference(*only, len(pairs))
-        return [
-            {
-                "clause": clause.label,
-                "words": cause_words(clause),
-                "around": clause.around,
-                "what": "without",
-                "instead": "",
-                "caption": text,
-                "subject": finding.subject,
-                "effect": effect,
-                "interval": list(interval),
-                "pairs": len(pairs),
-                "rate": sum(b for _, b in pairs) / len(pairs),
-                "full_rate": sum(a for a, _ in pairs) / len(pairs),
-            }
-        ]
-
-
-def instruction(target: Target, clause: Clause) -> str:
-    """What an editor is told: the scene as it should be, the thing itself unchanged."""
-    scene = _SCENE.prompt(target.name, "", [clause]).rstrip(".")
-    return f"Change the picture so that it shows {scene}. Leave everything else as it is."
-
+from failscape.trials import Caption, Classify, Decide, Embed, Finding, Probe, Progress, Show, Step, Trial
 
 PER_CLASS = 20
-"""Clauses that may be claimed per class: what e-BH counts over."""
+"""Slices that may be claimed per class: what e-BH counts over."""
 
 FEWEST = 5
 MOSTLY = 0.6
+SUSPECTS = 12
+
+
+class Slice(NamedTuple):
+    """Photos of a class that have a clause, beside those that do not: the deciding half of them."""
+
+    log_e: float
+    label: int
+    clause: Clause
+    having: ImageCounts
+    rest: ImageCounts
 
 
 class PhotoHunt(ProbeRounds):
@@ -157,20 +63,23 @@ class PhotoHunt(ProbeRounds):
         judged: bool = False,
         captions: bool = False,
         edits: bool = False,
+        vectors: bool = False,
     ) -> None:
         super().__init__()
         if not photos:
             raise ConfigError(
-                "no photo has the label of a class", "name the labels of the folder in `classes`"
+                "no photo has the label of a class",
+                "put photos into folders named by class, or give `metadata.jsonl` with a `label` each; "
+                "name the labels in `classes`",
             )
         self.targets, self.photos, self.rules = tuple(targets), tuple(photos), rules
         self._words = Words(corpus)
-        self._judged, self._captions = judged, captions
+        self._judged, self._captions, self._vectors = judged, captions, vectors
         self._names = {target.name for target in targets}
         self._issued = 0
-        self._seen: list[Seen] = []
+        self._seen: list[SeenPhoto] = []
         self._editing = Editing(rules) if edits else None
-        self._found: tuple[int, list[Finding]] = (-1, [])
+        self._found: tuple[int, list[Slice], list[Slice]] = (-1, [], [])
 
     def plan(self) -> list[Planned]:
         if self._editing is not None and len(self._seen) == len(self.photos):
@@ -182,10 +91,10 @@ class PhotoHunt(ProbeRounds):
     def _probe(self, number: int) -> Probe:
         photo = self.photos[number]
         target = self.targets[photo.label]
-        gate = self._gate(target)
         see: tuple[Step, ...] = (Caption(),) if self._captions and not photo.captions else ()
+        see = (Embed(), *see) if self._vectors else see
         last = Classify(target.accept, self.rules.top_k, target.aim)
-        steps = (Show((photo.digest,)), *gate, *see, last)
+        steps = (Show((photo.digest,)), *self._gate(target), *see, last)
         return Probe(f"{target.name}#p{number}", target.name, steps)
 
     def _gate(self, target: Target) -> tuple[Step, ...]:
@@ -205,31 +114,52 @@ class PhotoHunt(ProbeRounds):
         photo = self.photos[use]
         target = self.targets[photo.label]
         said: Sequence[Any] = photo.captions
-        if not said and self._captions and outcome.verdict is not Verdict.INVALID:
+        if not said and self._captions and outcome.valid:
             said = outcome.facts[-2]
-        clauses = self._words.clauses(map(str, said), target.name, target.superclass)
-        self._seen.append(Seen(photo, outcome, {clause.label: clause for clause in clauses}))
+        clauses = [
+            *self._words.clauses(map(str, said), target.name, target.superclass),
+            *metadata_clauses(photo.details),
+        ]
+        vector: tuple[float, ...] = ()
+        if self._vectors and outcome.valid:
+            vector = tuple(outcome.facts[2 if self._judged else 1][0])
+        look = Look(outcome.failed if outcome.valid else None, wrong_label(outcome) if outcome.failed else "")
+        self._seen.append(SeenPhoto(photo, look, {clause.label: clause for clause in clauses}, vector))
+
+    # Telling
 
     def findings(self) -> list[Finding]:
+        return [self._explained(self._finding(one)) for one in self._slices()[0]]
+
+    def suspects(self) -> list[Finding]:
+        """Slices that look worse than the rest, and how many more photos like them would settle it."""
+        return [self._suspect(one) for one in self._slices()[1]]
+
+    def survey(self) -> PhotoSurvey:
+        return photo_survey(self.targets, self._seen, len(self.photos))
+
+    def _slices(self) -> tuple[list[Slice], list[Slice]]:
         if self._found[0] != len(self._seen):
-            self._found = (len(self._seen), self._analyse())
-        return [self._explained(finding) for finding in self._found[1]]
+            self._found = (len(self._seen), *self._analyse())
+        return self._found[1], self._found[2]
 
     def _explained(self, finding: Finding) -> Finding:
-        toggles = self._editing.toggles(finding) if self._editing is not None else []
-        if not toggles:
+        toggle = self._editing.toggle(finding) if self._editing is not None else None
+        if toggle is None:
             return finding
-        (toggle,) = toggles
-        title, around = finding.title, []
-        if toggle["interval"][0] > 0:
-            title = f"{title.rstrip('.')}; edited into other photos, it adds {points(toggle['effect'])}."
-            around = [toggle["clause"]] if toggle["around"] else []
+        title = finding.title
+        around: tuple[str, ...] = ()
+        if toggle.is_cause:
+            title = f"{title.rstrip('.')}; edited into other photos, it adds {points(toggle.effect)}."
+            around = (toggle.clause,) if toggle.around else ()
         return replace(
-            finding, title=title, details={**finding.details, "toggles": toggles, "spurious": around}
+            finding, title=title, details=replace(finding.details, toggles=(toggle,), spurious=around)
         )
 
-    def _analyse(self) -> list[Finding]:
-        tested: list[tuple[float, int, Clause, ImageCounts, ImageCounts]] = []
+    def _analyse(self) -> tuple[list[Slice], list[Slice]]:
+        if self._vectors:
+            cluster_clauses(self._seen, len(self.targets))
+        tested: list[Slice] = []
         for label in range(len(self.targets)):
             mine, gone = self._usable(label)
             decide = [seen for seen in mine if not seen.photo.suggests]
@@ -239,70 +169,78 @@ class PhotoHunt(ProbeRounds):
                 if having.valid >= FEWEST:
                     grid = log_excess_grid(rest.fails, rest.passes)
                     log_e = log_excess(grid, [having.fails], [having.passes], self.rules.margin, gone)[0]
-                    tested.append((float(log_e), label, clause, having, rest))
-        sure = log_e_bh([one[0] for one in tested], self.rules.fdr, PER_CLASS * len(self.targets))
+                    tested.append(Slice(float(log_e), label, clause, having, rest))
+        tested.sort(key=lambda one: (-one.log_e, one.label, one.clause.label))
+        sure = log_e_bh([one.log_e for one in tested], self.rules.fdr, PER_CLASS * len(self.targets))
         claims = [one for one, yes in zip(tested, sure, strict=True) if yes]
-        return [
-            self._finding(*one) for one in sorted(claims, key=lambda one: (-one[0], one[1], one[2].label))
-        ]
+        open_ones = [one for one, yes in zip(tested, sure, strict=True) if not yes and self._more(one)]
+        return claims, open_ones[:SUSPECTS]
 
-    def _usable(self, label: int) -> tuple[list[Seen], float]:
+    def _more(self, one: Slice) -> int:
+        """Photos like these that would settle it if they fail as those did; 0 where they are no worse."""
+        rate, limit = one.having.rate, one.rest.rate + self.rules.margin
+        if rate <= limit or limit >= 1:
+            return 0
+        rate = min(rate, 0.999)
+        gain = rate * np.log(rate / limit) + (1 - rate) * np.log((1 - rate) / (1 - limit))
+        need = evidence_needed([one.log_e], self.rules.fdr, PER_CLASS * len(self.targets))
+        return int(np.ceil(max(1.0, (need - one.log_e) / gain)))
+
+    def _usable(self, label: int) -> tuple[list[SeenPhoto], float]:
         """Valid photos of a class, and the share that may not show it (rejected ones have no caption)."""
         mine = [seen for seen in self._seen if seen.photo.label == label]
         return [seen for seen in mine if seen.valid], gone_of(self.rules, _counts(mine))
 
-    def _finding(
-        self, log_e: float, label: int, clause: Clause, having: ImageCounts, rest: ImageCounts
-    ) -> Finding:
-        target = self.targets[label]
+    def _suspect(self, one: Slice) -> Finding:
+        found = self._finding(one)
+        more = self._more(one)
+        title = f"{found.title.rstrip('.')}; about {more:,} more photos like these would settle it."
+        return replace(found, title=title, status="suspect")
+
+    def _finding(self, one: Slice) -> Finding:
+        target, having, rest = self.targets[one.label], one.having, one.rest
         often, hits = having.wrong.most_common(1)[0] if having.wrong else ("", 0)
-        called = often if hits >= MOSTLY * having.fails else ""
-        event = hits if called else having.fails
-        usual = rest.wrong[called] if called else rest.fails
-        gone = self._usable(label)[1]
-        interval = widened(event, having.valid, gone)
-        rates = (event / having.valid, usual / max(1, rest.valid))
+        mostly = often if hits >= MOSTLY * having.fails else ""
+        gone = self._usable(one.label)[1]
+        interval = widened(having.fails, having.valid, gone)
+        members = [seen for seen in self._usable(one.label)[0] if one.clause.label in seen.clauses]
+        rates, general = (having.rate, rest.rate), "other photos of {things}"
+        clause = ClauseSaid(one.clause.label, one.clause.kind, one.clause.value, one.clause.around)
+        others = widened(rest.fails, rest.valid, gone)
         return Finding(
-            subject=_subject(target.name, clause),
-            title=sentence(
-                target.name, [clause], called, rates, interval, often, "", "other photos of {things}"
-            ),
-            caption=f"photos of {target.name}: {clause.value}",
+            subject=_subject(target.name, one.clause),
+            title=sentence(target.name, [one.clause], mostly, rates, interval, often, "", general),
+            caption=f"photos of {target.name}: {one.clause.value}",
             status="certified",
             rate=having.rate,
-            interval=widened(having.fails, having.valid, gone),
-            e_value=float(np.exp(min(log_e, 700.0))),
+            interval=interval,
+            e_value=float(np.exp(min(one.log_e, 700.0))),
             trials=having.valid,
             failures=having.fails,
             invalid=having.invalid,
+            counted=("photos that decide",),
             parents=({"subject": target.name, "failures": rest.fails, "trials": rest.valid},),
-            details={
-                "class": target.name,
-                "short": f"{target.name}: {clause.value}",
-                "clauses": [{"label": clause.label, "kind": clause.kind, "value": clause.value}],
-                "source": "photos",
-                "confirmed": True,
-                "baseline": {"fails": rest.fails, "valid": rest.valid, "rate": rest.rate},
-                "wrong": dict(having.wrong),
-                "baseline_wrong": dict(rest.wrong),
-                "toggles": [],
-                "spurious": [],
-                "photos": [seen.photo.digest for seen in self._having(label, clause) if seen.failed],
-                "decided": [
-                    seen.photo.digest for seen in self._having(label, clause) if not seen.photo.suggests
-                ],
-            },
+            details=BugDetails(
+                class_name=target.name,
+                short=f"{target.name}: {one.clause.value}",
+                clauses=(clause,),
+                source="photos",
+                confirmed=True,
+                race=None,
+                baseline=RateCounts(rest.fails, rest.valid, rest.invalid, 0, rest.rate, others),
+                wrong=dict(having.wrong),
+                baseline_wrong=dict(rest.wrong),
+                photos=tuple(seen.photo.digest for seen in members if seen.failed),
+                decided=tuple(seen.photo.digest for seen in members if not seen.photo.suggests),
+            ),
         )
-
-    def _having(self, label: int, clause: Clause) -> list[Seen]:
-        return [seen for seen in self._usable(label)[0] if clause.label in seen.clauses]
 
     def progress(self) -> Progress:
         done, total = len(self._seen), len(self.photos)
-        return Progress("photos" if done < total else "done", done, total, len(self.findings()))
+        return Progress("photos" if done < total else "done", done, total, len(self._slices()[0]))
 
 
-def _suggested(seen: Sequence[Seen]) -> list[Clause]:
+def _suggested(seen: Sequence[SeenPhoto]) -> list[Clause]:
     """Clauses commoner among the failed photos of the suggesting half than among the others, by lift."""
     failed = Counter(label for one in seen if one.failed for label in one.clauses)
     passed = Counter(label for one in seen if not one.failed for label in one.clauses)
@@ -314,10 +252,10 @@ def _suggested(seen: Sequence[Seen]) -> list[Clause]:
     return [known[label] for label in ranked[:PER_CLASS]]
 
 
-def _counts(seen: Sequence[Seen]) -> ImageCounts:
+def _counts(seen: Sequence[SeenPhoto]) -> ImageCounts:
     counts = ImageCounts()
     for one in seen:
-        counts.add(one.outcome)
+        counts.add(one.look)
     return counts
 
 

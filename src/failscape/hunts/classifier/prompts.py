@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from failscape.errors import ConfigError
 from failscape.spaces.corpus import Value
 from failscape.spaces.wording import capitalised, phrasing_of, plural_of, with_article
+from failscape.trials import Check
 
 SAID = "Said"
 """The kind of a clause that comes from somebody's words and not from the corpus."""
@@ -27,12 +28,13 @@ _BACKGROUND = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """`kind` is a sub-category such as `Background: Place`, or `Said`. `wording` has slots."""
+    """`kind` is a sub-category such as `Background: Place`, or `Said`. Both texts have slots."""
 
     kind: str
     value: str
     wording: str
     rank: int = 0
+    statement: str = ""
 
     @property
     def label(self) -> str:
@@ -45,10 +47,33 @@ class Clause:
             return bool(_BACKGROUND.search(self.value))
         return not self.kind.startswith("Base")
 
+    def check(self, name: str, choices: tuple[str, ...] = ()) -> Check:
+        """Is it visible in a picture of a `name`? Only noted: a clause that is not obeyed is no failure."""
+        return Check(self.kind, self.value, self._said_of(name), choices, note=True)
+
+    def _said_of(self, name: str) -> str:
+        if self.kind == SAID:
+            return capitalised(re.sub(r"^it\b", f"the {name}", self.value)) + "."
+        plural = "{things}" in self.wording
+        noun = plural_of(name) if plural else name
+        if self.statement:
+            inner = _fill(replace(self, wording=self.statement), noun, plural, noun)
+            return capitalised(inner)
+        if "{thing" not in self.wording and "{scene}" not in self.wording:
+            return capitalised(_fill(self, noun, plural, ""))
+        scene = _fill(self, noun, plural, noun if "{thing" in self.wording else with_article(noun))
+        return f"The image shows {scene if plural else with_article(scene)}."
+
 
 def clause_of(value: Value) -> Clause:
     phrasing = phrasing_of(value.family, value.sub_category, value.name)
-    return Clause(value.kind, value.name, (value.wordings or phrasing.wordings)[0], phrasing.rank)
+    return Clause(
+        value.kind,
+        value.name,
+        (value.wordings or phrasing.wordings)[0],
+        phrasing.rank,
+        value.statement or phrasing.statement,
+    )
 
 
 def said_clause(sentence: str) -> Clause:

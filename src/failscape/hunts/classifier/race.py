@@ -14,16 +14,8 @@ from scipy import special
 from failscape.hunts.classifier.tallies import Arm, ClassState
 from failscape.stats.evalues import Floats
 
-PRIOR_SHARE = 0.05
-"""Bugs among untried descriptions before anything is known."""
-
-STRENGTH = 6.0
-"""A value or class with so many tried descriptions has its own share of bugs count as much as all others."""
-
 MOST_BASE = 30.0
 """A baseline counts as at most so many images here: descriptions without a bug differ a little as well."""
-
-STEPS = 4
 
 
 class BugChances:
@@ -32,14 +24,14 @@ class BugChances:
     def __init__(
         self, arms: Sequence[Arm], classes: Sequence[ClassState], margin: float, need: float
     ) -> None:
-        fails = np.array([arm.counts.fails for arm in arms], np.float64)
-        passes = np.array([arm.counts.passes for arm in arms], np.float64)
+        fails = np.array([arm.counts.fails + arm.looks.fails for arm in arms], np.float64)
+        passes = np.array([arm.counts.passes + arm.looks.passes for arm in arms], np.float64)
         owner = np.array([arm.description.label for arm in arms], np.intp)
         base = _baselines(classes)[owner]
         low = np.minimum(base[:, 0] + margin, 0.98)
         odds = log_factor(fails, passes, low, base[:, 1], base[:, 2])
-        hinted = np.array([arm.hinted for arm in arms], np.intp)
-        self.chance = _chances(odds, (owner, _groups(arms), hinted), fails + passes > 0)
+        prior = special.logit(np.clip([arm.prior for arm in arms], 1e-4, 0.95))
+        self.chance = np.asarray(special.expit(prior + odds), np.float64)
         self.mean = mean_above(fails, passes, low)
         spread = np.sqrt(base[:, 0] * (1 - base[:, 0]) / (base[:, 3] + 1))
         limit = np.minimum(low + spread, 0.985)
@@ -79,44 +71,6 @@ def _baselines(classes: Sequence[ClassState]) -> Floats:
         scale = min(1.0, MOST_BASE / valid)
         rows.append((fails / valid, fails * scale, (valid - fails) * scale, valid))
     return np.array(rows, np.float64).reshape(-1, 4)
-
-
-def _groups(arms: Sequence[Arm]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Arms with the same clauses, in whatever class, are of one group: what fools once often fools twice."""
-    numbers: dict[tuple[str, ...], int] = {}
-    keys = [tuple(clause.label for clause in arm.clauses) for arm in arms]
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
-
-
-def _chances(
-    odds: Floats,
-    members: Sequence[np.ndarray[tuple[int], np.dtype[np.intp]]],
-    tried: np.ndarray[tuple[int], np.dtype[np.bool_]],
-) -> Floats:
-    """Posterior chances by a few steps of EM: the share of bugs overall, and in every group of each kind."""
-    if not len(odds):
-        return np.zeros(0)
-    share = np.full(len(odds), PRIOR_SHARE)
-    chance = special.expit(special.logit(share) + odds)
-    for _ in range(STEPS):
-        overall = (chance[tried].sum() + PRIOR_SHARE * STRENGTH) / (tried.sum() + STRENGTH)
-        logits = special.logit(overall) + sum(_ratio(chance, tried, one, overall) for one in members)
-        chance = special.expit(np.clip(logits, -5.0, 4.0) + odds)
-    return np.asarray(chance, dtype=np.float64)
-
-
-def _ratio(
-    chance: Floats,
-    tried: np.ndarray[tuple[int], np.dtype[np.bool_]],
-    member: np.ndarray[tuple[int], np.dtype[np.intp]],
-    overall: float,
-) -> Floats:
-    """For each arm: how much likelier bugs are in its class (or with its value) than overall, as log odds."""
-    size = int(member.max()) + 1
-    found = np.bincount(member, weights=chance * tried, minlength=size)
-    count = np.bincount(member, weights=tried, minlength=size)
-    share = (found + STRENGTH * overall) / (count + STRENGTH)
-    return np.asarray((special.logit(np.clip(share, 1e-4, 0.9)) - special.logit(overall))[member], np.float64)
 
 
 def _divergence(p: Floats, q: Floats) -> Floats:

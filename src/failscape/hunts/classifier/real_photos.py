@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from failscape.hunts.classifier.arena import Arena
+from failscape.hunts.classifier.details import RealRate
 from failscape.hunts.classifier.helpers import Use
 from failscape.hunts.classifier.prompts import Description
 from failscape.hunts.classifier.tallies import Arm, LabelledPhoto
@@ -77,7 +78,7 @@ class RealPhotos:
             if outcome.verdict is Verdict.NONE:
                 self._texts[use.owner] = outcome.facts[0]
             return
-        if outcome.verdict not in (Verdict.PASS, Verdict.FAIL):
+        if not outcome.valid:
             return
         photo, target = self._photos[use.owner][use.number], self._arena.targets[use.owner]
         said = outcome.facts[1] if self._describes(photo) else photo.captions
@@ -85,7 +86,7 @@ class RealPhotos:
         vector = list(outcome.facts[1][0]) if self._embeds else []
         self._seen.setdefault(use.owner, []).append((outcome, {clause.label for clause in found}, vector))
 
-    def about(self, arm: Arm) -> dict[str, Any] | None:
+    def about(self, arm: Arm) -> RealRate | None:
         """Failures among matching photos, and among all photos of the class; `None` when there are none."""
         seen = self._seen.get(arm.description.label, [])
         chosen = self._nearest(arm, seen) if self._embeds else self._mentioning(arm, seen)
@@ -94,15 +95,9 @@ class RealPhotos:
         fails = sum(one.verdict is Verdict.FAIL for one in chosen)
         low, high = clopper_pearson(fails, len(chosen))
         everywhere = sum(one.verdict is Verdict.FAIL for one, _, _ in seen)
-        return {
-            "by": "embedding" if self._embeds else "captions",
-            "fails": fails,
-            "photos": len(chosen),
-            "rate": fails / len(chosen),
-            "interval": [float(low), float(high)],
-            "all_fails": everywhere,
-            "all_photos": len(seen),
-        }
+        by = "embedding" if self._embeds else "captions"
+        interval = (float(low), float(high))
+        return RealRate(by, fails, len(chosen), fails / len(chosen), interval, everywhere, len(seen))
 
     def _mentioning(self, arm: Arm, seen: Sequence[tuple[Outcome, set[str], list[float]]]) -> list[Outcome]:
         wanted = {clause.label for clause in arm.clauses}

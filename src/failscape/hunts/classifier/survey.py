@@ -6,12 +6,14 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from failscape.hunts.classifier.findings import counts_data
+from failscape.hunts.classifier.details import RateCounts
+from failscape.hunts.classifier.findings import rate_counts
 from failscape.hunts.classifier.prompts import SAID
 from failscape.spaces.wording import capitalised, plural_of
 
 if TYPE_CHECKING:
     from failscape.hunts.classifier.arena import Arena
+    from failscape.hunts.classifier.scouting import Scouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class ClassRow:
 
     name: str
     superclass: str
-    baseline: dict[str, Any]
+    baseline: RateCounts
     wrong: dict[str, int]
     tried: int
     bugs: int
@@ -55,14 +57,14 @@ class ClassifierSurvey:
         return asdict(self)
 
 
-def survey_of(arena: Arena) -> ClassifierSurvey:
+def survey_of(arena: Arena, scouts: Scouts, end: str = "") -> ClassifierSurvey:
     bugs = Counter(arm.description.label for arm in arena.bugs())
-    tried = Counter(arm.description.label for arm in arena.arms.values() if arm.counts.tries)
+    tried = Counter(arm.description.label for arm in arena.arms.values() if arm.counts.drawn)
     rows = [
         ClassRow(
             target.name,
             target.superclass,
-            counts_data(arena, state.base),
+            rate_counts(arena, state.base),
             dict(state.base.wrong.most_common(15)),
             tried[at],
             bugs[at],
@@ -75,9 +77,13 @@ def survey_of(arena: Arena) -> ClassifierSurvey:
         "tried": sum(tried.values()),
         "proven": len(arena.claimed),
         "explained by a shorter one": len(arena.covered),
-        "images in the race": sum(one.tries for one in images),
-        "images of baselines": sum(state.base.tries for state in arena.classes),
-        "fresh images": sum(block.counts.tries for block in arena.blocks.values()),
+        "images in the race": sum(one.drawn for one in images),
+        "images of baselines": sum(state.base.drawn for state in arena.classes),
+        "fresh images": sum(block.counts.drawn for block in arena.blocks.values()),
+        "images of first looks": arena.looked_in_crowds + sum(arm.looked for arm in arena.arms.values()),
+        "values looked at": sum(int((looks.seen > 0).sum()) for looks in scouts.classes),
+        "clause not seen": sum(one.unheeded for one in images),
+        "both objects seen": sum(one.both for one in images) + sum(s.base.both for s in arena.classes),
         "invalid": sum(one.invalid for one in [*images, *(state.base for state in arena.classes)]),
     }
     return ClassifierSurvey(
@@ -88,6 +94,7 @@ def survey_of(arena: Arena) -> ClassifierSurvey:
         arena.rules.margin,
         arena.rules.fdr,
         arena.rules.slip,
+        (end,) if end else (),
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from failscape.hunts.classifier.prompts import Clause, Description
 from failscape.hunts.counts import Counts
-from failscape.hunts.rounds import Outcome
 from failscape.spaces.wording import capitalised, with_article
-from failscape.trials import NOT_SHOWN, Check
+from failscape.trials import Check, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class Target:
     aim: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
+    @property
+    def labels(self) -> frozenset[str]:
+        """Its spellings in lower case."""
+        return frozenset(label.lower() for label in self.accept)
+
     def presence(self) -> Check:
         """The gate that every image has to pass: is the class visible at all?"""
         statement = f"{capitalised(with_article(self.name))} is visible in the image."
@@ -33,23 +39,66 @@ class Target:
 
 @dataclass(slots=True)
 class ImageCounts(Counts):
-    """Images of one prompt. `absent` of the invalid ones do not show the object; `wrong` labels of fails."""
+    """Images of one prompt; fails and passes are those in which the judge sees the class and every clause.
+
+    `absent` of the invalid ones do not show the class; `wrong` labels are those of fails. `unheeded` show the
+    class but not all clauses, and `unheeded_fails` of them fail: as asked, they count; as seen, they do not.
+    In `both` of the passes the wrong label's object is in the picture too. `unsure`: nobody could say whether
+    the clauses are visible.
+    """
 
     absent: int = 0
     wrong: Counter[str] = field(default_factory=Counter)
+    unheeded: int = 0
+    unheeded_fails: int = 0
+    both: int = 0
+    unsure: int = 0
 
-    def add(self, outcome: Outcome) -> None:
-        self.count(outcome.verdict)
-        if outcome.failed:
-            self.wrong[wrong_label(outcome)] += 1
-        elif not outcome.valid:
-            self.absent += outcome.reason.startswith(NOT_SHOWN)
+    def add(self, look: Look) -> None:
+        if look.failed is None:
+            self.invalid += 1
+            self.absent += look.absent
+        elif look.heeded is False:
+            self.unheeded += 1
+            self.unheeded_fails += look.failed
+        else:
+            self.count(Verdict.FAIL if look.failed else Verdict.PASS)
+            self.unsure += look.heeded is None
+            self.both += look.both
+            if look.failed:
+                self.wrong[look.wrong] += 1
+
+    @property
+    def asked(self) -> int:
+        """Images that show the class, whatever else they show."""
+        return self.valid + self.unheeded
+
+    @property
+    def asked_rate(self) -> float:
+        return (self.fails + self.unheeded_fails) / self.asked if self.asked else 0.0
+
+    @property
+    def drawn(self) -> int:
+        return self.tries + self.unheeded
+
+    @property
+    def obeyed(self) -> float | None:
+        """The share of pictures that show what was asked for; `None` where nobody could say."""
+        known = self.asked - self.unsure
+        return (self.valid - self.unsure) / known if known else None
 
 
-def wrong_label(outcome: Outcome) -> str:
-    """The best label of a failed image."""
-    ranking = outcome.facts[-1]
-    return str(ranking[0][0]) if ranking else ""
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One drawn picture: `failed` is `None` when it cannot be used, `heeded` when nobody sees its clauses."""
+
+    failed: bool | None
+    wrong: str = ""
+    absent: bool = False
+    heeded: bool | None = None
+    both: bool = False
+    digest: str = ""
+    shown: tuple[bool | None, ...] = ()
 
 
 @dataclass(slots=True)
@@ -66,16 +115,19 @@ class Described:
 class ClassState:
     """A class of the classifier. `goal` is how many baseline images it shall get.
 
-    `ready` says that the first of them are there, `skip` why the class is left out.
+    `ready` says that the first of them are there, `skip` why the class is left out. `failed` and `passed`
+    are pictures that were not described yet, `opened` counts its tested descriptions.
     """
 
     name: str
     goal: int
     base: ImageCounts = field(default_factory=ImageCounts)
     issued: int = 0
-    images: list[tuple[str, bool, str]] = field(default_factory=list)
+    failed: list[Look] = field(default_factory=list)
+    passed: list[Look] = field(default_factory=list)
     described: list[Described] = field(default_factory=list)
-    to_describe: int | None = None
+    minings: int = 0
+    captioned: int = 0
     waiting: int = 0
     opened: int = 0
     ready: bool = False
@@ -86,18 +138,22 @@ class ClassState:
 class Arm:
     """A description that competes. `source` says who proposed it first; `log_e` is its evidence so far.
 
-    `hinted`: captions of failures speak for it. `urgent`: a proven description waits for it.
+    `looks` are first looks, which are no evidence; `tested` says that it takes one of the tests that e-BH
+    counts. `prior` is the chance of a bug before its own images. `urgent`: a proven description waits for it.
     """
 
     description: Description
     subject: str
     source: str
     counts: ImageCounts = field(default_factory=ImageCounts)
+    looks: ImageCounts = field(default_factory=ImageCounts)
     issued: int = 0
+    looked: int = 0
+    tested: bool = False
+    prior: float = 0.05
     log_e: float = 0.0
     shorter: tuple[str, ...] | None = None
     urgent: bool = False
-    hinted: bool = False
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
@@ -105,20 +161,22 @@ class Arm:
 
     @property
     def pending(self) -> int:
-        return self.issued - self.counts.tries
+        return self.issued - self.counts.drawn + self.looked - self.looks.drawn
 
 
 @dataclass(slots=True)
 class Block:
     """Fresh images of a description, numbered by their seeds: what a search has chosen is measured anew here.
 
-    Descriptions of one class share seeds, so two blocks can be compared image by image.
+    Descriptions of one class share seeds, so two blocks can be compared image by image. Blocks of a low
+    `order` are drawn first: rates before causes.
     """
 
     description: Description
     subject: str
     goal: int = 0
     issued: int = 0
+    order: int = 0
     outcomes: dict[int, bool | None] = field(default_factory=dict)
     counts: ImageCounts = field(default_factory=ImageCounts)
 
@@ -126,9 +184,9 @@ class Block:
     def complete(self) -> bool:
         return self.goal > 0 and len(self.outcomes) >= self.goal
 
-    def add(self, number: int, outcome: Outcome) -> None:
-        self.counts.add(outcome)
-        self.outcomes[number] = outcome.failed if outcome.valid else None
+    def add(self, number: int, look: Look) -> None:
+        self.counts.add(look)
+        self.outcomes[number] = look.failed if look.heeded is not False else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +196,7 @@ class LabelledPhoto:
     digest: str
     label: int
     captions: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
 
     @property
     def suggests(self) -> bool:
@@ -145,15 +204,18 @@ class LabelledPhoto:
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenPhoto:
+    """A photo with what came of it, what is said of it, and its vector where there is an embedder."""
+
     photo: LabelledPhoto
-    outcome: Outcome
+    look: Look
     clauses: dict[str, Clause]
+    vector: tuple[float, ...] = ()
 
     @property
     def valid(self) -> bool:
-        return self.outcome.valid
+        return self.look.failed is not None
 
     @property
     def failed(self) -> bool:
-        return self.outcome.failed
+        return self.look.failed is True

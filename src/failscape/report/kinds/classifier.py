@@ -1,6 +1,6 @@
 """What the report says about classifier hunts: bugs in plain words, their causes, wrong labels, and classes.
 
-See `sections.py` for how it joins the page.
+For hunts in photos, what is wrong comes first. See `sections.py` for how it joins the page.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any
 from markupsafe import Markup
 
 from failscape.evidence import Place, Placer, ShotRow
-from failscape.report.figures.basic import spread
+from failscape.hunts.classifier.details import BugDetails, SeenRates, Toggle
+from failscape.hunts.classifier.photo_survey import PhotoSurvey
+from failscape.hunts.classifier.survey import ClassifierSurvey
+from failscape.report.figures.basic import percent, spread
 from failscape.report.figures.mirrored import mirrored
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.trials import Finding
@@ -23,7 +26,11 @@ CARDS = 14
 SHOTS = 5
 HABITS = 6
 CLASSES = 200
-LABELS = 8
+LABELS = 15
+"""Wrong labels in the plot, as in the paper; what is beyond them is one bar of others."""
+
+OTHERS = "others"
+SHOWN_CONFUSIONS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +78,25 @@ def placer(config: dict[str, Any]) -> Placer:
 
 
 def tiles(context: Context) -> Iterator[Tile]:
-    classes = context.survey.get("classes") or ()
-    if classes:
-        hit = sum(bool(row["bugs"]) for row in classes)
-        yield Tile("Classes with bugs", f"{hit}", f"of {len(classes)}")
-    causes = sum(bool(finding.details.get("spurious")) for finding in context.loaded.findings)
+    survey, photos = context.survey_as(ClassifierSurvey), context.survey_as(PhotoSurvey)
+    if photos:
+        yield Tile("Photos wrong", f"{photos.fails:,}", f"of {photos.photos:,} ({percent(photos.rate)})")
+        yield Tile("Confusions", f"{len(photos.confusions):,}")
+    if survey:
+        hit = sum(bool(row.bugs) for row in survey.classes)
+        yield Tile("Classes with bugs", f"{hit}", f"of {len(survey.classes)}")
+    causes = sum(bool(finding.details.spurious) for finding in context.loaded.findings)
     if causes:
         yield Tile("Spurious correlations", f"{causes:,}")
 
 
 def sections(context: Context) -> Iterator[Section]:
-    cards = list(_cards(context))
+    photos = context.survey_as(PhotoSurvey)
+    if photos:
+        yield from _photos(photos)
+    cards, survey = list(_cards(context)), context.survey_as(ClassifierSurvey)
     if cards:
-        habits = [habit["sentence"] for habit in context.survey.get("habits") or ()]
+        habits = [habit.sentence for habit in survey.habits] if survey else []
         images = [digest for card in cards for row in (card.own, card.usual) for digest in _digests(row)]
         images += [digest for card in cards for digest in card.photos]
         yield Section(
@@ -106,18 +119,34 @@ def sections(context: Context) -> Iterator[Section]:
 
 
 def notes(finding: Finding) -> Iterator[str]:
-    spurious = finding.details.get("spurious") or ()
-    if spurious:
+    details: BugDetails = finding.details
+    if details.spurious:
         yield "A spurious correlation: what matters is the background or the style, not the object."
-    real = finding.details.get("real")
+    if details.seen:
+        yield _seen(details.seen)
+    for clause in details.clauses:
+        if clause.names:
+            yield f"“{clause.value}” names another class of the label set: {clause.names}."
+    real = details.real
     if real:
         yield (
-            f"On real photos like it {real['fails']} of {real['photos']} fail "
-            f"({spread(tuple(real['interval']))}), on all photos of the class {real['all_fails']} of "
-            f"{real['all_photos']}."
+            f"On real photos like it {real.fails} of {real.photos} fail ({spread(real.interval)}), on all "
+            f"photos of the class {real.all_fails} of {real.all_photos}."
         )
-    if not finding.details.get("confirmed", True):
+    if not details.confirmed:
         yield "Its rate comes from the search itself and may be a little too high: fresh images are missing."
+
+
+def _seen(seen: SeenRates) -> str:
+    """As asked, as seen, and what came of pictures with both objects."""
+    if seen.obeyed is None:
+        return "Nobody could say whether pictures show what was asked for: the rate is as asked."
+    asked = (
+        f"{percent(seen.obeyed)} of the pictures show what was asked for, and the rate is theirs; as asked, "
+        f"{seen.asked_fails:,} of {seen.asked:,} fail ({spread(seen.asked_interval)})."
+    )
+    both = f" In {seen.both:,} more the wrong label's object is there too: no failure." if seen.both else ""
+    return asked + both
 
 
 def _cards(context: Context) -> Iterator[BugCard]:
@@ -125,7 +154,7 @@ def _cards(context: Context) -> Iterator[BugCard]:
     seen: Counter[str] = Counter()
     ranked = []
     for at, finding in sorted(enumerate(context.loaded.findings), key=lambda one: _is_bare(one[1])):
-        name = str(finding.details.get("class", ""))
+        name = str(finding.details.class_name)
         seen[name] += 1
         ranked.append((seen[name], at, finding))
     for _, at, finding in sorted(ranked, key=lambda one: one[:2])[:CARDS]:
@@ -134,40 +163,49 @@ def _cards(context: Context) -> Iterator[BugCard]:
 
 def _is_bare(finding: Finding) -> bool:
     """Its fresh images are missing."""
-    return not finding.details.get("confirmed", True)
+    return not finding.details.confirmed
 
 
 def _card(context: Context, number: int, finding: Finding) -> BugCard:
     evidence = context.loaded.evidence(finding)
     own = _short(evidence.own)
     usual = _short(evidence.parents[0]) if evidence.parents else None
-    details = finding.details
-    baseline = details.get("baseline") or {}
+    details: BugDetails = finding.details
     plot = mirrored(
-        {
-            label: hits / max(1, baseline.get("valid", 1))
-            for label, hits in (details.get("baseline_wrong") or {}).items()
-        },
-        {label: hits / max(1, finding.trials) for label, hits in (details.get("wrong") or {}).items()},
-        LABELS,
+        *_shares(details, finding.trials),
+        LABELS + 1,
     )
-    photos = tuple(details.get("photos") or ())[: 2 * SHOTS]
-    return BugCard(number, finding, own, usual, plot, _bars(details), bool(details.get("spurious")), photos)
+    photos = details.photos[: 2 * SHOTS]
+    return BugCard(number, finding, own, usual, plot, _bars(details.toggles), bool(details.spurious), photos)
 
 
-def _bars(details: dict[str, Any]) -> list[Bar]:
+def _shares(details: BugDetails, trials: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Wrong labels before and after: the commonest, the label aimed at among them, then the others."""
+    before = {label: hits / max(1, details.baseline.valid) for label, hits in details.baseline_wrong.items()}
+    after = {label: hits / max(1, trials) for label, hits in details.wrong.items()}
+    ranked = sorted({*before, *after}, key=lambda one: (-after.get(one, 0), -before.get(one, 0), one))
+    kept = [label for label in ranked if label != details.aim][: LABELS - bool(details.aim)]
+    kept = [details.aim, *kept] if details.aim else kept
+    rest = [label for label in ranked if label not in kept]
+    found = []
+    for side in (before, after):
+        shown = {f"→ {one}" if one == details.aim else one: side[one] for one in kept if one in side}
+        others = sum(side.get(label, 0.0) for label in rest)
+        found.append({**shown, **({OTHERS: others} if others else {})})
+    return found[0], found[1]
+
+
+def _bars(toggles: Sequence[Toggle]) -> list[Bar]:
     """The bug itself first, then each change. Effects are the change when the clause is taken away."""
-    toggles: Sequence[dict[str, Any]] = details.get("toggles") or ()
     if not toggles:
         return []
     first = toggles[0]
-    found = [Bar("as described", first["full_rate"], 0.0, (0.0, 0.0), first["pairs"])]
+    found = [Bar("as described", first.full_rate, 0.0, (0.0, 0.0), first.pairs)]
     for toggle in toggles:
-        low, high = toggle["interval"]
-        value = toggle["clause"].partition("=")[2]
-        name = f"without “{value}”" if toggle["what"] == "without" else f"“{toggle['instead']}” instead"
-        cause = toggle["what"] == "without" and low > 0
-        found.append(Bar(name, toggle["rate"], -toggle["effect"], (-high, -low), toggle["pairs"], cause))
+        low, high = toggle.interval
+        value = toggle.clause.partition("=")[2]
+        name = f"without “{value}”" if toggle.what == "without" else f"“{toggle.instead}” instead"
+        found.append(Bar(name, toggle.rate, -toggle.effect, (-high, -low), toggle.pairs, toggle.is_cause))
     return found
 
 
@@ -180,14 +218,11 @@ def _digests(row: ShotRow | None) -> Iterable[str]:
 
 
 def _classes(context: Context) -> Iterator[Section]:
-    rows = context.survey.get("classes") or ()
-    if not rows:
+    survey = context.survey_as(ClassifierSurvey)
+    if survey is None:
         return
-    ranked = sorted(
-        rows, key=lambda row: (not row["skip"], -row["bugs"], -row["baseline"]["rate"], row["name"])
-    )
-    counts = context.survey.get("counts") or {}
-    data = {"rows": ranked[:CLASSES], "total": len(rows), "counts": counts, "survey": context.survey}
+    ranked = sorted(survey.classes, key=lambda row: (not row.skip, -row.bugs, -row.baseline.rate, row.name))
+    data = {"rows": ranked[:CLASSES], "total": len(ranked), "survey": survey}
     yield Section(
         "classes",
         "Classes",
@@ -200,4 +235,22 @@ def _classes(context: Context) -> Iterator[Section]:
         "The baseline is measured on pictures from the plain template. Pictures on which the presence check "
         "does not see the class are invalid: they are counted here and never called a failure. A class that "
         "the generator hardly ever shows is skipped.",
+    )
+
+
+def _photos(survey: PhotoSurvey) -> Iterator[Section]:
+    shown = survey.confusions[:SHOWN_CONFUSIONS]
+    yield Section(
+        "confusions",
+        f"{survey.fails:,} of {survey.photos:,} photos are wrong",
+        TEMPLATE,
+        {"confusions": shown, "total": len(survey.confusions), "classes": survey.classes[:CLASSES]},
+        LEAD,
+        "Confusions",
+        f"{percent(survey.rate)} of the photos get a wrong label (95% interval {spread(survey.interval)}). "
+        "Which class is called what, commonest first; then how often each class fails.",
+        "These are counts of the photos in the folder, of all of them. Slices, below, are kinds of photos "
+        "that fail more often than the rest of their class: suggested by half of the photos, decided by the "
+        "other half.",
+        tuple(dict.fromkeys(digest for one in shown for digest in one.pictures)),
     )

@@ -98,7 +98,7 @@ class CertifiedHunt(Hunt):
         self.bars = Bars(
             lattice.corpus, accuracy or JudgeAccuracy.perfect(), settings.threshold, settings.tolerance
         )
-        self._taxonomy = Taxonomy(lattice)
+        self._taxonomy = Taxonomy.of_lattice(lattice)
         self._policy = Policy(parks=not settings.listing)
         self._size = sum(lattice.layer_size(layer) for layer in range(lattice.depth + 1))
         levels = Levels(tuning.FILLED * settings.fdr, settings.minimal_doubt)

@@ -1,0 +1,261 @@
+"""First looks: pictures of several values of the corpus at once, to see what is worth a test. Pure.
+
+A crowd is a class with a handful of values of different kinds. Most crowds pass, and clear all of their
+values and pairs of values together; one that fails is drawn again, and what fails again is taken apart.
+Nothing of this is evidence: a description that looks like a bug is tested on images of its own.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.hunts.belief.belief import Belief, CountsAtRefit, Taxonomy
+from failscape.hunts.belief.nodes import Nodes
+from failscape.hunts.classifier.prompts import Clause
+from failscape.stats.rate_priors import RATES, log_likelihoods
+
+Floats = NDArray[np.float64]
+
+PRIOR = 0.03
+"""Bugs among untried values, before anything is known: speed only, as all numbers of this file."""
+
+PRIOR_IMAGES = 1.5
+"""How many images that first guess is worth when blame for a failed crowd is shared out."""
+
+BLAME_STEPS = 6
+AGAIN = 2
+"""Images that a failed crowd gets to show that it was no chance."""
+
+REFIT = 1.08
+"""The belief is fitted again when so many times as many images are in."""
+
+MOST_OF_PAIRS = 0.9
+"""A new pass over all pairs begins when this share was seen: the last ones are hard to fit in."""
+
+FAVOUR = 4.0
+"""A value that looks bad gets at most so many times as many looks as others."""
+
+
+@dataclass(slots=True)
+class Crowd:
+    """`values` are numbers of clauses. `again`: images drawn from it anew, `failed_again` of them failed."""
+
+    values: tuple[int, ...]
+    seen: tuple[int, ...] = ()
+    failed: bool = False
+    valid: bool = False
+    again: int = 0
+    told_again: int = 0
+    failed_again: int = 0
+    apart: int = 0
+    """How far it is taken apart: 0 not, 1 into its values, 2 into pairs."""
+
+
+@dataclass(slots=True)
+class ClassLooks:
+    """What first looks have shown of one class."""
+
+    options: NDArray[np.intp]
+    issued: NDArray[np.float64]
+    crowds: list[Crowd] = field(default_factory=list)
+    seen: Floats = field(default_factory=lambda: np.zeros(0))
+    blame: Floats = field(default_factory=lambda: np.zeros(0))
+    stale: bool = False
+    pairs: set[tuple[int, int]] = field(default_factory=set)
+    """Values that were seen together in this pass over all pairs."""
+    all_pairs: int = 1
+
+
+class Scouts:
+    """Composes crowds and learns from them, over all classes. `clauses` are those of the corpus."""
+
+    def __init__(
+        self,
+        clauses: Sequence[Clause],
+        conflicts: NDArray[np.bool_] | None,
+        options: Sequence[Sequence[int]],
+        groups: Sequence[str],
+        together: int,
+        seed: int,
+    ) -> None:
+        self.clauses = tuple(clauses)
+        self.index = {clause.label: at for at, clause in enumerate(clauses)}
+        self._conflicts = conflicts
+        self._kinds = [clause.kind for clause in clauses]
+        self._together = together
+        self._seed = seed
+        size = len(clauses)
+        self.classes = [ClassLooks(np.array(some, np.intp), np.zeros(size)) for some in options]
+        for looks in self.classes:
+            looks.seen, looks.blame = np.zeros(size), np.zeros(size)
+            looks.all_pairs = max(1, int(MOST_OF_PAIRS * self._pairs_of(looks.options)))
+        self._taxonomy = Taxonomy(list(groups), [f"{at}" for at in range(len(groups))], self._kinds)
+        self.chance: Floats = np.full((len(options), size), PRIOR)
+        """By class and value: how likely it is a bug, as far as crowds and other classes tell."""
+        self._images = 0
+        self._fitted = 0
+
+    # Composing
+
+    def compose(self, label: int, hot: Collection[frozenset[int]]) -> int | None:
+        """The number of a new crowd of a class that shows no `hot` set whole; none where nothing is left.
+
+        Least looked-at values come first, and beside them those that they were not seen with yet: so all
+        pairs get their turn.
+        """
+        looks = self.classes[label]
+        alone = {next(iter(one)) for one in hot if len(one) == 1}
+        options = [int(at) for at in looks.options if at not in alone]
+        if not options:
+            return None
+        luck = random.Random(f"{self._seed}/{label}/{len(looks.crowds)}")
+        share = np.clip(self.chance[label] / PRIOR, 1 / FAVOUR, FAVOUR)
+        noise = np.array([luck.random() for _ in options])
+        turn = (looks.issued[options] + noise) / share[options]
+        order = [options[at] for at in np.argsort(turn, kind="stable")]
+        chosen = [order[0]]
+        while len(chosen) < self._together:
+            fitting = [at for at in order[1:] if self._fits(at, chosen) and not _completes(at, chosen, hot)]
+            if not fitting:
+                break
+            chosen.append(
+                min(fitting, key=lambda at: sum(_pair(at, other) in looks.pairs for other in chosen))
+            )
+        for at in chosen:
+            looks.issued[at] += 1
+        looks.pairs.update(_pair(*both) for both in combinations(chosen, 2))
+        if len(looks.pairs) >= looks.all_pairs:
+            looks.pairs.clear()
+        looks.crowds.append(Crowd(tuple(sorted(chosen))))
+        return len(looks.crowds) - 1
+
+    def _fits(self, at: int, chosen: Iterable[int]) -> bool:
+        return all(
+            self._kinds[at] != self._kinds[other]
+            and not (self._conflicts is not None and self._conflicts[at, other])
+            for other in chosen
+        )
+
+    def _pairs_of(self, options: NDArray[np.intp]) -> int:
+        """How many pairs of values of different kinds there are."""
+        kinds: dict[str, int] = {}
+        for at in options:
+            kinds[self._kinds[at]] = kinds.get(self._kinds[at], 0) + 1
+        return (len(options) ** 2 - sum(number**2 for number in kinds.values())) // 2
+
+    def least_looked(self, label: int) -> float:
+        """How often the least looked-at value of a class was in a crowd."""
+        looks = self.classes[label]
+        return float(looks.issued[looks.options].min()) if len(looks.options) else np.inf
+
+    # Learning
+
+    def absorb(self, label: int, number: int, shown: Sequence[int], failed: bool) -> None:
+        crowd, looks = self.classes[label].crowds[number], self.classes[label]
+        crowd.seen, crowd.failed, crowd.valid = tuple(shown), failed, True
+        looks.stale = True
+        self._images += 1
+
+    def absorb_again(self, label: int, number: int, failed: bool | None) -> None:
+        """`None` for an image that cannot be used."""
+        crowd = self.classes[label].crowds[number]
+        crowd.told_again += 1
+        crowd.failed_again += failed is True
+
+    def to_repeat(self, label: int, hot: Collection[frozenset[int]]) -> list[int]:
+        """Failed crowds that no known cause explains and that were not drawn again yet."""
+        return [
+            number
+            for number, crowd in enumerate(self.classes[label].crowds)
+            if crowd.failed and not crowd.again and not is_explained(crowd.seen, hot)
+        ]
+
+    def to_take_apart(self, label: int) -> list[Crowd]:
+        """Crowds that failed again."""
+        return [one for one in self.classes[label].crowds if one.failed_again and one.told_again >= AGAIN]
+
+    def learn(self, base: Floats, solo: Floats, limit: Floats) -> None:
+        """Share out blame and fit the belief. `base`: failure rate by class; `solo`: (fails, valid) by class
+
+        and value of images that show it alone; `limit`: by class, the rate above which it is a bug.
+        """
+        for label, looks in enumerate(self.classes):
+            if looks.stale:
+                looks.seen, looks.blame = self._shared_out(looks, base[label], solo[label])
+                looks.stale = False
+        if self._images >= max(30.0, REFIT * self._fitted):
+            self._fitted = self._images
+            self._fit(solo, limit)
+
+    def _shared_out(self, looks: ClassLooks, base: float, solo: Floats) -> tuple[Floats, Floats]:
+        """Who is to blame for failed crowds, by EM: a value that fails elsewhere takes it from the others."""
+        size = len(self.clauses)
+        used = [crowd for crowd in looks.crowds if crowd.valid]
+        rows = np.repeat(np.arange(len(used)), [len(crowd.seen) for crowd in used])
+        values = np.array([at for crowd in used for at in crowd.seen], np.intp)
+        failed = np.array([crowd.failed for crowd in used], bool)
+        seen = np.bincount(values, minlength=size).astype(float)
+        blame: Floats = np.zeros(size)
+        for _ in range(BLAME_STEPS):
+            rate = (PRIOR_IMAGES * PRIOR + blame + solo[:, 0]) / (PRIOR_IMAGES + seen + solo[:, 1])
+            total = np.bincount(rows, rate[values], minlength=len(used)) + max(base, 0.005)
+            part = rate[values] / total[rows]
+            blame = np.bincount(values, part * failed[rows], minlength=size).astype(np.float64)
+        return seen, blame
+
+    def _fit(self, solo: Floats, limit: Floats) -> None:
+        seen = np.stack([looks.seen for looks in self.classes])
+        blame = np.stack([looks.blame for looks in self.classes])
+        label, value = np.nonzero(seen + solo[:, :, 1])
+        if not len(label):
+            return
+        crowd = (seen - blame, blame)
+        fails, passes = crowd[1] + solo[:, :, 0], crowd[0] + solo[:, :, 1] - solo[:, :, 0]
+        counts = CountsAtRefit(
+            Nodes(label, value[:, None]),
+            np.ones(len(label), np.int64),
+            passes[label, value],  # type: ignore[arg-type]  # parts of an image, for blame is shared
+            fails[label, value],  # type: ignore[arg-type]
+            _nothing_seen(len(self.classes), len(self.clauses)),
+        )
+        belief = Belief(self._taxonomy, 1, counts, 0.5)
+        priors = belief.priors[1][belief.slot_rows]
+        logs = log_likelihoods(crowd[0][label, value], crowd[1][label, value])
+        weights = priors * np.exp(logs - logs.max(axis=1, keepdims=True))
+        bad = weights * (1 - limit[label, None] > RATES[None, :])
+        self.chance[label, value] = np.clip(bad.sum(axis=1) / weights.sum(axis=1), 1e-4, 0.95)
+
+
+def parts_of(crowd: Crowd) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Its values one by one, and its pairs."""
+    return [(at,) for at in crowd.values], list(combinations(crowd.values, 2))
+
+
+def is_explained(values: Iterable[int], hot: Collection[frozenset[int]]) -> bool:
+    """Whether they hold something that fails by itself."""
+    shown = set(values)
+    return any(one <= shown for one in hot)
+
+
+def _completes(at: int, chosen: Sequence[int], hot: Collection[frozenset[int]]) -> bool:
+    return any(at in one and one <= {at, *chosen} for one in hot)
+
+
+def _met(chosen: Sequence[int], pairs: Collection[tuple[int, int]], at: int) -> int:
+    """How many of the chosen it was seen with already."""
+    return sum(_pair(at, other) in pairs for other in chosen)
+
+
+def _pair(first: int, second: int) -> tuple[int, int]:
+    return (first, second) if first < second else (second, first)
+
+
+def _nothing_seen(classes: int, values: int) -> tuple[Any, Any]:
+    return np.zeros((classes, 2), np.int32), np.zeros((classes, values, 2), np.int32)
