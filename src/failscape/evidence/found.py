@@ -41,6 +41,7 @@ class Found:
     the whole space: its own type, with `as_data()` for all others. `undecided` subjects used up their trials
     without a verdict. `warning` says what speaks against all of it. `judge` is how its judge errs, where
     that was measured. `purposes`: key of a trial → what it was for, where the key itself does not tell.
+    `excused`: keys of trials that failed and count as passed (`Hunt.excused`).
     """
 
     findings: list[Finding]
@@ -52,6 +53,7 @@ class Found:
     warning: str = ""
     judge: JudgeAccuracy | None = None
     purposes: dict[str, str] = field(default_factory=dict)
+    excused: frozenset[str] = frozenset()
 
 
 def choose_hunt(atlas: Atlas, hunt_id: int | None = None) -> HuntRow:
@@ -112,6 +114,7 @@ def read_found(
         warning=warning,
         judge=judge,
         purposes=told.purposes,
+        excused=frozenset(told.excused),
     )
 
 

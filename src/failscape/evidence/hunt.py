@@ -17,7 +17,7 @@ from failscape.errors import ConfigError
 from failscape.evidence.found import Build, Found, WatchTelling, choose_hunt, read_found
 from failscape.evidence.places import placer_of
 from failscape.evidence.rates import Rate, rate_of_counts, shown_rate
-from failscape.evidence.shots import FindingEvidence, Shot, gather, shot_of
+from failscape.evidence.shots import FindingEvidence, Shot, excused, gather, shot_of
 from failscape.models.roles import Usage
 from failscape.plugins import HuntKind, find_kind
 from failscape.stats.judging.accuracy import JudgeAccuracy
@@ -261,6 +261,10 @@ class HuntEvidence(HuntReader):
         for finding in (*self.findings, *self.suspects):
             found[finding.status] = found.get(finding.status, 0) + 1
         return found
+
+    def shot(self, stored: StoredTrial) -> Shot:
+        shot = super().shot(stored)
+        return excused(shot) if shot.key in self.found.excused else shot
 
     def purpose(self, key: str) -> str:
         return self.found.purposes.get(key) or super().purpose(key)

@@ -6,7 +6,7 @@ Pure, and the same for all hunts: it knows steps, not strategies.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from failscape.atlas.records import prompts_of
 from failscape.trials import (
     Answer,
     Caption,
+    Check,
     Classify,
     Decide,
     Edit,
@@ -71,6 +72,13 @@ def marks_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Mark, ...]:
     return tuple(
         Mark(f"{kind}: {mark.text}", mark.state) if names[mark.text] > 1 else mark for kind, mark in found
     )
+
+
+def checks_of(steps: Sequence[Step], facts: Sequence[Facts]) -> Iterator[tuple[Check, Any]]:
+    """Every check of a trial with what was decided: true, false or null."""
+    for step, fact in zip(steps, facts, strict=False):
+        if isinstance(step, Decide):
+            yield from zip(step.checks, _as_list(fact), strict=False)
 
 
 def lines_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Quote, ...]:

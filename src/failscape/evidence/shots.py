@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from failscape.atlas import StoredTrial
-from failscape.evidence.marks import CheckTally, Mark, Quote, lines_of, marks_of, tally
+from failscape.evidence.marks import CheckTally, Mark, Quote, checks_of, lines_of, marks_of, tally
 from failscape.evidence.rates import Rate, rate_of_counts, shown_rate
 from failscape.trials import Finding, Verdict
 
@@ -19,7 +19,8 @@ class Shot:
     """One trial as it is shown: its pictures, what was decided about them, and the models' own words.
 
     `purpose` is what it was drawn for; `apart` trials do not follow the search and never count for their
-    subject. Whether one counts for a finding is said by `ShotRow.counts`.
+    subject. `heeded`: nothing that was only noted is missing, so the picture shows what was asked for as far
+    as anybody can say. Whether one counts for a finding is said by `ShotRow.counts`.
     """
 
     key: str
@@ -32,6 +33,7 @@ class Shot:
     replies: tuple[Quote, ...]
     purpose: str = ""
     apart: bool = False
+    heeded: bool = True
 
     @property
     def valid(self) -> bool:
@@ -54,7 +56,8 @@ class ShotRow:
 
     def counts(self, shot: Shot) -> bool:
         """Whether a shot is one of those that the rate is over."""
-        return shot.valid and (shot.purpose in self.counted if self.counted else not shot.apart)
+        drawn_for_it = shot.purpose in self.counted if self.counted else not shot.apart
+        return shot.valid and shot.heeded and drawn_for_it
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +123,11 @@ def shot_of(stored: StoredTrial, purpose: str = "", apart: bool = False) -> Shot
         tuple(Quote(call.role, call.raw or call.invalid) for call in spoke),
         purpose,
         apart,
+        not any(check.note and holds is False for check, holds in checks_of(steps, trial.facts)),
     )
+
+
+def excused(shot: Shot) -> Shot:
+    """A shot that failed and counts as passed: what was missed is left open."""
+    marks = tuple(replace(mark, state="open") if mark.state == "no" else mark for mark in shot.marks)
+    return replace(shot, verdict=Verdict.PASS, reason=f"excused: {shot.reason}", marks=marks)

@@ -67,6 +67,10 @@ class Hunt(ABC):
         """Key of a trial → what it was for, where the key does not tell (`HuntKind.purposes`)."""
         return {}
 
+    def excused(self) -> list[str]:
+        """Keys of trials that failed and count as passed all the same, for what was learned of them later."""
+        return []
+
     def survey(self) -> AsData | None:
         """What it has to say about the whole space."""
         return None

@@ -38,6 +38,7 @@ class Told:
     survey: AsData | None = None
     undecided: int = 0
     purposes: dict[str, str] = field(default_factory=dict)
+    excused: list[str] = field(default_factory=list)
 
 
 def told_by(hunt: Hunt, curve: list[tuple[int, int]]) -> Told:
@@ -52,6 +53,7 @@ def told_by(hunt: Hunt, curve: list[tuple[int, int]]) -> Told:
         hunt.survey(),
         len(hunt.undecided()),
         hunt.purposes(),
+        hunt.excused(),
     )
 
 

@@ -57,7 +57,7 @@ def build_hunt(
         rules_of(config, accuracy),
         judged=config.judge is not None,
         sees=config.clause_check,
-        twice=kept and config.both_present == "pass",
+        twice=config.runtime.keep_images != "none" and config.both_present == "pass",
         realistic=config.realistic,
         captions=config.captioner is not None and kept,
         vectors=config.captioner is not None and config.embedder is not None,

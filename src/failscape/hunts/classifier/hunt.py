@@ -115,6 +115,7 @@ class ClassifierHunt(RoundHunt[Planned]):
         self._real = RealPhotos(self.arena, photos, match == "embedding", captions)
         self._names = {target.name for target in targets}
         self._touched: set[str] = set()
+        self._excused: list[str] = []
         self._hot: list[set[frozenset[int]]] = [set() for _ in targets]
         self._anew: tuple[tuple[int, int], Arena] | None = None
         for label, clauses in (always or {}).items():
@@ -302,7 +303,10 @@ class ClassifierHunt(RoundHunt[Planned]):
             assert isinstance(one.use, Use)
             if isinstance(one, Drawn):
                 notes = self._drawer.notes(one.use.description)
-                self._absorb(one.use, one.look(self._judged, notes, self.rules.both_fails))
+                look = one.look(self._judged, notes, self.rules.both_fails)
+                if look.both:
+                    self._excused.append(one.probe.key)
+                self._absorb(one.use, look)
             elif one.use.what in ("photo", "text"):
                 self._real.absorb(one.use, one.outcome)
             else:
@@ -459,6 +463,10 @@ class ClassifierHunt(RoundHunt[Planned]):
         if self._anew is None or self._anew[0] != known:
             self._anew = known, read_anew(self.arena, self._early.values(), self._judged)
         return self._anew[1]
+
+    def excused(self) -> list[str]:
+        """Wrong labels whose object is in the picture too: no failures."""
+        return self._excused
 
     def survey(self) -> ClassifierSurvey:
         return survey_of(self._all_told(), self.scouts, self._end())
