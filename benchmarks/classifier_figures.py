@@ -1,14 +1,20 @@
 """How many planted bugs the classifier hunt names exactly, by situation, and how many claims are false.
 
 python -m benchmarks.classifier_figures                     # all situations, 8 seeds each
-python -m benchmarks.classifier_figures pairs --seeds 16
+python -m benchmarks.classifier_figures pairs --seeds 16 --log figures.jsonl
+
+A world takes half a minute to two; each is written to `--log` when it is done, and not run again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from benchmarks.classifier_oracles import TEMPLATE
@@ -63,26 +69,53 @@ def hunted(world: PlantedClassifier, situation: Situation, **changes: Any) -> tu
     return hunt, images
 
 
-def measure(situation: Situation, seeds: int) -> tuple[str, ...]:
-    planted_bugs = named = claimed = false = images = 0
+def measure(situation: Situation, seed: int) -> Counter[str]:
+    """What came of one world, all of it numbers that add up over worlds."""
     clock = time.process_time()
-    for seed in range(seeds):
-        world = PlantedClassifier(classes=8, seed=seed, **situation.world)
-        hunt, drawn = hunted(world, situation)
-        claims = {tuple(arm.subject.split("; ")) for arm in hunt.arena.bugs()}
-        planted = {(bug.name, *sorted(bug.values)) for bug in world.bugs}
-        known = {claim: [one for one in claim[1:] if not one.startswith("Said=")] for claim in claims}
-        false += sum(world.effect(claim[0], labels) <= MARGIN for claim, labels in known.items())
-        planted_bugs, named = planted_bugs + len(planted), named + len(planted & claims)
-        claimed, images = claimed + len(claims), images + drawn
-    cost = 1000 * (time.process_time() - clock) / images
-    return (
+    world = PlantedClassifier(classes=8, seed=seed, **situation.world)
+    hunt, images = hunted(world, situation)
+    claims = {tuple(arm.subject.split("; ")) for arm in hunt.arena.bugs()}
+    planted = {(bug.name, *sorted(bug.values)) for bug in world.bugs}
+    known = {claim: [one for one in claim[1:] if not one.startswith("Said=")] for claim in claims}
+    false = sum(world.effect(claim[0], labels) <= MARGIN for claim, labels in known.items())
+    return Counter(
+        planted=len(planted),
+        named=len(planted & claims),
+        claimed=len(claims),
+        false=false,
+        images=images,
+        milliseconds=round(1000 * (time.process_time() - clock)),
+    )
+
+
+def recorded(log: Path | None) -> dict[tuple[str, int], Counter[str]]:
+    if log is None or not log.exists():
+        return {}
+    rows = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    return {(row.pop("situation"), row.pop("seed")): Counter(row) for row in rows}
+
+
+def measured(name: str, seed: int, log: Path | None) -> Counter[str]:
+    known = recorded(log).get((name, seed))
+    if known is not None:
+        return known
+    found = measure(SITUATIONS[name], seed)
+    if log is not None:
+        with log.open("a", encoding="utf-8") as file:
+            print(json.dumps({"situation": name, "seed": seed, **found}), file=file)
+    return found
+
+
+def line_of(situation: Situation, worlds: Sequence[Counter[str]]) -> str:
+    total = sum(worlds, Counter[str]())
+    cells = (
         situation.about,
         f"{situation.images:,}",
-        f"{named / planted_bugs:.0%} of {planted_bugs}",
-        f"{false} of {claimed}",
-        f"{cost:.2f} ms",
+        f"{total['named'] / total['planted']:.0%} of {total['planted']}",
+        f"{total['false']} of {total['claimed']}",
+        f"{total['milliseconds'] / total['images']:.2f} ms",
     )
+    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -91,11 +124,15 @@ def main() -> None:
     )
     parser.add_argument("situations", nargs="*", help=f"any of {', '.join(SITUATIONS)}; all unless given")
     parser.add_argument("--seeds", type=int, default=8)
-    arguments = parser.parse_args()
+    parser.add_argument("--first", type=int, default=2, help="0 and 1 were used while the hunt was made")
+    parser.add_argument("--log", type=Path, help="a file that keeps what was measured")
+    asked = parser.parse_args()
     print("| situation | images | named exactly | false claims | time an image, world included |")
     print("|---|---|---|---|---|")
-    for name in arguments.situations or SITUATIONS:
-        print(f"| {' | '.join(measure(SITUATIONS[name], arguments.seeds))} |", flush=True)
+    for name in asked.situations or SITUATIONS:
+        seeds = range(asked.first, asked.first + asked.seeds)
+        worlds = [measured(name, seed, asked.log) for seed in seeds]
+        print(line_of(SITUATIONS[name], worlds), flush=True)
 
 
 if __name__ == "__main__":

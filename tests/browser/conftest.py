@@ -40,7 +40,7 @@ def missing(what: str) -> None:
 
 @pytest.fixture
 def chromium():
-    """Opened for each test: an open Playwright keeps an event loop running, where others want to start theirs."""
+    """For each test anew: an open Playwright keeps a loop running, where other tests want to start theirs."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         missing("Chromium")

@@ -118,13 +118,15 @@ def tally(trials: Iterable[Sequence[Mark]]) -> list[CheckTally]:
 
 
 def _mark_of_labels(step: Classify, fact: Facts) -> list[Mark]:
-    labels = [row[0] for row in _as_list(fact)[: max(1, step.top_k)]]
+    labels = [str(row[0]) for row in _as_list(fact)[: max(1, step.top_k)]]
     if not labels:
         return [Mark("no label", "open")]
-    wrong = labels[0] in step.aim if step.aim else not any(label in step.accept for label in labels)
-    if wrong or step.aim:
+    named = {label.lower() for label in step.aim or step.accept}
+    right = [label for label in labels if label.lower() in named]
+    if step.aim or not right:
+        wrong = labels[0].lower() in named if step.aim else True
         return [Mark(f"called {labels[0]}", "no" if wrong else "yes")]
-    return [Mark(next(str(label) for label in labels if label in step.accept), "yes")]
+    return [Mark(right[0], "yes")]
 
 
 def _mark_of_answer(fact: Facts) -> list[Mark]:
