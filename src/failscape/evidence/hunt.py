@@ -150,19 +150,20 @@ class HuntReader:
 
     def purposes(self) -> list[PurposeCounts]:
         """All trials by what they were drawn for; those of the search first."""
-        known, found = self.kind.purposes, dict[str, dict[str, int]]()
+        known, found = self.kind.purposes, dict[tuple[str, bool], dict[str, int]]()
         query = f"SELECT {_LETTER}, verdict, count(*) FROM trials WHERE hunt = ? GROUP BY 1, 2"
         with self.atlas.reading() as db:
             for letter, verdict, number in db.execute(query, (self.row.id,)):
-                counts = found.setdefault(letter if letter in known else "", {})
+                letter = letter if letter in known else ""
+                counts = found.setdefault((known.get(letter, ""), letter in self._apart), {})
                 counts[verdict] = counts.get(verdict, 0) + number
         lines = [
             PurposeCounts(
-                known.get(mark, ""),
-                mark in self._apart,
+                purpose,
+                apart,
                 *(counts.get(one.value, 0) for one in (Verdict.PASS, Verdict.FAIL, Verdict.INVALID)),
             )
-            for mark, counts in found.items()
+            for (purpose, apart), counts in found.items()
         ]
         return sorted(lines, key=lambda one: (one.apart, -one.valid))
 
