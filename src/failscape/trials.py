@@ -257,6 +257,7 @@ class Finding:
     a hunt tells them apart, by `suspects()`. `details` is the hunt's own: a frozen
     dataclass with `as_data()` (`AsData`), or a plain dictionary. `counted` names what the trials were drawn
     for (`HuntKind.purposes`) that make up `trials` and `failures`; empty: all that the search drew of it.
+    `keys` are those very trials where they are recorded under another subject, as photos of a class are.
     """
 
     subject: str
@@ -272,6 +273,7 @@ class Finding:
     parents: tuple[dict[str, Any], ...] = ()
     details: Any = field(default_factory=dict)
     counted: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
     @property
     def details_data(self) -> dict[str, Any]:

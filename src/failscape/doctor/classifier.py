@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from failscape.doctor.calls import Calls
+from failscape.doctor.clauses import examine_clauses
 from failscape.doctor.comparisons import PROOF, evidence_below
 from failscape.doctor.generator import SEEDS, examine_editor, readable
 from failscape.doctor.helpers import examine_captioner, examine_embedder, examine_llm
@@ -81,7 +82,10 @@ async def _drawn_pictures(
 ) -> list[Observation]:
     models, samples = patients.models, ClassSamples(settings, targets)
     if "generator" in models:
-        return await examine(models["generator"], models.get("judge"), samples)
+        found = await examine(models["generator"], models.get("judge"), samples)
+        if "judge" in models and settings.clause_check:
+            found += await examine_clauses(models["generator"], models["judge"], targets, settings)
+        return found
     return await examine_judge_alone(models["judge"]) if "judge" in models else []
 
 
@@ -189,8 +193,8 @@ async def examine_classifier(
 
 def _labels(rankings: Sequence[Ranking], known: Sequence[str]) -> Observation:
     """Labels that no class is called by can never be right."""
-    spelled, labels = set(known), {label for ranking in rankings for label, _ in ranking}
-    shared = labels & spelled
+    spelled, labels = {name.lower() for name in known}, {label for one in rankings for label, _ in one}
+    shared = {label for label in labels if label.lower() in spelled}
     seen = f"{len(shared)} of {len(labels)} labels that it gave are names of classes"
     if shared:
         return Observation(
@@ -218,7 +222,8 @@ def _varies(rankings: Sequence[Ranking], shown: Sequence[Seen]) -> Observation:
 
 
 def _right(rankings: Sequence[Ranking], shown: Sequence[Seen]) -> Observation:
-    hits = [ranking[0][0] in accept for ranking, (_, _, accept) in zip(rankings, shown, strict=True)]
+    named = [{name.lower() for name in accept} for _, _, accept in shown]
+    hits = [ranking[0][0].lower() in names for ranking, names in zip(rankings, named, strict=True)]
     seen, n = f"{sum(hits)} of {len(hits)} plain pictures are called by their class", len(hits)
     if any(hits) and evidence_below(sum(hits), n - sum(hits)) < PROOF:
         return Observation("classifier-right", "ok", seen, "baselines will tell failures from normal", n=n)

@@ -7,7 +7,7 @@ for which its trials have to be told again. Both read only.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeVar
@@ -204,7 +204,21 @@ class HuntReader:
 
     def evidence(self, finding: Finding, shots: int = SHOTS, parents: int = PARENTS) -> FindingEvidence:
         """A finding with its trials, and those of its parents beside them."""
-        return gather(finding, self.shots, shots, parents, self.unit)
+        if finding.keys:
+            mine: Sequence[Shot] = [self.shot(one) for one in self.trials_of(finding)]
+        else:
+            mine = self.shots(finding.subject)
+        return gather(finding, mine, self.shots, shots, parents, self.unit)
+
+    def trials_of(self, finding: Finding) -> Iterator[StoredTrial]:
+        """All trials of a finding: those of its subject, or those that it names itself."""
+        if not finding.keys:
+            yield from self.atlas.trials(self.row.id, subject=finding.subject)
+            return
+        wanted = set(finding.keys)
+        for subject in sorted({key.rpartition("#")[0] for key in wanted}):
+            stored = self.atlas.trials(self.row.id, subject=subject)
+            yield from (one for one in stored if one.trial.key in wanted)
 
     def rate(self, finding: Finding) -> Rate:
         """The rate of a finding or suspect as every screen shows it."""

@@ -15,7 +15,7 @@ from failscape.trials import Finding
 def finding_records(hunt: HuntEvidence, findings: Iterable[Finding]) -> Iterator[dict[str, Any]]:
     """Every trial of each finding, whatever it was drawn for."""
     for finding in findings:
-        stored = list(hunt.atlas.trials(hunt.row.id, subject=finding.subject))
+        stored = list(hunt.trials_of(finding))
         row = ShotRow(finding.subject, finding.title, hunt.rate(finding), (), finding.counted)
         yield {
             "hunt": hunt.row.id,

@@ -74,13 +74,24 @@ class FindingEvidence:
 
 
 def gather(
-    finding: Finding, shots_of: ShotsOf, most_shots: int, most_parents: int, unit: str = "trial"
+    finding: Finding,
+    mine: Sequence[Shot],
+    shots_of: ShotsOf,
+    most_shots: int,
+    most_parents: int,
+    unit: str = "trial",
 ) -> FindingEvidence:
-    """At most `most_shots` of the finding, those first that count and that parents have at the same seed."""
-    mine, parents = shots_of(finding.subject), finding.parents[:most_parents]
+    """At most `most_shots` of `mine`, those first that count and that parents have at the same seed.
+
+    A finding that names its trials by `keys` has pictures that nobody drew: no seed is shared with others.
+    """
+    parents = finding.parents[:most_parents]
     title = finding.caption or finding.title
     own = ShotRow(finding.subject, title, shown_rate(finding, unit), tuple(mine), finding.counted)
-    theirs = [{shot.seed: shot for shot in shots_of(str(one.get("subject", "")))} for one in parents]
+    theirs = [
+        {shot.seed: shot for shot in (() if finding.keys else shots_of(str(one.get("subject", ""))))}
+        for one in parents
+    ]
     # Sorting is stable: among equally well matched seeds the order of trying stays.
     ranked = sorted(mine, key=lambda shot: (-sum(shot.seed in row for row in theirs), not own.counts(shot)))
     chosen = tuple(ranked[:most_shots])

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
+from failscape.config.files import parse_config
 from failscape.doctor.classifier import examine_classifier
+from failscape.doctor.clauses import examine_clauses
 from failscape.errors import Permanent
+from failscape.hunts.classifier.tallies import Target
 from failscape.models.roles import Identity, Ranking, Reply
 from failscape.pictures import Picture
+from failscape.trials import Check
 
 SHOWN = [
     (Picture.from_array(np.full((8, 8, 3), 20 * n, np.uint8)), name, (name,))
@@ -39,6 +44,7 @@ class Scripted:
     ("said", "name", "status"),
     [
         (("cat", "dog", "cat"), "", "ok"),
+        (("Cat", "DOG", "Cat"), "", "ok"),
         (("cat", "cat", "cat"), "classifier-varies", "fail"),
         (("n01", "n02", "n01"), "classifier-labels", "fail"),
         (("dog", "cat", "dog"), "classifier-right", "warn"),
@@ -62,3 +68,46 @@ async def test_a_classifier_that_is_down() -> None:
 
     (found,) = await examine_classifier(Down(), SHOWN, KNOWN)
     assert (found.status, found.fix) == ("fail", "name another")
+
+
+class Painter(Scripted):
+    identity = Identity("generator", "python", "painter")
+
+    async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+        return [Reply(Picture.from_array(np.full((8, 8, 3), len(one), np.uint8))) for one in prompts]
+
+
+class Stubborn(Scripted):
+    """Gives one answer whatever it is shown, or tells longer prompts by their brighter pictures."""
+
+    identity = Identity("judge", "python", "stubborn")
+
+    def __init__(self, says: bool | None) -> None:
+        super().__init__()
+        self._says = says
+
+    async def judge(self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]) -> list[Reply[Any]]:
+        bright = [int(one.array[0, 0, 0]) > PLAIN_LENGTH for one in images]
+        return [Reply([seen if self._says is None else self._says]) for seen in bright]
+
+
+PLAIN_LENGTH = len("a penguin.")
+
+
+@pytest.mark.parametrize(("says", "status"), [(True, "warn"), (False, "warn"), (None, "ok")])
+async def test_a_judge_that_cannot_see_clauses_is_named(says: bool | None, status: str) -> None:
+    settings = parse_config(
+        {
+            "hunt": "classifier",
+            "target": {"provider": "toybox"},
+            "generator": {"provider": "toybox"},
+            "judge": {"provider": "toybox"},
+            "classes": ["penguin"],
+            "space": {"corpus": "toybox"},
+            "template": "a {class}",
+        },
+        "test",
+    )
+    targets = [Target("penguin", ("penguin",))]
+    (found,) = await examine_clauses(Painter(), Stubborn(says), targets, settings)
+    assert (found.name, found.status) == ("judge-clauses", status)

@@ -47,7 +47,7 @@ def build_hunt(
             judged=config.judge is not None,
             captions=config.captioner is not None,
             edits=config.editor is not None,
-            vectors=config.embedder is not None,
+            vectors=True,
         )
     kept = config.runtime.keep_images == "all"
     return ClassifierHunt(

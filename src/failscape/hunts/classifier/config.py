@@ -10,6 +10,9 @@ from failscape.config.base import HuntConfig, ModelConfig, Settings
 
 TEMPLATE = "a realistic photograph of a {class} ({superclass})."
 
+TOY_EYES = ModelConfig(provider="toybox", model="toy-eyes")
+"""Its features are what photos are clustered by where nobody names an embedder: it comes with the package."""
+
 
 class DescriptionsConfig(Settings):
     """Where candidate descriptions come from besides captions and the language model."""
@@ -60,7 +63,9 @@ class ClassifierConfig(HuntConfig):
     judge: ModelConfig | None = Field(None, description="decides whether the class is visible at all")
     judge_accuracy: str = Field("auto", description="auto, none, or a JSON file: how the judge errs")
     captioner: ModelConfig | None = Field(None, description="describes failures")
-    embedder: ModelConfig | None = Field(None, description="vectors of images, to cluster failures")
+    embedder: ModelConfig | None = Field(
+        None, description="vectors of images, to cluster failures; hunts in `photos` use toy-eyes unless told"
+    )
     llm: ModelConfig | None = Field(None, description="proposes descriptions: plain chat")
     classes: Literal["all"] | tuple[str, ...] = Field("all", description="all, or the names of classes")
     labels: str = Field("", description="imagenet, or a file: names, synonyms and superclasses of classes")
@@ -93,7 +98,7 @@ class ClassifierConfig(HuntConfig):
             "judge": self.judge,
             "classifier": self.target,
             "captioner": self.captioner,
-            "embedder": self.embedder,
+            "embedder": self.embedder or (TOY_EYES if self.generator is None else None),
             "answerer": self.llm,
         }
         return {role: model for role, model in roles.items() if model is not None}

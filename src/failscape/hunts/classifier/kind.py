@@ -18,6 +18,7 @@ class ClassifierKind(HuntKind):
         "f": "fresh pictures",
         "x": "counterfactual",
         "p": "photo",
+        "s": "what the judge sees in a photo",
         "c": "caption",
     }
     fresh = "bfp"

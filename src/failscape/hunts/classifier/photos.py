@@ -21,9 +21,10 @@ from failscape.hunts.classifier.drawing import wrong_label
 from failscape.hunts.classifier.editing import Edited, Editing
 from failscape.hunts.classifier.findings import gone_of, widened
 from failscape.hunts.classifier.photo_survey import PhotoSurvey, photo_survey
-from failscape.hunts.classifier.prompts import Clause, describe
+from failscape.hunts.classifier.prompts import CLUSTER, COLUMN, Clause, describe
 from failscape.hunts.classifier.sentences import points, sentence
 from failscape.hunts.classifier.settings import ClassifierRules
+from failscape.hunts.classifier.sights import Sight, Sights, absorb_sight
 from failscape.hunts.classifier.slices import cluster_clauses, metadata_clauses
 from failscape.hunts.classifier.tallies import ImageCounts, LabelledPhoto, Look, SeenPhoto, Target
 from failscape.hunts.rounds import Outcome, Planned, ProbeRounds
@@ -38,6 +39,8 @@ PER_CLASS = 20
 FEWEST = 5
 MOSTLY = 0.6
 SUSPECTS = 12
+SAME = 0.8
+"""Slices that share this much of their photos are one."""
 
 
 class Slice(NamedTuple):
@@ -48,6 +51,8 @@ class Slice(NamedTuple):
     clause: Clause
     having: ImageCounts
     rest: ImageCounts
+    together: tuple[str, ...] = ()
+    """Other clauses of nearly the same photos: nobody can tell them apart here."""
 
 
 class PhotoHunt(ProbeRounds):
@@ -78,11 +83,17 @@ class PhotoHunt(ProbeRounds):
         self._names = {target.name for target in targets}
         self._issued = 0
         self._seen: list[SeenPhoto] = []
+        self._sights = Sights(corpus, _suggested, rules.round) if judged else None
         self._editing = Editing(rules) if edits else None
+        self._looking = self._changes = 0
         self._found: tuple[int, list[Slice], list[Slice]] = (-1, [], [])
 
     def plan(self) -> list[Planned]:
-        if self._editing is not None and len(self._seen) == len(self.photos):
+        if len(self._seen) == len(self.photos):
+            planned = self._sights.plan(self.targets, self._seen) if self._sights else []
+            if planned or self._editing is None or self._looking:
+                self._looking += len(planned)
+                return planned
             return self._editing.plan(self.findings(), self.targets, self._seen, self._gate)
         part = range(self._issued, min(len(self.photos), self._issued + self.rules.round))
         self._issued = part.stop
@@ -108,23 +119,30 @@ class PhotoHunt(ProbeRounds):
             )
 
     def absorb(self, use: Any, outcome: Outcome) -> None:
+        self._changes += 1
+        if isinstance(use, Sight):
+            self._looking -= 1
+            absorb_sight(use, outcome, self._seen[use.number])
+            return
         if self._editing is not None and isinstance(use, Edited):
             self._editing.absorb(use, outcome)
             return
         photo = self.photos[use]
         target = self.targets[photo.label]
         said: Sequence[Any] = photo.captions
-        if not said and self._captions and outcome.valid:
+        captioned = self._captions and not said
+        if captioned and outcome.valid:
             said = outcome.facts[-2]
         clauses = [
             *self._words.clauses(map(str, said), target.name, target.superclass),
             *metadata_clauses(photo.details),
         ]
         vector: tuple[float, ...] = ()
-        if self._vectors and outcome.valid:
-            vector = tuple(outcome.facts[2 if self._judged else 1][0])
+        if self._vectors and outcome.valid and len(outcome.facts) == 3 + self._judged + captioned:
+            vector = tuple(outcome.facts[1 + self._judged][0])  # earlier versions did not ask for it
         look = Look(outcome.failed if outcome.valid else None, wrong_label(outcome) if outcome.failed else "")
-        self._seen.append(SeenPhoto(photo, look, {clause.label: clause for clause in clauses}, vector))
+        named = {clause.label: clause for clause in clauses}
+        self._seen.append(SeenPhoto(use, photo, look, named, vector))
 
     # Telling
 
@@ -139,8 +157,8 @@ class PhotoHunt(ProbeRounds):
         return photo_survey(self.targets, self._seen, len(self.photos))
 
     def _slices(self) -> tuple[list[Slice], list[Slice]]:
-        if self._found[0] != len(self._seen):
-            self._found = (len(self._seen), *self._analyse())
+        if self._found[0] != self._changes:
+            self._found = (self._changes, *self._analyse())
         return self._found[1], self._found[2]
 
     def _explained(self, finding: Finding) -> Finding:
@@ -173,8 +191,37 @@ class PhotoHunt(ProbeRounds):
         tested.sort(key=lambda one: (-one.log_e, one.label, one.clause.label))
         sure = log_e_bh([one.log_e for one in tested], self.rules.fdr, PER_CLASS * len(self.targets))
         claims = [one for one, yes in zip(tested, sure, strict=True) if yes]
-        open_ones = [one for one, yes in zip(tested, sure, strict=True) if not yes and self._more(one)]
-        return claims, open_ones[:SUSPECTS]
+        rest = [one for one, yes in zip(tested, sure, strict=True) if not yes and self._more(one)]
+        open_ones = [one for one in rest if self._is_news(one, claims)]
+        return self._told_apart(claims), open_ones[:SUSPECTS]
+
+    def _told_apart(self, claims: Sequence[Slice]) -> list[Slice]:
+        """Slices of nearly the same photos are one finding: what words say before columns and groups."""
+        kept: list[Slice] = []
+        for one in sorted(claims, key=lambda one: (_vagueness(one.clause), -one.log_e)):
+            photos = self._members(one)
+            same = [at for at, other in enumerate(kept) if _overlap(photos, self._members(other)) >= SAME]
+            for at in same[:1]:
+                kept[at] = kept[at]._replace(together=(*kept[at].together, one.clause.value))
+            if not same:
+                kept.append(one)
+        return sorted(kept, key=lambda one: (-one.log_e, one.label, one.clause.label))
+
+    def _members(self, one: Slice) -> set[str]:
+        mine = self._usable(one.label)[0]
+        return {seen.photo.digest for seen in mine if one.clause.label in seen.clauses}
+
+    def _is_news(self, one: Slice, claims: Sequence[Slice]) -> bool:
+        """Whether it still looks worse than the rest once the photos of proven slices are left out."""
+        known = {digest for other in claims if other.label == one.label for digest in self._members(other)}
+        left = [
+            seen
+            for seen in self._usable(one.label)[0]
+            if not seen.photo.suggests and seen.photo.digest not in known
+        ]
+        having = _counts([seen for seen in left if one.clause.label in seen.clauses])
+        rest = _counts([seen for seen in left if one.clause.label not in seen.clauses])
+        return having.valid >= FEWEST and self._more(one._replace(having=having, rest=rest)) > 0
 
     def _more(self, one: Slice) -> int:
         """Photos like these that would settle it if they fail as those did; 0 where they are no worse."""
@@ -218,7 +265,8 @@ class PhotoHunt(ProbeRounds):
             trials=having.valid,
             failures=having.fails,
             invalid=having.invalid,
-            counted=("photos that decide",),
+            counted=("photo",),
+            keys=tuple(f"{target.name}#p{one.number}" for one in members if not one.photo.suggests),
             parents=({"subject": target.name, "failures": rest.fails, "trials": rest.valid},),
             details=BugDetails(
                 class_name=target.name,
@@ -230,6 +278,7 @@ class PhotoHunt(ProbeRounds):
                 baseline=RateCounts(rest.fails, rest.valid, rest.invalid, 0, rest.rate, others),
                 wrong=dict(having.wrong),
                 baseline_wrong=dict(rest.wrong),
+                together=one.together,
                 photos=tuple(seen.photo.digest for seen in members if seen.failed),
                 decided=tuple(seen.photo.digest for seen in members if not seen.photo.suggests),
             ),
@@ -238,6 +287,14 @@ class PhotoHunt(ProbeRounds):
     def progress(self) -> Progress:
         done, total = len(self._seen), len(self.photos)
         return Progress("photos" if done < total else "done", done, total, len(self._slices()[0]))
+
+
+def _vagueness(clause: Clause) -> int:
+    return 2 if clause.kind == CLUSTER else 1 if clause.kind.startswith(COLUMN) else 0
+
+
+def _overlap(first: set[str], second: set[str]) -> float:
+    return len(first & second) / max(1, len(first | second))
 
 
 def _suggested(seen: Sequence[SeenPhoto]) -> list[Clause]:

@@ -19,6 +19,9 @@ from failscape.trials import Check
 SAID = "Said"
 """The kind of a clause that comes from somebody's words and not from the corpus."""
 
+COLUMN, CLUSTER = "Metadata", "Cluster"
+"""Kinds of what is known of photos and cannot be drawn: columns of their metadata, groups that look alike."""
+
 _CLASS = re.compile(r"(\ban? )?\{(a )?class\}( \(\{superclass\}\))?")
 _BACKGROUND = re.compile(
     r"\b(background|backdrop|scene|behind|photo|photograph|picture|image|style)\b"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failscape.hunts.classifier.prompts import SAID, Clause, Template
+from failscape.hunts.classifier.prompts import CLUSTER, COLUMN, SAID, Clause, Template
 from failscape.spaces.wording import capitalised, plural_of
 
 _PLAIN = Template("{class}")
@@ -27,13 +27,22 @@ def many(name: str, clauses: Sequence[Clause]) -> str:
     single = [
         clause for clause in clauses if clause.kind.lower() == "base: count" and clause.value in ("one", "1")
     ]
-    worked = [clause for clause in clauses if clause.kind != SAID and clause not in single]
+    outside = [clause for clause in clauses if clause.kind == CLUSTER or clause.kind.startswith(COLUMN)]
+    worked = [one for one in clauses if one.kind != SAID and one not in single and one not in outside]
     counted = any("{things}" in clause.wording for clause in worked)
     text = _PLAIN.prompt(name if counted else plural_of(name), "", worked).partition(".")[0]
     text = f"single {text}" if single else text
+    text = " ".join([text, *(_outside_words(clause) for clause in outside)])
     text = f"{text}," if "," in text else text
     said = [clause.value for clause in clauses if clause.kind == SAID]
     return f"{text.rstrip(',')}, when “{'” and “'.join(said)}”," if said else text
+
+
+def _outside_words(clause: Clause) -> str:
+    """What metadata or looks say of photos: `whose camera is B`, `of group 2 of pictures that look alike`."""
+    if clause.kind == CLUSTER:
+        return f"of {clause.value}"
+    return f"whose {clause.kind.partition(': ')[2]} is {clause.value}"
 
 
 def cause_words(clause: Clause) -> str:

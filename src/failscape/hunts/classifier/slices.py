@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from failscape.hunts.classifier.prompts import Clause
+from failscape.hunts.classifier.prompts import CLUSTER, COLUMN, Clause
 from failscape.hunts.classifier.tallies import SeenPhoto
 
-COLUMN, CLUSTER = "Metadata", "Cluster"
 LONGEST_CELL = 40
 """Longer texts are no categories."""
 

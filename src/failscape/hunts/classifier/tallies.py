@@ -205,8 +205,9 @@ class LabelledPhoto:
 
 @dataclass(slots=True)
 class SeenPhoto:
-    """A photo with what came of it, what is said of it, and its vector where there is an embedder."""
+    """Photo `number` with what came of it, what is said of it, and its vector where there is an embedder."""
 
+    number: int
     photo: LabelledPhoto
     look: Look
     clauses: dict[str, Clause]

@@ -127,6 +127,8 @@ def notes(finding: Finding) -> Iterator[str]:
     for clause in details.clauses:
         if clause.names:
             yield f"“{clause.value}” names another class of the label set: {clause.names}."
+    if details.together:
+        yield f"It cannot be told apart from what comes with it here: {', '.join(details.together)}."
     real = details.real
     if real:
         yield (
@@ -241,7 +243,7 @@ def _classes(context: Context) -> Iterator[Section]:
 def _photos(survey: PhotoSurvey) -> Iterator[Section]:
     shown = survey.confusions[:SHOWN_CONFUSIONS]
     yield Section(
-        "confusions",
+        "map",  # takes the place of the common map: what is true of all photos comes first
         f"{survey.fails:,} of {survey.photos:,} photos are wrong",
         TEMPLATE,
         {"confusions": shown, "total": len(survey.confusions), "classes": survey.classes[:CLASSES]},
