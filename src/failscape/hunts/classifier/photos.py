@@ -191,8 +191,8 @@ class PhotoHunt(ProbeRounds):
         tested.sort(key=lambda one: (-one.log_e, one.label, one.clause.label))
         sure = log_e_bh([one.log_e for one in tested], self.rules.fdr, PER_CLASS * len(self.targets))
         claims = [one for one, yes in zip(tested, sure, strict=True) if yes]
-        rest = [one for one, yes in zip(tested, sure, strict=True) if not yes and self._more(one)]
-        open_ones = [one for one in rest if self._is_news(one, claims)]
+        unproven = [one for one, yes in zip(tested, sure, strict=True) if not yes and self._more(one)]
+        open_ones = [one for one in unproven if self._is_news(one, claims)]
         return self._told_apart(claims), open_ones[:SUSPECTS]
 
     def _told_apart(self, claims: Sequence[Slice]) -> list[Slice]:
