@@ -17,7 +17,7 @@ from failscape.spaces.wording import capitalised, with_article
 from failscape.trials import NOT_SHOWN, Check, Classify, Decide, Generate, Probe, Show, Step, Trial
 
 
-class Drawn(Planned):
+class DrawnPicture(Planned):
     """`second` makes the check for a wrong label, or nothing where nobody shall be asked again."""
 
     __slots__ = ("_beside", "_second")
@@ -88,7 +88,9 @@ class Drawer:
         self._steps: dict[str, tuple[Step, ...]] = {}
         self._spelled = {label: target for target in targets for label in target.labels}
 
-    def planned(self, use: Hashable, description: Description, mark: str, stream: str, number: int) -> Drawn:
+    def planned(
+        self, use: Hashable, description: Description, mark: str, stream: str, number: int
+    ) -> DrawnPicture:
         subject = self._subject(description)
         probe = Probe(
             f"{subject}#{mark}",
@@ -96,7 +98,7 @@ class Drawer:
             self._steps_of(subject, description),
             stream_seed(self._seed, stream, number),
         )
-        return Drawn(probe, use, self._second if self._twice else None)
+        return DrawnPicture(probe, use, self._second if self._twice else None)
 
     def notes(self, description: Description) -> int:
         """How many checks of a probe are about its clauses."""

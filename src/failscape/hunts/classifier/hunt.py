@@ -12,7 +12,7 @@ import numpy as np
 
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.arena import Arena
-from failscape.hunts.classifier.drawing import Drawer, Drawn
+from failscape.hunts.classifier.drawing import Drawer, DrawnPicture
 from failscape.hunts.classifier.earlier import read_anew
 from failscape.hunts.classifier.findings import describe_bug
 from failscape.hunts.classifier.helpers import Helpers, Use
@@ -283,7 +283,7 @@ class ClassifierHunt(RoundHunt[Planned]):
 
     def _drawn(
         self, what: str, owner: object, description: Description, mark: str, stream: str, number: int
-    ) -> Drawn:
+    ) -> DrawnPicture:
         use = Use(what, owner, number, description)
         return self._drawer.planned(use, description, mark, stream, number)
 
@@ -301,7 +301,7 @@ class ClassifierHunt(RoundHunt[Planned]):
         for one in finished:
             assert one.outcome is not None
             assert isinstance(one.use, Use)
-            if isinstance(one, Drawn):
+            if isinstance(one, DrawnPicture):
                 notes = self._drawer.notes(one.use.description)
                 look = one.look(self._judged, notes, self.rules.both_fails)
                 if look.both:

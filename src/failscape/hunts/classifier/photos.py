@@ -20,11 +20,11 @@ from failscape.hunts.classifier.details import BugDetails, ClauseSaid, RateCount
 from failscape.hunts.classifier.drawing import wrong_label
 from failscape.hunts.classifier.editing import Edited, Editing
 from failscape.hunts.classifier.findings import gone_of, widened
+from failscape.hunts.classifier.judge_looks import JudgeLook, JudgeLooks, absorb_look
 from failscape.hunts.classifier.photo_survey import PhotoSurvey, photo_survey
 from failscape.hunts.classifier.prompts import CLUSTER, COLUMN, Clause, describe
 from failscape.hunts.classifier.sentences import points, sentence
 from failscape.hunts.classifier.settings import ClassifierRules
-from failscape.hunts.classifier.sights import Sight, Sights, absorb_sight
 from failscape.hunts.classifier.slices import cluster_clauses, metadata_clauses
 from failscape.hunts.classifier.tallies import ImageCounts, LabelledPhoto, Look, SeenPhoto, Target
 from failscape.hunts.rounds import Outcome, Planned, ProbeRounds
@@ -83,14 +83,14 @@ class PhotoHunt(ProbeRounds):
         self._names = {target.name for target in targets}
         self._issued = 0
         self._seen: list[SeenPhoto] = []
-        self._sights = Sights(corpus, _suggested, rules.round) if judged else None
+        self._judge_looks = JudgeLooks(corpus, _suggested, rules.round) if judged else None
         self._editing = Editing(rules) if edits else None
         self._looking = self._changes = 0
         self._found: tuple[int, list[Slice], list[Slice]] = (-1, [], [])
 
     def plan(self) -> list[Planned]:
         if len(self._seen) == len(self.photos):
-            planned = self._sights.plan(self.targets, self._seen) if self._sights else []
+            planned = self._judge_looks.plan(self.targets, self._seen) if self._judge_looks else []
             if planned or self._editing is None or self._looking:
                 self._looking += len(planned)
                 return planned
@@ -120,9 +120,9 @@ class PhotoHunt(ProbeRounds):
 
     def absorb(self, use: Any, outcome: Outcome) -> None:
         self._changes += 1
-        if isinstance(use, Sight):
+        if isinstance(use, JudgeLook):
             self._looking -= 1
-            absorb_sight(use, outcome, self._seen[use.number])
+            absorb_look(use, outcome, self._seen[use.number])
             return
         if self._editing is not None and isinstance(use, Edited):
             self._editing.absorb(use, outcome)

@@ -17,18 +17,18 @@ from failscape.hunts.rounds import Outcome, Planned
 from failscape.spaces.corpus import Corpus
 from failscape.trials import Decide, Probe, Show
 
-MOST_SIGHTS = 12
+MOST_CLAUSES = 12
 """Clauses of a class that the judge is asked about: one question a photo holds all of them."""
 
 
-class Sight(NamedTuple):
+class JudgeLook(NamedTuple):
     """What a trial is for: photo `number`, and the clauses that the judge is asked about."""
 
     number: int
     clauses: tuple[Clause, ...]
 
 
-class Sights:
+class JudgeLooks:
     """`suggest` gives the clauses that failed photos of a suggesting half have in common."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Sights:
         return [
             Planned(
                 Probe(f"{target.name}#s{number}", target.name, (Show((one.photo.digest,)), decide)),
-                Sight(number, clauses),
+                JudgeLook(number, clauses),
             )
             for number, one in mine
         ]
@@ -67,13 +67,13 @@ class Sights:
             return ()
         said = [clause for clause in self._suggest(suggesting) if clause.wording]
         captioned = any(clause.wording for one in suggesting for clause in one.clauses.values())
-        return tuple(said if captioned else self._around)[:MOST_SIGHTS]
+        return tuple(said if captioned else self._around)[:MOST_CLAUSES]
 
 
-def absorb_sight(sight: Sight, outcome: Outcome, seen: SeenPhoto) -> None:
+def absorb_look(look: JudgeLook, outcome: Outcome, seen: SeenPhoto) -> None:
     """The judge's word replaces that of captions; where it does not commit, theirs stands."""
     answers = outcome.facts[1] if len(outcome.facts) > 1 else None
-    for clause, holds in zip(sight.clauses, answers or (), strict=False):
+    for clause, holds in zip(look.clauses, answers or (), strict=False):
         if holds:
             seen.clauses[clause.label] = clause
         elif holds is False:
