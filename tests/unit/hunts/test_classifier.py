@@ -164,3 +164,19 @@ def test_trials_of_other_classes_are_refused() -> None:
 def test_no_classes_is_an_error() -> None:
     with pytest.raises(ConfigError, match="at least one class"):
         ClassifierHunt([], TEMPLATE, None, ClassifierRules())
+
+
+def test_what_is_not_proven_is_a_suspect_that_says_what_is_missing() -> None:
+    """A bug of 12 points over the margin, and too few images to prove it."""
+    world = PlantedClassifier(classes=2, bugs=2, seed=4, rates=(0.25, 0.3), plain=0.95)
+    rules = ClassifierRules(seed=1, images=1_200, confirm=20, toggles=0)
+    hunt = ClassifierHunt(world.targets(), TEMPLATE, world.corpus, rules)
+    simulate(hunt, world, 1_200)
+    claimed = {finding.subject for finding in hunt.findings()}
+    suspects = hunt.suspects()
+    assert suspects
+    for one in suspects:
+        assert one.status == "suspect"
+        assert one.subject not in claimed
+        assert "more images of it would prove it" in one.details.missing
+        assert one.counted == ("search",)

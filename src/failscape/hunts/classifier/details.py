@@ -115,6 +115,8 @@ class BugDetails:
     together: tuple[str, ...] = ()
     """Attributes that come along with a clause and cannot be told apart from it."""
     aim: str = ""
+    missing: str = ""
+    """What a suspect lacks to be claimed."""
     photos: tuple[str, ...] = ()
     decided: tuple[str, ...] = ()
 

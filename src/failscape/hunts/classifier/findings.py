@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import special
 
 from failscape.hunts.classifier.details import (
     BugDetails,
@@ -75,6 +77,27 @@ def describe_bug(arena: Arena, arm: Arm, real: RealRate | None = None, sees: boo
             aim=target.aim[0] if target.aim else "",
         ),
     )
+
+
+def describe_suspect(arena: Arena, arm: Arm, need: float, sees: bool) -> Finding | None:
+    """A description that looks like a bug, and how many more images would prove it; `None` if it does not."""
+    counts, base = arm.counts, arena.classes[arm.description.label].base
+    gain = growth(counts.rate, base.rate + arena.rules.margin)
+    if gain <= 0:
+        return None
+    more = max(1, int(np.ceil((need - arm.log_e) / gain)))
+    missing = f"about {more:,} more images of it would prove it, if they fail as those did"
+    found = describe_bug(arena, arm, None, sees)
+    details = replace(found.details, missing=missing)
+    return replace(found, status="suspect", title=f"{found.title.rstrip('.')}; {missing}.", details=details)
+
+
+def growth(rate: float, limit: float) -> float:
+    """By how much evidence grows with an image, on average, when it fails at `rate` against `limit`."""
+    if rate <= limit or limit >= 1:
+        return 0.0
+    rate = min(rate, 0.999)
+    return float(special.rel_entr(rate, limit) + special.rel_entr(1 - rate, 1 - limit))
 
 
 def _seen(counts: ImageCounts) -> SeenRates:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from failscape.hunts.classifier.arena import Arena
 from failscape.hunts.classifier.candidates import question_for
+from failscape.hunts.classifier.caption_study import CaptionStudy
 from failscape.hunts.classifier.clause_mining import parse_list, proposals
 from failscape.hunts.classifier.prompts import Description, describe
 from failscape.hunts.classifier.settings import stream_seed
@@ -43,6 +44,7 @@ class Helpers:
     def __init__(self, arena: Arena, captions: bool, vectors: bool, asks: bool) -> None:
         self._arena = arena
         self._captions, self._vectors, self._asks = captions, vectors, asks
+        self.study = CaptionStudy()
 
     def notice(self, state: ClassState, look: Look) -> None:
         """Keep a picture for the captioner; of those that pass, the first few."""
@@ -68,7 +70,7 @@ class Helpers:
             number = state.captioned
             state.captioned += 1
             probe = Probe(f"{state.name}#c{number}", state.name, (Show((look.digest,)), *see))
-            planned.append(Planned(probe, Use("caption", (at, look.failed, look.wrong), number)))
+            planned.append(Planned(probe, Use("caption", (at, look), number)))
         if self._asks:
             planned.append(self._question(at, state))
         state.minings += 1
@@ -101,10 +103,11 @@ class Helpers:
             if use.what == "answer":
                 self._listen(at, str(outcome.facts[0]))
             else:
-                _, failed, wrong = use.owner
+                look: Look = use.owner[1]
                 sentences = tuple(str(sentence) for sentence in outcome.facts[1] or ())
                 vector = tuple(outcome.facts[2][0]) if self._vectors else ()
-                state.described.append(Described(bool(failed), wrong, sentences, vector))
+                image = Described(look.failed is True, look.wrong, sentences, vector, look.asked, look.plain)
+                state.described.append(image)
         if not state.waiting:
             self._propose(at, state)
 
@@ -121,6 +124,8 @@ class Helpers:
             self._arena.words.clauses(image.sentences, target.name, target.superclass)
             for image in state.described
         ]
+        for image, said in zip(state.described, rows, strict=True):
+            self.study.learn(image, said)
         for clauses in proposals(state.described, rows, self._arena.rules.proposed):
             self._arena.enter(describe(at, clauses), "captions", CAPTIONS)
         state.described.clear()

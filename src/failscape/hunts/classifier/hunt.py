@@ -7,6 +7,7 @@ rounds alone. Claims rest on e-values over everything that may be tested; see do
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from failscape.errors import ConfigError
 from failscape.hunts.classifier.arena import Arena
 from failscape.hunts.classifier.drawing import Drawer, DrawnPicture
 from failscape.hunts.classifier.earlier import read_anew
-from failscape.hunts.classifier.findings import describe_bug
+from failscape.hunts.classifier.findings import describe_bug, describe_suspect
 from failscape.hunts.classifier.helpers import Helpers, Use
 from failscape.hunts.classifier.prompts import Clause, Description, Template, describe
 from failscape.hunts.classifier.race import BugChances
@@ -55,6 +56,7 @@ TESTS = 0.5
 KEPT_FOR_PROOF = 40
 """With fewer images left than this, a crowd that fails could not be followed up any more."""
 
+SUSPECTS = 12
 ENOUGH_LOOKS = 40
 """Without a budget: crowds that every value is shown in before the hunt may end."""
 
@@ -333,7 +335,9 @@ class ClassifierHunt(RoundHunt[Planned]):
             shown = [at for at in values if self.scouts.clauses[at].label not in hidden]
             self.scouts.absorb(use.owner[0], use.owner[1], shown, look.failed)
         if use.what != "block":
-            self._helpers.notice(state, look)
+            labels = [clause.label for clause in use.description.clauses]
+            asked = tuple(name for name, seen in zip(labels, look.shown, strict=False) if seen)
+            self._helpers.notice(state, replace(look, asked=asked, plain=use.what == "base"))
 
     def _settle(self) -> None:
         self._give_up_classes()
@@ -464,12 +468,25 @@ class ClassifierHunt(RoundHunt[Planned]):
             self._anew = known, read_anew(self.arena, self._early.values(), self._judged)
         return self._anew[1]
 
+    def suspects(self) -> list[Finding]:
+        """Tested descriptions that fail more than their class and are not proven, nearest to it first."""
+        arena, need = self._all_told(), self._scales.need()
+        claimed = {arm.subject for arm in arena.claimed}
+        open_ones = [
+            arm
+            for arm in arena.arms.values()
+            if arm.tested and arm.subject not in claimed and arm.counts.valid >= FEWEST and arm.log_e > 0
+        ]
+        ranked = sorted(open_ones, key=lambda arm: (-arm.log_e, arm.subject))
+        found = [describe_suspect(arena, arm, need, self.sees) for arm in ranked]
+        return [one for one in found if one is not None][:SUSPECTS]
+
     def excused(self) -> list[str]:
         """Wrong labels whose object is in the picture too: no failures."""
         return self._excused
 
     def survey(self) -> ClassifierSurvey:
-        return survey_of(self._all_told(), self.scouts, self._end())
+        return survey_of(self._all_told(), self.scouts, self._helpers.study, self._end())
 
     def notices(self) -> list[str]:
         end = self._end()

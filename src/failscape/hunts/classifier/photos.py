@@ -19,7 +19,7 @@ from failscape.hunts.classifier.clause_mining import Words
 from failscape.hunts.classifier.details import BugDetails, ClauseSaid, RateCounts
 from failscape.hunts.classifier.drawing import wrong_label
 from failscape.hunts.classifier.editing import Edited, Editing
-from failscape.hunts.classifier.findings import gone_of, widened
+from failscape.hunts.classifier.findings import gone_of, growth, widened
 from failscape.hunts.classifier.judge_looks import JudgeLook, JudgeLooks, absorb_look
 from failscape.hunts.classifier.photo_survey import PhotoSurvey, photo_survey
 from failscape.hunts.classifier.prompts import CLUSTER, COLUMN, Clause, describe
@@ -184,7 +184,7 @@ class PhotoHunt(ProbeRounds):
             for clause in _suggested([seen for seen in mine if seen.photo.suggests]):
                 having = _counts([seen for seen in decide if clause.label in seen.clauses])
                 rest = _counts([seen for seen in decide if clause.label not in seen.clauses])
-                if having.valid >= FEWEST:
+                if min(having.valid, rest.valid) >= FEWEST:
                     grid = log_excess_grid(rest.fails, rest.passes)
                     log_e = log_excess(grid, [having.fails], [having.passes], self.rules.margin, gone)[0]
                     tested.append(Slice(float(log_e), label, clause, having, rest))
@@ -225,11 +225,9 @@ class PhotoHunt(ProbeRounds):
 
     def _more(self, one: Slice) -> int:
         """Photos like these that would settle it if they fail as those did; 0 where they are no worse."""
-        rate, limit = one.having.rate, one.rest.rate + self.rules.margin
-        if rate <= limit or limit >= 1:
+        gain = growth(one.having.rate, one.rest.rate + self.rules.margin)
+        if not gain:
             return 0
-        rate = min(rate, 0.999)
-        gain = rate * np.log(rate / limit) + (1 - rate) * np.log((1 - rate) / (1 - limit))
         need = evidence_needed([one.log_e], self.rules.fdr, PER_CLASS * len(self.targets))
         return int(np.ceil(max(1.0, (need - one.log_e) / gain)))
 
@@ -240,9 +238,11 @@ class PhotoHunt(ProbeRounds):
 
     def _suspect(self, one: Slice) -> Finding:
         found = self._finding(one)
-        more = self._more(one)
-        title = f"{found.title.rstrip('.')}; about {more:,} more photos like these would settle it."
-        return replace(found, title=title, status="suspect")
+        missing = f"about {self._more(one):,} more photos like these would settle it"
+        details = replace(found.details, missing=missing)
+        return replace(
+            found, title=f"{found.title.rstrip('.')}; {missing}.", status="suspect", details=details
+        )
 
     def _finding(self, one: Slice) -> Finding:
         target, having, rest = self.targets[one.label], one.having, one.rest

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from failscape.hunts.classifier.caption_study import CaptionStudy, CaptionSurvey
 from failscape.hunts.classifier.details import RateCounts
 from failscape.hunts.classifier.findings import rate_counts
 from failscape.hunts.classifier.prompts import SAID
@@ -52,12 +53,13 @@ class ClassifierSurvey:
     fdr: float
     slip: float
     notes: tuple[str, ...] = field(default=())
+    captions: CaptionSurvey | None = None
 
     def as_data(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def survey_of(arena: Arena, scouts: Scouts, end: str = "") -> ClassifierSurvey:
+def survey_of(arena: Arena, scouts: Scouts, study: CaptionStudy, end: str = "") -> ClassifierSurvey:
     bugs = Counter(arm.description.label for arm in arena.bugs())
     tried = Counter(arm.description.label for arm in arena.arms.values() if arm.counts.drawn)
     rows = [
@@ -95,7 +97,14 @@ def survey_of(arena: Arena, scouts: Scouts, end: str = "") -> ClassifierSurvey:
         arena.rules.fdr,
         arena.rules.slip,
         (end,) if end else (),
+        study.survey(_plain_rate(arena)),
     )
+
+
+def _plain_rate(arena: Arena) -> float:
+    """How often plain pictures of all classes fail."""
+    fails, valid = (sum(getattr(state.base, side) for state in arena.classes) for side in ("fails", "valid"))
+    return fails / valid if valid else 0.0
 
 
 def habits_of(arena: Arena) -> list[Habit]:

@@ -99,6 +99,10 @@ class Look:
     both: bool = False
     digest: str = ""
     shown: tuple[bool | None, ...] = ()
+    asked: tuple[str, ...] = ()
+    """Labels of its clauses that the judge sees, where a captioner is to be measured by them."""
+    plain: bool = False
+    """It belongs to a baseline."""
 
 
 @dataclass(slots=True)
@@ -109,6 +113,8 @@ class Described:
     wrong: str
     sentences: tuple[str, ...]
     vector: tuple[float, ...] = ()
+    asked: tuple[str, ...] = ()
+    plain: bool = False
 
 
 @dataclass(slots=True)
