@@ -29,7 +29,7 @@ CACHED_SUBJECTS = 256
 CACHED_PLACES = 100_000
 SHOTS, PARENTS = 6, 3
 
-_MARK = re.compile(r"#([a-z]*)\d*$")
+_MARK = re.compile(r"#([^\d#]?)[^#]*$")
 _LETTER = "substr(key, length(subject) + 2, 1)"
 """The same in SQL: what follows `subject#`."""
 _PLAIN = HuntKind()
