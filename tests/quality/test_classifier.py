@@ -106,3 +106,32 @@ def test_clauses_that_are_not_obeyed_do_not_hide_a_bug() -> None:
                 blind += named(world, hunt)
     assert seeing >= 0.6 * planted
     assert blind <= 0.7 * seeing
+
+
+@pytest.mark.parametrize("comes_along_is_the_cause", [True, False])
+def test_what_comes_along_is_told_apart_or_said_not_to_be(comes_along_is_the_cause: bool) -> None:
+    """Whoever asks for one attribute gets another too; either may be what the classifier fails on."""
+    world = PlantedClassifier(classes=2, bugs=1, seed=6, rates=(0.7, 0.8), plain=0.99, forgets=0.1)
+    bug = world.bugs[0]
+    cause = bug.values[0]
+    kind = cause.partition("=")[0]
+    other = next(
+        value.label
+        for value in world.corpus.values
+        if value.kind.startswith("Background") and value.kind != kind
+    )
+    asked, along = (other, cause) if comes_along_is_the_cause else (cause, other)
+    world.along = {asked: along}
+    rules = ClassifierRules(seed=2, images=2_000, confirm=40, toggles=40)
+    hunt = ClassifierHunt(world.targets(), TEMPLATE, world.corpus, rules)
+    simulate(hunt, world, 2_000)
+    found = {finding.subject: finding for finding in hunt.findings()}
+    told = found[f"{bug.name}; {asked}"]
+    beside = [toggle for toggle in told.details.toggles if toggle.what == "beside"]
+    assert [toggle.instead for toggle in beside] == [along.partition("=")[2]]
+    if comes_along_is_the_cause:
+        assert told.details.together == (along.partition("=")[2],)
+        assert "is the cause" not in told.title
+    else:
+        assert told.details.together == ()
+        assert "is the cause" in told.title

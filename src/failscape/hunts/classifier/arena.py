@@ -5,7 +5,7 @@ It also knows how descriptions relate: which are shorter, which differ in one cl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.candidates import CorpusCandidates
@@ -47,6 +47,9 @@ class Arena:
         self.covered: set[str] = set()
         self.looked_in_crowds = 0
         self._chosen: dict[str, list[Clause]] = {}
+        self.companions: Callable[[str], list[Clause]] = _none_known
+        """What comes along with a clause unasked: tried in its place, to tell the two apart."""
+        self._along: set[tuple[str, str]] = set()
 
     @property
     def most_tried(self) -> int:
@@ -186,7 +189,25 @@ class Arena:
             fitting = [one for one in options if self.candidates.compatible(target, [*rest, one])]
             ranked = sorted(fitting, key=lambda one: self._seen_rate(describe(description.label, [one])))
             self._chosen[key] = ranked[: self.rules.alternatives]
+        self._add_companion(key, description, place)
         return self._chosen[key]
+
+    def _add_companion(self, key: str, description: Description, place: int) -> None:
+        """The attribute that most often comes along, once captions have shown one."""
+        if any(known == key for known, _ in self._along):
+            return
+        target, clause = self.targets[description.label], description.clauses[place]
+        rest = [one for at, one in enumerate(description.clauses) if at != place]
+        for other in self.companions(clause.label):
+            if other not in rest and self.candidates.compatible(target, [*rest, other]):
+                self._along.add((key, other.label))
+                if other not in self._chosen[key]:
+                    self._chosen[key].append(other)
+                return
+
+    def comes_along(self, description: Description, place: int, label: str) -> bool:
+        """Whether an alternative was chosen because it comes along with the clause."""
+        return (f"{self.subject(description)}|{place}", label) in self._along
 
     def _seen_rate(self, description: Description) -> float:
         arm = self.arms.get(self.subject(description))
@@ -198,3 +219,8 @@ class Arena:
     def bugs(self) -> list[Arm]:
         """Proven descriptions that no shorter one explains."""
         return [arm for arm in self.claimed if arm.subject not in self.covered]
+
+
+def _none_known(label: str) -> list[Clause]:
+    """Without captions nobody knows what comes along."""
+    return []

@@ -19,6 +19,12 @@ MOST_UNASKED = 12
 LEAST_PICTURES = 8
 """Fewer captioned pictures of a sort say nothing worth printing."""
 
+COMES_ALONG, MORE_THAN_PLAIN = 0.5, 3.0
+"""An attribute comes along with a clause when captions of half of its pictures mention it, and three times as
+many as of plain pictures."""
+
+ENOUGH_CAPTIONS = 6
+
 
 @dataclass(frozen=True, slots=True)
 class Unasked:
@@ -47,14 +53,35 @@ class CaptionStudy:
         self._mentioned = self._shown = 0
         self._plain: Counter[bool] = Counter()
         self._labels: dict[bool, Counter[str]] = {True: Counter(), False: Counter()}
+        self._clauses: dict[str, Clause] = {}
+        self._drawn: Counter[str] = Counter()
+        self._beside: dict[str, Counter[str]] = {}
 
     def learn(self, image: Described, said: Iterable[Clause]) -> None:
-        labels = {clause.label for clause in said}
+        known = {clause.label: clause for clause in said}
+        labels = set(known)
+        self._clauses.update(known)
+        for label in image.asked:
+            self._drawn[label] += 1
+            self._beside.setdefault(label, Counter()).update(labels.difference(image.asked))
         self._shown += len(image.asked)
         self._mentioned += sum(label in labels for label in image.asked)
         if image.plain:
             self._plain[image.failed] += 1
             self._labels[image.failed].update(labels)
+
+    def companions(self, label: str) -> list[Clause]:
+        """What comes along with a clause though nobody asks for it, by captions; the commonest first."""
+        drawn, plain = self._drawn[label], max(1, self._plain[False])
+        if drawn < ENOUGH_CAPTIONS:
+            return []
+        shares = {other: hits / drawn for other, hits in self._beside[label].items()}
+        often = [
+            other
+            for other, share in shares.items()
+            if share >= COMES_ALONG and share >= MORE_THAN_PLAIN * self._labels[False][other] / plain
+        ]
+        return [self._clauses[other] for other in sorted(often, key=lambda one: (-shares[one], one))]
 
     def survey(self, base_rate: float) -> CaptionSurvey | None:
         """`base_rate` is the failure rate of plain pictures; `None` where nothing was captioned."""

@@ -43,8 +43,8 @@ class RateCounts:
 class Toggle:
     """One counterfactual on the same seeds: `what` is without, instead, or beside.
 
-    `effect` is by how much more often images fail with the clause. A clause of the finding that captions did
-    not ask for but that came along is told apart by `beside`: the same without what came along.
+    `effect` is by how much more often images fail with the clause. What comes along with it unasked, by
+    captions, is drawn alone in its place (`beside`): if that fails as often, the two cannot be told apart.
     """
 
     clause: str

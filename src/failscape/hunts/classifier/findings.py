@@ -46,7 +46,8 @@ def describe_bug(arena: Arena, arm: Arm, real: RealRate | None = None, sees: boo
     confirmed = block is not None and block.complete and block.counts.valid > 0
     counts = block.counts if block is not None and confirmed else arm.counts
     toggles = toggles_of(arena, arm.description)
-    causes = [toggle for toggle in toggles if toggle.is_cause]
+    unclear = {toggle.clause for toggle in toggles if toggle.what == "beside" and toggle.interval[0] <= 0}
+    causes = [toggle for toggle in toggles if toggle.is_cause and toggle.clause not in unclear]
     return Finding(
         subject=arm.subject,
         title=_sentence(arena, arm, counts, causes),
@@ -73,6 +74,7 @@ def describe_bug(arena: Arena, arm: Arm, real: RealRate | None = None, sees: boo
             toggles=tuple(toggles),
             spurious=tuple(toggle.clause for toggle in causes if toggle.around),
             real=real,
+            together=undecided_companions(toggles),
             seen=_seen(counts) if sees else None,
             aim=target.aim[0] if target.aim else "",
         ),
@@ -160,10 +162,18 @@ def toggles_of(arena: Arena, description: Description) -> list[Toggle]:
             pairs = _pairs(full, block) if block is not None else []
             if len(pairs) < FEWEST_PAIRS:
                 continue
-            instead = next((one.value for one in other.clauses if one.label not in kept), "")
+            other_clause = next((one for one in other.clauses if one.label not in kept), None)
             what = "without" if number == 0 else "instead"
+            if other_clause is not None and arena.comes_along(description, place, other_clause.label):
+                what = "beside"
+            instead = other_clause.value if other_clause else ""
             found.append(toggle_of(clause, what, instead, arena.prompt(other), arena.subject(other), pairs))
     return found
+
+
+def undecided_companions(toggles: Sequence[Toggle]) -> tuple[str, ...]:
+    """What comes along with a clause and, drawn alone, does not clearly fail less: it may be the cause."""
+    return tuple(toggle.instead for toggle in toggles if toggle.what == "beside" and toggle.interval[0] <= 0)
 
 
 def _pairs(full: Block, other: Block) -> list[tuple[bool, bool]]:

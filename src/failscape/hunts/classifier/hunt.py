@@ -113,6 +113,7 @@ class ClassifierHunt(RoundHunt[Planned]):
             rules.seed,
         )
         self._helpers = Helpers(self.arena, captions, vectors, asks)
+        self.arena.companions = self._helpers.study.companions
         self._scales = Scales(self.arena)
         self._real = RealPhotos(self.arena, photos, match == "embedding", captions)
         self._names = {target.name for target in targets}

@@ -207,6 +207,7 @@ def _bars(toggles: Sequence[Toggle]) -> list[Bar]:
         low, high = toggle.interval
         value = toggle.clause.partition("=")[2]
         name = f"without “{value}”" if toggle.what == "without" else f"“{toggle.instead}” instead"
+        name = f"“{toggle.instead}”, which comes along, alone" if toggle.what == "beside" else name
         found.append(Bar(name, toggle.rate, -toggle.effect, (-high, -low), toggle.pairs, toggle.is_cause))
     return found
 
