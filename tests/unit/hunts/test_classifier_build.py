@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +153,27 @@ def test_a_folder_of_photos(tmp_path: Path) -> None:
     assert contents(settings)["photos"].kind == "images"
     everyone = build_hunt(config(generator=None, judge=None, photos=str(tmp_path)))
     assert len(everyone.ask(10)) == 6
+
+
+@pytest.mark.parametrize("classes", [["owl", "owl"], ["owl", "penguin", "owl"]])
+def test_a_class_that_is_named_twice_is_refused(classes: list[str]) -> None:
+    with pytest.raises(ConfigError, match="names 'owl' 2 times"):
+        build_hunt(config(classes=classes))
+
+
+def test_labels_that_two_classes_share_are_warned_of(tmp_path: Path) -> None:
+    labels = [{"name": "cat", "synonyms": ["feline"]}, {"name": "tiger", "synonyms": ["Feline"]}]
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    warned = forewarn(config(labels=str(tmp_path / "labels.json"), classes=["cat", "tiger"]))
+    assert any("'feline' counts as right for cat and tiger" in line for line in warned)
+
+
+def test_a_corpus_of_five_thousand_values_is_planned_at_once(tmp_path: Path) -> None:
+    (tmp_path / "entities.json").write_text(json.dumps({"animal": {"mammal": ["cat", "dog"]}}))
+    kinds = {f"kind {kind}": [f"value {kind} {number}" for number in range(100)] for kind in range(50)}
+    (tmp_path / "attributes_base.json").write_text(json.dumps(kinds))
+    target = {"provider": "python", "path": "net.py:classify"}
+    hunt = build_hunt(config(target=target, classes=["cat", "dog"], space={"corpus": str(tmp_path)}))
+    assert isinstance(hunt, ClassifierHunt)
+    assert len(hunt.scouts.clauses) == 5_000
+    assert len(hunt.ask(64)) == 64

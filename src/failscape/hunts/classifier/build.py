@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -117,7 +118,9 @@ def contents(config: ClassifierConfig) -> dict[str, Content]:
 
 def forewarn(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
     warnings = _about_photos(config.photos) if config.photos else []
-    number, search = len(targets_of(config)), config.search
+    targets, search = targets_of(config), config.search
+    number = len(targets)
+    warnings += list(_shared_names(targets))[:SKIPPED]
     images, least = config.budget.images, number * search.baseline
     if config.generator is not None and images is not None and images < least:
         warnings.append(f"{images} images are too few for {number} baselines: they take {least}")
@@ -152,6 +155,7 @@ def targets_of(config: ClassifierConfig) -> list[Target]:
         labels = list(known.labels)
     else:
         labels = [_find(name, known) for name in config.classes]
+    _refuse_doubles(labels)
     _refuse_strangers(labels, config)
     aims = _aims(labels, known, config)
     return [
@@ -185,6 +189,28 @@ def _singular(text: str) -> str:
 
 def _find(name: str, known: LabelSet | None) -> Label:
     return Label(name) if known is None else known.find(name)
+
+
+def _refuse_doubles(labels: Sequence[Label]) -> None:
+    """Trials are told apart by the name of their class."""
+    names = Counter(label.name.lower() for label in labels)
+    for label in labels:
+        if names[label.name.lower()] > 1:
+            raise ConfigError(
+                f"`classes` names {label.name!r} {names[label.name.lower()]} times", "name each class once"
+            )
+
+
+def _shared_names(targets: Sequence[Target]) -> Iterator[str]:
+    """Spellings that count as right for several classes."""
+    owners: dict[str, list[str]] = {}
+    for target in targets:
+        for label in target.labels:
+            owners.setdefault(label, []).append(target.name)
+    for label, names in sorted(owners.items()):
+        if len(names) > 1:
+            both = " and ".join(sorted(names))
+            yield f"the label {label!r} counts as right for {both}: confusions of them hide"
 
 
 def _refuse_strangers(labels: Sequence[Label], config: ClassifierConfig) -> None:
