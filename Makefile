@@ -46,12 +46,12 @@ pytest: $(VENV)/.dev
 $(EXTRAS)/.all: pyproject.toml constraints.txt
 	test -x $(EXTRAS)/bin/python || $(PYTHON) -m venv $(EXTRAS)
 	$(EXTRAS)/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable '.[dev,diffusers,transformers,rl,ray,export,train]'
+		--editable '.[dev,diffusers,transformers,rl,ray,export,repair,train]'
 	touch $@
 
 # One torch thread a process: two processes share two cores.
 test-extras: $(EXTRAS)/.all  ## the tests that need an extra, in an environment that has all of them
-	$(EXTRAS)/bin/python -c "import torch, transformers, diffusers, trl, peft, ray, pyarrow"
+	$(EXTRAS)/bin/python -c "import torch, transformers, diffusers, trl, peft, ray, pyarrow, onnx"
 	OMP_NUM_THREADS=1 $(EXTRAS)/bin/pytest -m extra -n 2 --dist loadgroup || \
 		{ test $$? -eq 1 && $(EXTRAS)/bin/pytest -m extra -n 0 -vv --last-failed --last-failed-no-failures none; }
 

@@ -29,6 +29,7 @@ COMMANDS = {
     "compare": "Compare models on the same cases: fixed, better, worse, new.",
     "gate": "Stop a model that is worse than the last one, in CI.",
     "dataset": "Write findings as an adversarial dataset.",
+    "repair": "Repair a classifier by its failures, and prove what that changed.",
     "export": "Write trials or nodes to a file.",
     "import": "Bring results of others into an atlas: FailureAtlas files, tables.",
     "merge": "Join the atlases of shards.",

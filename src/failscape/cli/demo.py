@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import click
 from failscape.atlas import Atlas
 from failscape.cli.run import run_and_report
 from failscape.config.files import parse_config
-from failscape.errors import ConfigError
+from failscape.errors import ConfigError, MissingExtra
 from failscape.plugins import Demo, find_kind, kind_names
 from failscape.report import write_report
+
+REPAIR = "repair"
 
 
 @click.command("demo")
@@ -25,8 +28,12 @@ from failscape.report import write_report
 def command(kind: str, atlas: Path | None, images: int | None, questioner: str | None, engine: str) -> None:
     """Hunt a small network that comes with the package. No account, no GPU, no torch.
 
-    KIND is the kind of hunt; t2i unless told.
+    KIND is the kind of hunt; t2i unless told. `repair` goes on from a classifier's findings to a better
+    one and the proof; it needs the extra `repair`.
     """
+    if kind == REPAIR:
+        _demo_repair(atlas or Path("runs") / "demo-repair", images)
+        return
     demo = _demo(kind)
     budget = {**demo.settings["budget"], **({} if images is None else {"images": images})}
     other = _questioner(demo, kind, questioner)
@@ -43,6 +50,33 @@ def command(kind: str, atlas: Path | None, images: int | None, questioner: str |
     click.echo(f"\nThe report, to share: {written.path}")
     click.echo("To look around, live and with review:")
     click.echo(f"failscape view {folder}")
+
+
+def _demo_repair(folder: Path, images: int | None) -> None:
+    """Hunt, repair, placebo, proof."""
+    if find_spec("onnx") is None:
+        raise MissingExtra("repairing a classifier", "repair")
+    import asyncio
+
+    from failscape.cli.repair import tell
+    from failscape.evidence import load_hunt
+    from failscape.repair.classifier import RepairWish
+    from failscape.repair.session import repair
+    from failscape.runtime.progress import choose_reporter
+    from failscape.toybox.demos import REPAIR as DEMO
+
+    settings = parse_config({**DEMO.settings, **({"budget": {"images": images}} if images else {})}, "demo")
+    click.echo(DEMO.opening)
+    if run_and_report(settings, folder).stop.kind == "interrupted":
+        sys.exit(130)
+    reporter = choose_reporter(False)
+    with Atlas.open(folder, readonly=True) as opened:
+        out = folder / "repair-1"
+        try:
+            proof, page = asyncio.run(repair(load_hunt(opened), None, out, RepairWish(images=60), reporter))
+        finally:
+            reporter.close()
+    tell(proof, out, page)
 
 
 def _demo(kind: str) -> Demo:

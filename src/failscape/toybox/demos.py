@@ -39,6 +39,19 @@ CLASSIFIER = Demo(
     },
 )
 
+REPAIR = Demo(
+    "Hunting a small convolutional network, then repairing its last layer and proving what that changed.",
+    {
+        **{
+            name: value
+            for name, value in CLASSIFIER.settings.items()
+            if name not in ("captioner", "embedder")
+        },
+        "budget": {"images": 3000},
+    },
+)
+"""Without captions: what the corpus suggests is enough to repair, and the loop must end within minutes."""
+
 VLM = Demo(
     "Hunting toy-vlm, a small vision-language model: which kinds of question does it get wrong?",
     {

@@ -36,6 +36,7 @@ MAY_IMPORT = {
     "review": BELOW | {"report", "evidence"},
     "attribution": BELOW | {"report", "evidence"},
     "export": BELOW | {"evidence"},
+    "repair": BELOW | {"evidence", "export", "comparison", "report", "runtime", "engines"},
     "comparison": BELOW | {"evidence", "runtime", "engines"},
     "doctor": BELOW | {"runtime", "engines", "toybox"},
     "planning": BELOW | {"doctor", "runtime", "engines", "testing"},

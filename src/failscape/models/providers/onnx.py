@@ -280,6 +280,11 @@ class OnnxModel:
 class OnnxClassifier(OnnxModel):
     role = "classifier"
 
+    @property
+    def labels(self) -> list[str]:
+        """The names of its outputs, in order; empty where nobody gave any. Known once it is started."""
+        return list(self._labels)
+
     def _prepare(self, session: Any, settings: dict[str, Any]) -> None:
         self._labels = _read_labels(self.config, settings)
         self._softmax = settings.get("softmax")

@@ -1,0 +1,120 @@
+"""`failscape repair ATLAS`: from findings to a better model, its placebo twin, and the proof."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import click
+
+from failscape.atlas import Atlas
+from failscape.cli.telling import TellingLine
+from failscape.config import ModelConfig
+from failscape.config.files import load_model
+from failscape.errors import ConfigError
+from failscape.evidence import load_hunt
+from failscape.jsonable import finite
+from failscape.repair.classifier import REPAIRED_FILE, RepairWish
+from failscape.repair.proof import AFTER, PLACEBO, RepairProof
+from failscape.repair.session import prove, repair
+from failscape.runtime.progress import choose_reporter
+
+USUAL = RepairWish()
+
+
+@click.command("repair")
+@click.argument("atlas", type=click.Path(path_type=Path))
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="Folder to write to [ATLAS/repair-HUNT].")
+@click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; that of the latest trial unless told.")
+@click.option("--model", type=click.Path(path_type=Path), help="The ONNX file, where the config names none.")
+@click.option("--labels", type=click.Path(path_type=Path), help="Its labels, one per line.")
+@click.option(
+    "--after",
+    type=click.Path(path_type=Path),
+    help="Only prove: a config whose target you trained. Any hunt.",
+)
+@click.option(
+    "--placebo", type=click.Path(path_type=Path), help="With --after: its twin, trained without failures."
+)
+@click.option(
+    "--failures",
+    default=USUAL.failures,
+    show_default=True,
+    help="Failures to draw more of each shown finding.",
+)
+@click.option(
+    "--clean", default=USUAL.clean, show_default=True, help="Plain pictures of each class to learn from."
+)
+@click.option(
+    "--images", default=USUAL.images, show_default=True, help="Fresh pictures of each finding in the proof."
+)
+@click.option(
+    "--rest", default=USUAL.rest, show_default=True, help="Other subjects in the proof, to look for harm."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the proof as one JSON object.")
+def command(
+    atlas: Path,
+    out: Path | None,
+    hunt_id: int | None,
+    model: Path | None,
+    labels: Path | None,
+    after: Path | None,
+    placebo: Path | None,
+    failures: int,
+    clean: int,
+    images: int,
+    rest: int,
+    as_json: bool,
+) -> None:
+    """Fit the last layer of the classifier in ATLAS anew on its failures, and prove what that changed.
+
+    Two thirds of the findings are shown to the repair, the others are hidden from it. A placebo twin is
+    fitted in the same way without failures. All three are tried on fresh seeds.
+    """
+    wish = RepairWish(failures, clean, images, rest)
+    given, twins = _model(model, labels), _twins(after, placebo)
+    with Atlas.open(atlas, readonly=True) as opened:
+        loaded = load_hunt(opened, hunt_id, watch=TellingLine())
+        folder = out or atlas / f"repair-{loaded.row.id}"
+        reporter = choose_reporter(as_json)
+        try:
+            work = (
+                prove(loaded, twins, folder, wish, reporter)
+                if twins
+                else repair(loaded, given, folder, wish, reporter)
+            )
+            proof, page = asyncio.run(work)
+        finally:
+            reporter.close()
+    if as_json:
+        click.echo(json.dumps(finite(proof.as_data()), ensure_ascii=False))
+    else:
+        tell(proof, folder, page)
+
+
+def _model(path: Path | None, labels: Path | None) -> ModelConfig | None:
+    if path is None:
+        if labels is not None:
+            raise ConfigError("--labels belongs to --model", "give both, or none")
+        return None
+    return ModelConfig(provider="onnx", path=str(path), labels=str(labels or ""))
+
+
+def _twins(after: Path | None, placebo: Path | None) -> dict[str, ModelConfig]:
+    if after is None and placebo is None:
+        return {}
+    if after is None or placebo is None:
+        raise ConfigError(
+            "a proof needs both twins: a change may come from training alone, whatever it was shown",
+            "give --after FILE and --placebo FILE",
+        )
+    return {PLACEBO: load_model(placebo, "target"), AFTER: load_model(after, "target")}
+
+
+def tell(proof: RepairProof, out: Path, page: Path) -> None:
+    click.echo(f"\nRepair: {proof.sentence}")
+    click.echo(f"Placebo: {proof.placebo_sentence}")
+    if (out / REPAIRED_FILE).exists():
+        click.echo(f"The model: {out / REPAIRED_FILE}")
+    click.echo(f"The page: {page}")

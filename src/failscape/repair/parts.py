@@ -1,0 +1,66 @@
+"""Who sees what: findings that a repair is shown, hidden ones of the same rules, and the rest. Pure.
+
+A rule is a class with the kinds of its clauses: `penguin × Background: Place`. A repair that learned the rule
+mends hidden findings too; one that learned pictures by heart does not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import NamedTuple
+
+SHOWN, HIDDEN, REST, CLEAN = "shown", "hidden", "rest", "clean"
+PARTS = {
+    SHOWN: "findings whose failures the repair learned from",
+    HIDDEN: "findings of the same rules that it never saw",
+    REST: "other requests of the hunt: harm would show here",
+    CLEAN: "plain pictures of every class",
+}
+
+EVERY = 3
+"""Of a rule's findings one in three is hidden, the second one first: a rule with two findings hides one."""
+
+
+class Parts(NamedTuple):
+    """Subjects by what becomes of them."""
+
+    shown: tuple[str, ...]
+    hidden: tuple[str, ...]
+    rest: tuple[str, ...]
+
+    def of(self, subject: str) -> str:
+        """The part of a subject; plain pictures of a class are none of the three."""
+        for name, subjects in zip((SHOWN, HIDDEN, REST), self, strict=True):
+            if subject in subjects:
+                return name
+        return CLEAN
+
+
+def choose_parts(findings: Sequence[str], others: Sequence[str], most_others: int, seed: int) -> Parts:
+    """Divide findings by chance within their rules, and take at most `most_others` of the rest."""
+
+    def by_chance(subject: str) -> bytes:
+        return hashlib.blake2b(f"{seed}/{subject}".encode(), digest_size=8).digest()
+
+    rules: dict[tuple[str, ...], list[str]] = {}
+    for subject in sorted(findings, key=by_chance):
+        rules.setdefault(rule_of(subject), []).append(subject)
+    hidden = {subject for members in rules.values() for subject in members[1::EVERY]}
+    rest = sorted(set(others) - set(findings), key=by_chance)[:most_others]
+    return Parts(
+        tuple(one for one in findings if one not in hidden),
+        tuple(one for one in findings if one in hidden),
+        tuple(sorted(rest)),
+    )
+
+
+def rule_of(subject: str) -> tuple[str, ...]:
+    """`penguin; Background: Place=meadow` → `penguin`, `Background: Place`.
+
+    A kind of question is its form and skills, with the names of its clauses.
+    """
+    *head, tail = subject.rsplit(" | ", 1) if subject.count(" | ") > 1 else [subject]
+    name, *clauses = tail.split("; ")
+    known = [] if not head else [*head, name.partition("=")[0]]
+    return *(known or [name]), *sorted(clause.partition("=")[0] for clause in clauses)

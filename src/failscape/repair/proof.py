@@ -1,0 +1,184 @@
+"""The proof of a repair: before, placebo and after on the same fresh cases, of any kind of hunt.
+
+All subjects get the same fresh seeds on all three models, none of which any of them was trained on. They are
+recorded as three hunts of one atlas; `compare`'s core decides what became of each subject.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from failscape.atlas import Atlas
+from failscape.comparison import (
+    CaseResult,
+    CompareRules,
+    ModelResults,
+    PairedComparison,
+    compare_results,
+    pair_up,
+)
+from failscape.comparison.asking import ModelAsker
+from failscape.comparison.cases import AskedCase
+from failscape.comparison.decide import overall_of
+from failscape.comparison.result import BETTER, FIXED, NEW, WORSE, ComparedSubject, OverallDifference
+from failscape.config import HuntConfig, ModelConfig
+from failscape.errors import ConfigError
+from failscape.hunts.fresh import MakeTry
+from failscape.repair.parts import CLEAN, HIDDEN, PARTS, SHOWN, Parts
+from failscape.runtime.progress import Reporter
+from failscape.trials import Probe, Verify, derive_seed
+
+BEFORE, PLACEBO, AFTER = "before", "placebo", "after"
+
+_PROOF = -2
+"""The stream of seeds of a proof: neither a search, nor `draw`, nor a training draws from it."""
+
+
+@dataclass(frozen=True)
+class RepairProof:
+    """What a repair changed, and what its placebo did. `parts` tells shown from hidden from the rest.
+
+    `clean` is the change of failures on plain pictures, where there are such.
+    """
+
+    parts: Parts
+    after: PairedComparison
+    placebo: PairedComparison
+    clean: OverallDifference | None = None
+    placebo_clean: OverallDifference | None = None
+
+    def rows(self, part: str, placebo: bool = False) -> list[ComparedSubject]:
+        compared = self.placebo if placebo else self.after
+        return [row for row in compared.rows if self.parts.of(row.subject) == part]
+
+    def count(self, part: str, *statuses: str, placebo: bool = False) -> int:
+        return sum(row.status in statuses for row in self.rows(part, placebo))
+
+    @property
+    def sentence(self) -> str:
+        """What the page opens with."""
+        told = [self._mended(part) for part in (SHOWN, HIDDEN) if self.rows(part)]
+        harmed = sum(self.count(part, NEW) for part in PARTS)
+        worse = sum(self.count(part, WORSE) for part in PARTS)
+        told.append(f"{harmed} new failure{'' if harmed == 1 else 's'}")
+        told += [f"{worse} more got worse"] if worse else []
+        told += [f"clean accuracy {points_of(self.clean)}"] if self.clean else []
+        return ", ".join(told)
+
+    @property
+    def placebo_sentence(self) -> str:
+        told = [self._mended(part, placebo=True) for part in (SHOWN, HIDDEN) if self.rows(part, True)]
+        return ", ".join(
+            told + ([f"clean accuracy {points_of(self.placebo_clean)}"] if self.placebo_clean else [])
+        )
+
+    def _mended(self, part: str, placebo: bool = False) -> str:
+        fixed, better = (self.count(part, status, placebo=placebo) for status in (FIXED, BETTER))
+        improved = f" and improved {better} more" if better else ""
+        return f"fixed {fixed}{improved} of {len(self.rows(part, placebo))} {part}"
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "sentence": self.sentence,
+            "placebo_sentence": self.placebo_sentence,
+            "parts": self.parts._asdict(),
+            "after": self.after.as_data(),
+            "placebo": self.placebo.as_data(),
+            "clean": self.clean.as_data() if self.clean else None,
+            "placebo_clean": self.placebo_clean.as_data() if self.placebo_clean else None,
+        }
+
+
+def points_of(overall: OverallDifference) -> str:
+    """The change of accuracy: failures that went away count up."""
+    low, high = overall.interval
+    return f"{_points(-overall.difference)} points ({_points(-high)} to {_points(-low)})"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.1f}".replace("-", "−")
+
+
+def with_seed(config: HuntConfig, stream: int = _PROOF) -> HuntConfig:
+    """The same hunt on seeds of its own."""
+    return config.model_copy(update={"seed": derive_seed(config.seed, stream)})
+
+
+def probes_for(make: MakeTry, wanted: Mapping[str, int]) -> list[Probe]:
+    """So many tries of each subject; subjects that cannot be tried anew give none."""
+    probes: list[Probe] = []
+    for subject, number in wanted.items():
+        for at in range(number):
+            made = make(subject, at)
+            probes += made.start() if made is not None else []
+    if any(probe.steps and not _decides(probe) for probe in probes):
+        raise ConfigError(
+            "questions of this hunt are written by a model while it runs, so that none can be asked again",
+            "compare on recorded questions: failscape compare ATLAS --target FILE",
+        )
+    return probes
+
+
+def _decides(probe: Probe) -> bool:
+    last = probe.steps[-1]
+    return isinstance(last, Verify) or type(last).__name__ in ("Decide", "Classify")
+
+
+async def ask_all(
+    config: HuntConfig,
+    others: Mapping[str, ModelConfig],
+    probes: Sequence[Probe],
+    folder: Path,
+    reporter: Reporter,
+) -> dict[str, list[AskedCase]]:
+    """Model → its cases: first of the hunt's own target, then the very same of the others."""
+    found: dict[str, list[AskedCase]] = {}
+    with Atlas.open(folder, create=True) as atlas:
+        async with AsyncExitStack() as stack:
+            before = await stack.enter_async_context(ModelAsker(config, atlas, reporter))
+            await _ask(before, probes)
+            found[BEFORE] = before.cases()
+            asked = [case.probe() for case in found[BEFORE]]
+            for name, target in others.items():
+                changed = config.model_copy(update={"target": target})
+                async with ModelAsker(changed, atlas, reporter) as asker:
+                    await _ask(asker, asked)
+                    found[name] = asker.cases()
+    return found
+
+
+async def _ask(asker: ModelAsker, probes: Sequence[Probe]) -> None:
+    """All of them, or an interrupt: what was asked is recorded, and the next session goes on there."""
+    await asker.ask(probes)
+    if asker.interrupted:
+        raise KeyboardInterrupt
+
+
+def weigh(
+    cases: Mapping[str, Sequence[AskedCase]], parts: Parts, titles: Mapping[str, str], rules: CompareRules
+) -> RepairProof:
+    """What the three models' cases say. Pure."""
+    results = {name: _results(name, mine, titles) for name, mine in cases.items()}
+    plain = {name: _clean(one, parts) for name, one in results.items()}
+    before = results[BEFORE]
+    return RepairProof(
+        parts,
+        compare_results(before, results[AFTER], rules),
+        compare_results(before, results[PLACEBO], rules),
+        overall_of(pair_up(plain[BEFORE], plain[AFTER])),
+        overall_of(pair_up(plain[BEFORE], plain[PLACEBO])),
+    )
+
+
+def _results(name: str, cases: Iterable[AskedCase], titles: Mapping[str, str]) -> ModelResults:
+    found = tuple(CaseResult(one.subject, one.case, one.failed, fresh=True, key=one.key) for one in cases)
+    return ModelResults(name, found, titles=titles)
+
+
+def _clean(results: ModelResults, parts: Parts) -> ModelResults:
+    mine = tuple(one for one in results.results if parts.of(one.subject) == CLEAN)
+    return ModelResults(results.name, mine)
