@@ -58,7 +58,7 @@ def _demo_repair(folder: Path, images: int | None) -> None:
         raise MissingExtra("repairing a classifier", "repair")
     import asyncio
 
-    from failscape.cli.repair import tell
+    from failscape.cli.repair import onnx_of, tell
     from failscape.evidence import load_hunt
     from failscape.repair.classifier import RepairWish
     from failscape.repair.session import repair
@@ -73,7 +73,9 @@ def _demo_repair(folder: Path, images: int | None) -> None:
     with Atlas.open(folder, readonly=True) as opened:
         out = folder / "repair-1"
         try:
-            proof, page = asyncio.run(repair(load_hunt(opened), None, out, RepairWish(images=60), reporter))
+            hunt = load_hunt(opened)
+            work = repair(hunt, onnx_of(hunt), out, RepairWish(images=60), reporter)
+            proof, page = asyncio.run(work)
         finally:
             reporter.close()
     tell(proof, out, page)

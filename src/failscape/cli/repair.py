@@ -13,12 +13,14 @@ from failscape.cli.telling import TellingLine
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
 from failscape.errors import ConfigError
-from failscape.evidence import load_hunt
+from failscape.evidence import HuntEvidence, load_hunt
 from failscape.jsonable import finite
 from failscape.repair.classifier import REPAIRED_FILE, RepairWish
 from failscape.repair.proof import AFTER, PLACEBO, RepairProof
-from failscape.repair.session import prove, repair
+from failscape.repair.session import prove, refuse_others, repair
 from failscape.runtime.progress import choose_reporter
+from failscape.toybox.classifiers import NAMES
+from failscape.toybox.sessions import MODELS
 
 USUAL = RepairWish()
 
@@ -82,7 +84,7 @@ def command(
             work = (
                 prove(loaded, twins, folder, wish, reporter)
                 if twins
-                else repair(loaded, given, folder, wish, reporter)
+                else repair(loaded, given or onnx_of(loaded), folder, wish, reporter)
             )
             proof, page = asyncio.run(work)
         finally:
@@ -99,6 +101,22 @@ def _model(path: Path | None, labels: Path | None) -> ModelConfig | None:
             raise ConfigError("--labels belongs to --model", "give both, or none")
         return None
     return ModelConfig(provider="onnx", path=str(path), labels=str(labels or ""))
+
+
+def onnx_of(hunt: HuntEvidence) -> ModelConfig:
+    """The model file behind the hunt's target."""
+    refuse_others(hunt)
+    target = ModelConfig.model_validate(hunt.row.config["target"])
+    if target.provider == "onnx":
+        return target
+    if target.provider == "toybox":
+        name = target.model or NAMES[0]
+        file, labels = MODELS / f"classifier-{name}.onnx", MODELS / "labels.txt"
+        return ModelConfig(provider="onnx", model=name, path=str(file), labels=str(labels))
+    raise ConfigError(
+        f"the target is reached by provider {target.provider}: repair needs its model file",
+        "export it to ONNX, and give it with --model FILE.onnx --labels FILE",
+    )
 
 
 def _twins(after: Path | None, placebo: Path | None) -> dict[str, ModelConfig]:

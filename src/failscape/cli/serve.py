@@ -9,6 +9,7 @@ from failscape.cli import LazyGroup
 SERVE_COMMANDS = {
     "t2i": "Serve a text-to-image pipeline: one process, or one per GPU.",
     "vlm": "Serve a vision-language model with vLLM: one process, or one per GPU.",
+    "judge": "Serve a judge that scores pictures, for trainers.",
     "toybox": "Serve the small trained models of the package, in every role.",
     "planted": "Serve a simulated painter and judge whose true failure rates are known.",
 }

@@ -93,6 +93,7 @@ def chat(row: Row) -> Row:
         "completion": messages[-1:],
         "images": _names(row),
         "solution": row["answer"],
+        "failed": row["failed"],
         "subject": row["subject"],
     }
 

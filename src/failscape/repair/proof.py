@@ -104,8 +104,9 @@ def _points(share: float) -> str:
 
 
 def with_seed(config: HuntConfig, stream: int = _PROOF) -> HuntConfig:
-    """The same hunt on seeds of its own."""
-    return config.model_copy(update={"seed": derive_seed(config.seed, stream)})
+    """The same hunt on seeds of its own. Every picture is kept: three models are shown it."""
+    runtime = config.runtime.model_copy(update={"keep_images": "all"})
+    return config.model_copy(update={"seed": derive_seed(config.seed, stream), "runtime": runtime})
 
 
 def probes_for(make: MakeTry, wanted: Mapping[str, int]) -> list[Probe]:

@@ -26,10 +26,8 @@ from failscape.runtime.walk import TESTING_STEPS
 Cases = Mapping[str, Sequence[AskedCase]]
 
 
-async def repair(
-    hunt: HuntEvidence, model: ModelConfig | None, out: Path, wish: RepairWish, reporter: Reporter
-) -> tuple[RepairProof, Path]:
-    """Repair the classifier of a hunt in the folder `out`; gives the proof and its page."""
+def refuse_others(hunt: HuntEvidence) -> None:
+    """Raise when a hunt is not one of a classifier, with findings."""
     if hunt.row.kind != "classifier":
         raise ConfigError(
             f"hunt {hunt.row.id} is a {hunt.row.kind} hunt: failscape repairs classifiers by itself",
@@ -40,7 +38,14 @@ async def repair(
             f"hunt {hunt.row.id} has no findings to repair",
             "let it run on: failscape run CONFIG --atlas ATLAS",
         )
-    done = await repair_classifier(hunt, model or onnx_of(hunt), out, wish, reporter)
+
+
+async def repair(
+    hunt: HuntEvidence, model: ModelConfig, out: Path, wish: RepairWish, reporter: Reporter
+) -> tuple[RepairProof, Path]:
+    """Repair the classifier of a hunt, whose file is `model`, in the folder `out`: the proof and its page."""
+    refuse_others(hunt)
+    done = await repair_classifier(hunt, model, out, wish, reporter)
     made = (
         f"The last layer of {hunt.target} was fitted anew on {done.failures:,} failures of {done.findings}"
         f" findings and {done.clean:,} plain pictures of all classes."
@@ -74,21 +79,3 @@ def keep(proof: RepairProof, cases: Cases, out: Path, made: str) -> Path:
     data: dict[str, Any] = {"made": made, **proof.as_data()}
     write_whole(out / DATA, json.dumps(finite(data), ensure_ascii=False, indent=1).encode())
     return write_page(proof, cases, out / "proof", out, made)
-
-
-def onnx_of(hunt: HuntEvidence) -> ModelConfig:
-    """The model file behind the hunt's target."""
-    target = ModelConfig.model_validate(hunt.row.config["target"])
-    if target.provider == "onnx":
-        return target
-    if target.provider == "toybox":
-        from failscape.toybox.classifiers import NAMES
-        from failscape.toybox.sessions import MODELS
-
-        name = target.model or NAMES[0]
-        file, labels = MODELS / f"classifier-{name}.onnx", MODELS / "labels.txt"
-        return ModelConfig(provider="onnx", model=name, path=str(file), labels=str(labels))
-    raise ConfigError(
-        f"the target is reached by provider {target.provider}: repair needs its model file",
-        "export it to ONNX, and give it with --model FILE.onnx --labels FILE",
-    )

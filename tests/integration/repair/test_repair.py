@@ -14,6 +14,7 @@ from onnx import numpy_helper
 
 from failscape.atlas import Atlas
 from failscape.cli import cli
+from failscape.cli.repair import onnx_of
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
 from failscape.evidence import load_hunt
@@ -35,7 +36,7 @@ def test_a_network_is_repaired_and_the_change_is_shown(classifier: Path, tmp_pat
     out = tmp_path / "out"
     with Atlas.open(classifier, readonly=True) as atlas:
         hunt = load_hunt(atlas)
-        proof, page = asyncio.run(repair(hunt, None, out, SMALL, choose_reporter(True)))
+        proof, page = asyncio.run(repair(hunt, onnx_of(hunt), out, SMALL, choose_reporter(True)))
         trained = {trial.seed for trial in atlas.replay(hunt.row.id)}
     assert set(proof.parts.shown) | set(proof.parts.hidden) == {one.subject for one in hunt.findings}
     shown = proof.rows("shown")
@@ -63,7 +64,7 @@ def test_a_repair_without_failures_or_of_another_hunt_is_refused(classifier: Pat
     with Atlas.open(classifier, readonly=True) as atlas:
         hunt = load_hunt(atlas)
         with pytest.raises(ConfigError, match=r"at least 20 failures, but the \d+ findings .* have 0"):
-            asyncio.run(repair(hunt, None, tmp_path / "out", none, choose_reporter(True)))
+            asyncio.run(repair(hunt, onnx_of(hunt), tmp_path / "out", none, choose_reporter(True)))
     other = Path(shutil.copytree(FIXTURES / "t2i", tmp_path / "t2i"))
     result = CliRunner().invoke(cli, ["repair", str(other)])
     assert "is a t2i hunt" in str(result.exception)

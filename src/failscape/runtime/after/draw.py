@@ -70,9 +70,13 @@ async def draw_more(
 
 
 def _unbounded(row: HuntRow) -> HuntConfig:
-    """The stored settings. The budget was for the search: here it is said how many failures are wanted."""
+    """The stored settings. The budget was for the search: here it is said how many failures are wanted.
+
+    Every picture is kept: passing ones make pairs with the failed.
+    """
     config = parse_config(complete_config(row.config), f"hunt {row.id}")
-    return config.model_copy(update={"budget": BudgetConfig()})
+    runtime = config.runtime.model_copy(update={"keep_images": "all"})
+    return config.model_copy(update={"budget": BudgetConfig(), "runtime": runtime})
 
 
 def _models(config: HuntConfig, row: HuntRow, roles: set[str]) -> dict[str, Model]:
