@@ -148,6 +148,7 @@ class _HuntMerge:
             self._ids,
         )
         self._copy_calls()
+        self._copy_confidences()
         added = self._copy_trials()
         self._copy_totals()
         self._copy_runs()
@@ -179,6 +180,13 @@ class _HuntMerge:
             " image = excluded.image, requests = excluded.requests, seconds = excluded.seconds,"
             " tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, cost = excluded.cost,"
             " endpoint = excluded.endpoint WHERE calls.invalid <> '' AND excluded.invalid = ''",
+            self._ids,
+        )
+
+    def _copy_confidences(self) -> None:
+        self._db.execute(
+            "INSERT OR IGNORE INTO confidences SELECT s.call, s.chances FROM source.confidences s"
+            " JOIN source.calls c ON c.key = s.call WHERE c.hunt = :here",
             self._ids,
         )
 

@@ -224,11 +224,17 @@ def _endpoints(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE calls ADD COLUMN endpoint TEXT NOT NULL DEFAULT ''")
 
 
+def _confidences(db: sqlite3.Connection) -> None:
+    """How sure a judge was of each check of a call, where it said so: a JSON list of chances."""
+    db.execute("CREATE TABLE confidences (call BLOB PRIMARY KEY, chances TEXT NOT NULL) WITHOUT ROWID")
+
+
 MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [
     _first_tables,
     _review_tables,
     _packs_and_kept_results,
     _endpoints,
+    _confidences,
 ]
 
 

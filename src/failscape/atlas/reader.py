@@ -381,6 +381,15 @@ def endpoints(db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, str]
     )
 
 
+def confidences(db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, tuple[float, ...]]:
+    """Key of a call → how sure the judge was of each check, where it said so. At most some 10,000 keys."""
+    if version_of(db) < 5:  # earlier atlases did not keep it
+        return {}
+    marks = ",".join("?" * len(keys))
+    rows = db.execute(f"SELECT call, chances FROM confidences WHERE call IN ({marks})", keys)
+    return {key: tuple(float(chance) for chance in json.loads(text)) for key, text in rows}
+
+
 def find_call(db: sqlite3.Connection, key: bytes) -> StoredCall | None:
     row = db.execute(_CALL, (key,)).fetchone()
     if row is None:

@@ -29,6 +29,7 @@ class Call:
     usage: Usage
     picture: Picture | None = None
     cached: bool = False
+    confidence: tuple[float, ...] = ()
 
 
 @dataclass(slots=True)

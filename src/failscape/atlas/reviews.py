@@ -7,7 +7,8 @@ was run with.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from failscape.atlas.migrations import version_of
@@ -22,6 +23,9 @@ NONE, AUTO = "none", "auto"
 
 _FIRST_VERSION = 2
 """The version of atlases that first had these tables."""
+
+
+YES, NO, UNSURE = "yes", "no", "unsure"
 
 
 class ReviewItem(NamedTuple):
@@ -48,6 +52,17 @@ class ReviewLabel(NamedTuple):
     item: str
     reviewer: str
     label: str
+
+
+def settle(labels: Iterable[ReviewLabel]) -> dict[str, str]:
+    """One label per item: what most of those say who are sure; unsure when they are even."""
+    votes: dict[str, Counter[str]] = defaultdict(Counter)
+    for label in labels:
+        votes[label.item][label.label] += 1
+    return {
+        item: YES if said[YES] > said[NO] else NO if said[NO] > said[YES] else UNSURE
+        for item, said in votes.items()
+    }
 
 
 def atlas_uid(atlas: Atlas) -> str:

@@ -94,6 +94,7 @@ RULES = (
     RowRule("calls", "hex(key)", _numbers("requests seconds tokens_in tokens_out cost")),
     RowRule("trials", "id", (*_lists("facts"), *_texts("key subject reason"), *_numbers("started seconds"))),
     RowRule("trials", "id", ("verdict IN ('pass', 'fail', 'invalid', 'none')", "typeof(seed) = 'integer'")),
+    RowRule("confidences", "hex(call)", ("length(call) = 16", "json_valid(chances)"), since=5),
     RowRule("trials", "id", ("length(calls) % 16 = 0", _in("plan", "plans"), _in("hunt", "hunts"))),
     RowRule("reviews", "uid", (*_texts("uid judge"), _in("hunt", "hunts")), since=2),
     RowRule("review_items", "item", (*_texts("item trial kind"), *_numbers("stands_for")), since=2),

@@ -250,6 +250,10 @@ class Atlas:
         """Whether the response cache holds anything at all."""
         return bool(self._ask(lambda db: db.execute("SELECT EXISTS (SELECT 1 FROM calls)").fetchone()[0]))
 
+    def confidences(self, keys: Sequence[bytes]) -> dict[bytes, tuple[float, ...]]:
+        """Key of a judge's call → how sure it was of each check, where it said so."""
+        return self._ask(lambda db: reader.confidences(db, keys))
+
     def find_call(self, key: bytes) -> Call | None:
         """The stored reply to this very request.
 

@@ -122,6 +122,9 @@ class RowWriter:
         if not paid:
             return
         self._db.executemany(ADD_CALL, [self._call_row(hunt, call) for call in paid])
+        sure = [(call.key, to_json(call.confidence)) for call in paid if call.confidence]
+        if sure:
+            self._db.executemany("INSERT OR IGNORE INTO confidences VALUES (?, ?)", sure)
         self._db.execute(
             "UPDATE totals SET images = images + ?, requests = requests + ?, money = money + ?"
             " WHERE hunt = ?",

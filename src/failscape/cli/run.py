@@ -46,7 +46,7 @@ def command(
         return
     summary = run_and_report(settings, atlas, parse_shard(shard), fork, as_json)
     if not as_json:
-        click.echo(f"  failscape findings {atlas}\n  failscape report {atlas}")
+        click.echo(f"  failscape findings {atlas}\n  failscape view {atlas}\n  failscape report {atlas}")
     if summary.stop.kind == "interrupted":
         sys.exit(130)
 

@@ -45,6 +45,10 @@ class ModelConfig(Settings):
     path: str = Field("", description="a model file or folder, `module:attr` or `file.py:attr`")
     params: dict[str, Any] = Field(default_factory=dict, description="passed through to the model")
     contract: Literal["boolean", "choice"] = Field("boolean", description="how a judge is asked")
+    thresholds: dict[str, float] = Field(
+        default_factory=dict,
+        description="judges with log-probabilities: how sure one must be, by kind of check; * for all others",
+    )
     image_max_side: int | None = Field(None, ge=16, description="shrink images to this before upload")
     image_format: Literal["jpeg", "webp", "png"] | None = Field(
         None, description="upload images in this format (quality 95); the format they have unless set"
@@ -124,6 +128,13 @@ class ModelConfig(Settings):
     @property
     def picture_limits(self) -> PictureLimits:
         return PictureLimits(self.image_max_bytes, self.image_max_pixels)
+
+    @field_validator("thresholds")
+    @classmethod
+    def _between_0_and_1(cls, thresholds: dict[str, float]) -> dict[str, float]:
+        if any(not 0 < threshold < 1 for threshold in thresholds.values()):
+            raise ValueError("a threshold lies between 0 and 1, such as 0.5")
+        return thresholds
 
     @field_validator("params")
     @classmethod

@@ -52,12 +52,16 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """A model's reply: a value, or the reason why there is none. `raw` is its own words, for the record."""
+    """A model's reply: a value, or the reason why there is none. `raw` is its own words, for the record.
+
+    `confidence` is a judge's chance for each check that it holds, where it says so.
+    """
 
     value: T | None
     invalid: str = ""
     raw: str = ""
     usage: Usage = field(default_factory=Usage)
+    confidence: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

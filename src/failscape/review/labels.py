@@ -12,6 +12,9 @@ from pathlib import Path
 
 from failscape.atlas import Atlas
 from failscape.atlas.reviews import (
+    NO,
+    UNSURE,
+    YES,
     Review,
     ReviewItem,
     ReviewLabel,
@@ -19,13 +22,13 @@ from failscape.atlas.reviews import (
     items_of,
     labels_of,
     reviews_of,
+    settle,
 )
 from failscape.errors import ConfigError
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.stats.judging.agreement import Agreement, agreement
 from failscape.stats.judging.reviews import LabelledStratum, accuracies_of
 
-YES, NO, UNSURE = "yes", "no", "unsure"
 SPELLINGS = {
     **dict.fromkeys(("yes", "y", "true", "1"), YES),
     **dict.fromkeys(("no", "n", "false", "0"), NO),
@@ -148,17 +151,6 @@ def strata_of(items: Iterable[ReviewItem]) -> dict[tuple[str, bool, bool], list[
     for item in items:
         found[item.kind, item.answer, item.near].append(item)
     return found
-
-
-def settle(labels: Iterable[ReviewLabel]) -> dict[str, str]:
-    """One label per item: what most of those say who are sure; unsure when they are even."""
-    votes: dict[str, Counter[str]] = defaultdict(Counter)
-    for label in labels:
-        votes[label.item][label.label] += 1
-    return {
-        item: YES if said[YES] > said[NO] else NO if said[NO] > said[YES] else UNSURE
-        for item, said in votes.items()
-    }
 
 
 def between_people(labels: Iterable[ReviewLabel]) -> Agreement | None:

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.decisions import ANSWER, decision_of
 from failscape.atlas.reviews import (
+    NO,
+    UNSURE,
+    YES,
     Review,
     ReviewItem,
     ReviewLabel,
@@ -22,10 +25,11 @@ from failscape.atlas.reviews import (
     items_of,
     labels_of,
     reviews_of,
+    settle,
     take_back,
 )
 from failscape.errors import AtlasError, ConfigError
-from failscape.review.labels import NO, UNSURE, YES, between_people, settle, strata_of
+from failscape.review.labels import between_people, strata_of
 from failscape.review.sample import draw_sample
 from failscape.stats.judging.agreement import Agreement
 from failscape.stats.judging.poststratified import (

@@ -122,7 +122,15 @@ class Walk:
         # Before the hunt is told and before the atlas: what is told later must be what is told now.
         said = facts if picture is not None else clean_data(facts)
         return Call(
-            key, step.role, identity, said, clean(reply.invalid), clean(reply.raw), reply.usage, picture
+            key,
+            step.role,
+            identity,
+            said,
+            clean(reply.invalid),
+            clean(reply.raw),
+            reply.usage,
+            picture,
+            confidence=reply.confidence,
         )
 
     def _remember(self, step: Step, call: Call) -> None:

@@ -17,7 +17,7 @@ from failscape.errors import BadReply, FailscapeError
 from failscape.models.roles import Classifier, Model
 from failscape.servers.backends import ImageBackend
 from failscape.servers.batching import Batcher, Busy
-from failscape.servers.chat import answer_chat, said
+from failscape.servers.chat import answer_chat, logprobs_of, said
 from failscape.servers.images import ImageHandlers, check_model
 from failscape.servers.metrics import Metrics
 from failscape.servers.offer import Served
@@ -166,8 +166,10 @@ class _Handlers:
         check_model(body.get("model"), self._served.name)
         check_chat(body)
         talk = read_conversation(body.get("messages"))
-        text = await answer_chat(self._served, talk)
+        answer = await answer_chat(self._served, talk)
+        text = answer.text
         message = {"role": "assistant", "content": text}
+        told = logprobs_of(answer) if body.get("logprobs") else None
         usage = {"prompt_tokens": len(talk.question) // 4, "completion_tokens": len(text) // 4}
         return web.json_response(
             {
@@ -175,7 +177,7 @@ class _Handlers:
                 "object": "chat.completion",
                 "created": int(time.time()),
                 "model": str(body.get("model") or self._served.name),
-                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": told}],
                 "usage": {**usage, "total_tokens": sum(usage.values())},
             }
         )

@@ -7,8 +7,10 @@ understood is not guessed: a statement gets `null`, a question of multiple choic
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from failscape.models.contracts.judge import NONE_OF_THESE
 from failscape.models.contracts.recognise import (
@@ -30,28 +32,65 @@ from failscape.trials import Check
 Decided = list[bool | None]
 
 
+class ChatAnswer(NamedTuple):
+    """What is said; `sure` has the chance of each answer of a judge, in order, where it tells."""
+
+    text: str
+    sure: tuple[float, ...] = ()
+
+
+_ANSWER = re.compile(r'true|false|(?<=": ")[A-Z](?=")')
+
+
+def logprobs_of(answer: ChatAnswer) -> dict[str, Any]:
+    """The reply as tokens with log-probabilities, as chat servers give them: each answer is one token."""
+    found = list(_ANSWER.finditer(answer.text)) if answer.sure else []
+    content, end = [], 0
+    for match, chance in zip(found, answer.sure, strict=False):
+        content += [_token(answer.text[end : match.start()], 1.0, "")]
+        other = {"true": "false", "false": "true"}.get(match.group(), "?")
+        content.append(_token(match.group(), chance, other))
+        end = match.end()
+    return {"content": [*content, _token(answer.text[end:], 1.0, "")]}
+
+
+def _token(text: str, chance: float, other: str) -> dict[str, Any]:
+    own = {"token": text, "logprob": _log(chance)}
+    return {**own, "top_logprobs": [own, *([{"token": other, "logprob": _log(1 - chance)}] if other else [])]}
+
+
+def _log(chance: float) -> float:
+    return math.log(min(1.0, max(1e-9, chance)))
+
+
 async def answer_statements(
     statements: Sequence[str], picture: Picture, judge: Judge, understanding: Understanding
-) -> dict[str, Decided] | None:
+) -> ChatAnswer | None:
     """The reply to contract `boolean`; `None` when the judge has none."""
-    decided = await _decide(judge, picture, [understanding.check(statement) for statement in statements])
-    return None if decided is None else {"answers": decided}
+    checks = [understanding.check(statement) for statement in statements]
+    decided, sure = await _decide(judge, picture, checks)
+    if decided is None:
+        return None
+    told = [chance if held else 1 - chance for held, chance in zip(decided, sure, strict=False)]
+    return ChatAnswer(json.dumps({"answers": decided}), tuple(told))
 
 
 async def answer_choices(
     questions: Sequence[ChoiceAsked], picture: Picture, judge: Judge, understanding: Understanding
-) -> dict[str, str] | None:
+) -> ChatAnswer | None:
     """The reply to contract `choice`: one letter for each question; `None` when one cannot be decided."""
     letters: dict[str, str] = {}
+    told: list[float] = []
     for question in questions:
         options = list(question.options.values())
         checks = _option_checks(question, options, understanding)
-        decided = await _decide(judge, picture, checks) if any(checks) else None
+        decided, sure = await _decide(judge, picture, checks) if any(checks) else (None, ())
         if decided is None or all(held is None for held in decided):
             return None
         chosen = options[decided.index(True)] if True in decided else _otherwise(options)
         letters[question.name] = next(key for key, option in question.options.items() if option == chosen)
-    return letters
+        told.append(max(sure) if True in decided and sure else 1 - max(sure, default=0.0))
+    return ChatAnswer(json.dumps(letters), tuple(told))
 
 
 def _otherwise(options: Sequence[str]) -> str:
@@ -68,27 +107,36 @@ def _option_checks(
     return [Check(kind, option, "") if kind and option != NONE_OF_THESE else None for option in options]
 
 
-async def _decide(judge: Judge, picture: Picture, checks: Sequence[Check | None]) -> Decided | None:
-    """One decision per check, `None` for what is no check; `None` in all when the judge has no reply."""
+async def _decide(
+    judge: Judge, picture: Picture, checks: Sequence[Check | None]
+) -> tuple[Decided | None, tuple[float, ...]]:
+    """One decision per check, `None` for what is no check; `None` in all when the judge has no reply.
+
+    And how sure it is of each, where it says so and all are checks.
+    """
     known = [check for check in checks if check is not None]
     if not known:
-        return [None] * len(checks)
+        return [None] * len(checks), ()
     (reply,) = await judge.judge([picture], [known])
     if reply.value is None:
-        return None
+        return None, ()
     answers = iter(reply.value)
-    return [next(answers) if check is not None else None for check in checks]
+    return [next(answers) if check is not None else None for check in checks], reply.confidence
 
 
 T = TypeVar("T")
 CANNOT_TELL = "I cannot tell"
 
 
-async def answer_chat(served: Served, talk: Conversation) -> str:
+async def answer_chat(served: Served, talk: Conversation) -> ChatAnswer:
     """What the model that is asked for says, in the form that its contract wants."""
     heard = recognise(talk.question)
     if isinstance(heard, StatementsAsked | ChoicesAsked):
         return await _judge(served, heard, talk)
+    return ChatAnswer(await _answer(served, heard, talk))
+
+
+async def _answer(served: Served, heard: object, talk: Conversation) -> str:
     if isinstance(heard, DescriptionAsked):
         captioner = _need(served.captioner, "captioner", served)
         (sentences,) = await captioner.caption([_one_picture(talk)])
@@ -111,16 +159,15 @@ def said(reply: Reply[T]) -> T:
     return reply.value
 
 
-async def _judge(served: Served, heard: StatementsAsked | ChoicesAsked, talk: Conversation) -> str:
+async def _judge(served: Served, heard: StatementsAsked | ChoicesAsked, talk: Conversation) -> ChatAnswer:
     judge = _need(served.judge, "judge", served)
     understanding = _need(served.understanding, "judge", served)
     picture = _one_picture(talk)
-    reply: object
     if isinstance(heard, StatementsAsked):
         reply = await answer_statements(heard.statements, picture, judge, understanding)
     else:
         reply = await answer_choices(heard.questions, picture, judge, understanding)
-    return json.dumps(reply) if reply is not None else f"{CANNOT_TELL}."
+    return reply if reply is not None else ChatAnswer(f"{CANNOT_TELL}.")
 
 
 async def _verify(served: Served, heard: VerificationAsked, talk: Conversation) -> str:

@@ -116,6 +116,7 @@ def _read_image_url(value: Any) -> Picture:
 
 CHAT_FIELDS = {"model", "messages", "response_format", "user", "n", "stream", "chat_template_kwargs"}
 CHAT_FIELDS |= {"temperature", "top_p", "seed", "max_tokens", "max_completion_tokens"}
+CHAT_FIELDS |= {"logprobs", "top_logprobs"}
 """What our models honour, or what cannot change what they say: they do not sample."""
 
 

@@ -42,7 +42,7 @@ from failscape.toybox import world
 from failscape.toybox.asking import VERSION, scene_of
 from failscape.toybox.classifiers import NAMES as CLASSIFIERS
 from failscape.toybox.classifiers import ToyClassifier
-from failscape.toybox.eyes import HEADS, NONE, Eyes, eyes_accuracy
+from failscape.toybox.eyes import HEADS, NONE, Eyes, decide, eyes_accuracy, target_of
 from failscape.toybox.painter import BATCH as PAINTER_BATCH
 from failscape.toybox.painter import ToyPainter
 from failscape.toybox.questions import SKILLS, normal_answer
@@ -135,7 +135,16 @@ class EyesJudge(ToyModel):
     def _judge(
         self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]
     ) -> list[Reply[list[bool | None]]]:
-        return [Reply(decided) for decided in self._network.judge(pixels_of(images), checks)]
+        seen = self._network.look(pixels_of(images))
+        return [Reply(*_judged(seen, at, row)) for at, row in enumerate(checks)]
+
+
+def _judged(seen: Any, at: int, checks: Sequence[Check]) -> tuple[Any, ...]:
+    """Decisions, and how sure it is of each where all of them are about its world."""
+    targets = [target_of(check) for check in checks]
+    sure = tuple(round(seen.chance(at, *target), 4) for target in targets if target is not None)
+    decided = [decide(seen, at, check) for check in checks]
+    return decided, "", "", Usage(), sure if len(sure) == len(checks) else ()
 
 
 class EyesCaptioner(ToyModel):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import string
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 from failscape.errors import ConfigError
 from failscape.models.contracts.asking import Ask, Instruction, Read, strict_object
+from failscape.models.contracts.confidence import Confidence, Token, boolean_confidence, choice_confidence
 from failscape.models.contracts.parsing import read_answer
+from failscape.models.roles import Reply
 from failscape.trials import Check
 
 Decisions = list[bool | None]
@@ -27,6 +30,10 @@ class JudgeContract(Protocol):
     def ask(self, checks: Sequence[Check], salt: str) -> Ask: ...
 
     def read(self, text: str, checks: Sequence[Check], salt: str) -> Read[Decisions]: ...
+
+    def weigh(self, tokens: Sequence[Token], checks: Sequence[Check], salt: str) -> Confidence:
+        """How sure the judge is that each check holds; nothing where its tokens do not tell."""
+        ...
 
 
 class BooleanContract:
@@ -51,6 +58,9 @@ class BooleanContract:
     def read(self, text: str, checks: Sequence[Check], salt: str) -> Read[Decisions]:
         count = len(checks)
         return Read(*read_answer(text, lambda value: _booleans(value, count), f"list of {count} booleans"))
+
+    def weigh(self, tokens: Sequence[Token], checks: Sequence[Check], salt: str) -> Confidence:
+        return boolean_confidence(tokens, len(checks))
 
 
 def _booleans(value: Any, count: int) -> Decisions | None:
@@ -103,6 +113,14 @@ class ChoiceContract:
         wanted = f"{len(checks)} letters of the options"
         return Read(*read_answer(text, lambda value: self._decide(value, checks, salt), wanted))
 
+    def weigh(self, tokens: Sequence[Token], checks: Sequence[Check], salt: str) -> Confidence:
+        wanted = []
+        for check in checks:
+            right = check.value if check.choices else "true"
+            options = self.options(check, salt).items()
+            wanted.append(next((letter for letter, option in options if option == right), ""))
+        return choice_confidence(tokens, wanted) if all(wanted) else ()
+
     def _decide(self, value: Any, checks: Sequence[Check], salt: str) -> Decisions | None:
         names = [f"q{number}" for number in range(1, len(checks) + 1)]
         if isinstance(value, dict) and set(value) == set(names):
@@ -125,6 +143,30 @@ def _question(check: Check) -> str:
         return ABOUT_ENTITY
     family, _, topic = check.kind.partition(": ")
     return ABOUT_KIND.fill(kind=f"{family} — {topic.lower()}" if topic else check.kind)
+
+
+NO_CONFIDENCE = (
+    "`thresholds` are set, but the reply has no log-probabilities; "
+    "set `params: {logprobs: true, top_logprobs: 5}`"
+)
+
+
+def by_thresholds(
+    reply: Reply[Decisions], checks: Sequence[Check], thresholds: Mapping[str, float]
+) -> Reply[Decisions]:
+    """A check holds when the judge is at least so sure, by kind of check; "*" stands for all others.
+
+    Kinds without a threshold stay as the judge said.
+    """
+    wanted = [thresholds.get(check.kind, thresholds.get("*")) for check in checks]
+    if reply.value is None or all(threshold is None for threshold in wanted):
+        return reply
+    if not reply.confidence:
+        return replace(reply, value=None, invalid=NO_CONFIDENCE)
+    rows = zip(reply.value, reply.confidence, wanted, strict=True)
+    return replace(
+        reply, value=[said if threshold is None else sure >= threshold for said, sure, threshold in rows]
+    )
 
 
 JUDGE_CONTRACTS: dict[str, JudgeContract] = {"boolean": BooleanContract(), "choice": ChoiceContract()}

@@ -14,7 +14,8 @@ from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, Permanent, Refused
 from failscape.models.contracts.asking import Ask, Read, plain_answer
 from failscape.models.contracts.caption import CaptionContract
-from failscape.models.contracts.judge import Decisions, judge_contract
+from failscape.models.contracts.confidence import Confidence, Token, read_tokens
+from failscape.models.contracts.judge import Decisions, by_thresholds, judge_contract
 from failscape.models.contracts.propose import ProposeContract
 from failscape.models.contracts.verify import VerifyContract, verification_of
 from failscape.models.roles import AnswerToVerify, Conversation, Identity, Model, Reply, Usage, Verification
@@ -28,6 +29,7 @@ from failscape.trials import Check
 
 T = TypeVar("T")
 Message = dict[str, Any]
+Weigh = Callable[[Sequence[Token]], Confidence]
 
 TRIES_IN_FORM = 2
 """A reply that its contract cannot read is asked for once more; then it is invalid."""
@@ -44,6 +46,7 @@ class Said(NamedTuple):
     tokens_in: int
     tokens_out: int
     cut_off: bool
+    tokens: tuple[Token, ...] = ()
 
 
 def openai_base(address: str) -> str:
@@ -78,6 +81,8 @@ class ChatModel(HttpModel):
         if label:
             settings["contract"] = label
         settings |= preprocessing_of(config)
+        if config.thresholds:
+            settings["thresholds"] = config.thresholds
         super().__init__(Identity(self.role, "openai", config.model, settings), config, openai_base, backoff)
         self._fields = split_params(config.params)
 
@@ -88,9 +93,11 @@ class ChatModel(HttpModel):
         """The model's text for OpenAI-style messages, in the form of `schema` where one is given."""
         return await self._converse(lambda: list(messages), (), schema, plain_answer)
 
-    async def consult(self, images: Sequence[Picture], ask: Ask, read: Callable[[str], Read[T]]) -> Reply[T]:
+    async def consult(
+        self, images: Sequence[Picture], ask: Ask, read: Callable[[str], Read[T]], weigh: Weigh | None = None
+    ) -> Reply[T]:
         """Show images, say what the contract says, read the reply as the contract reads it."""
-        return await self._converse(lambda: [self.user(ask.text, images)], images, ask.schema, read)
+        return await self._converse(lambda: [self.user(ask.text, images)], images, ask.schema, read, weigh)
 
     async def _converse(
         self,
@@ -98,6 +105,7 @@ class ChatModel(HttpModel):
         images: Sequence[Picture],
         schema: dict[str, Any] | None,
         read: Callable[[str], Read[T]],
+        weigh: Weigh | None = None,
     ) -> Reply[T]:
         """One conversation, asked again when the reply is out of form. `compose` may meet a broken image."""
         spent = Usage(requests=0)
@@ -113,7 +121,8 @@ class ChatModel(HttpModel):
                     break
         except (BadReply, Refused) as error:
             return self.invalid(error, spent)
-        return Reply(outcome.value, outcome.invalid, said.text, spent)
+        sure = weigh(said.tokens) if weigh and said.tokens and outcome.value is not None else ()
+        return Reply(outcome.value, outcome.invalid, said.text, spent, sure)
 
     def _payload(self, messages: list[Message], schema: dict[str, Any] | None) -> dict[str, Any]:
         fields = {"model": self.config.model, "messages": messages, **self.defaults}
@@ -152,8 +161,14 @@ class OpenAIJudge(ChatModel):
     async def _decide(self, image: Picture, checks: Sequence[Check]) -> Reply[Decisions]:
         if not checks:
             return Reply([], usage=Usage(requests=0))
-        ask = self._contract.ask(checks, image.digest)
-        return await self.consult([image], ask, lambda text: self._contract.read(text, checks, image.digest))
+        contract, salt = self._contract, image.digest
+        reply = await self.consult(
+            [image],
+            contract.ask(checks, salt),
+            lambda text: contract.read(text, checks, salt),
+            lambda tokens: contract.weigh(tokens, checks, salt),
+        )
+        return by_thresholds(reply, checks, self.config.thresholds)
 
 
 class OpenAICaptioner(ChatModel):
@@ -247,7 +262,8 @@ def _read_chat(body: bytes) -> Said:
         raise BadReply("the reply holds no text")
     usage = data.get("usage") or {}
     tokens = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
-    return Said(content, *tokens, choice.get("finish_reason") == "length")
+    cut_off = choice.get("finish_reason") == "length"
+    return Said(content, *tokens, cut_off, read_tokens(choice.get("logprobs")))
 
 
 CHAT_ROLES: dict[str, type[ChatModel]] = {

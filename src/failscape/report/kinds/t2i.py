@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from failscape.evidence import HuntReader
+from failscape.evidence.judge_confidence import judge_confidence
 from failscape.evidence.places import Placer, place_node, place_prompt
 from failscape.hunts.t2i.findings import CorrectedRate, NodeDetails
 from failscape.hunts.t2i.prompts.findings import PromptDetails
@@ -182,7 +183,8 @@ def _rules(survey: T2ISurvey, reader: HuntReader) -> Iterator[Section]:
 def _trust(survey: T2ISurvey, context: Context) -> Iterator[Section]:
     search = context.loaded.row.config.get("search") or {}
     allowed_for = search.get("strategy") in JUDGE_ALLOWED_FOR
-    found = trust_boxes(survey, context.loaded.judge, context.limit, allowed_for)
+    sure = judge_confidence(context.atlas, context.loaded.row, context.loaded.findings)
+    found = trust_boxes(survey, context.loaded.judge, context.limit, allowed_for, sure)
     said = [*survey.notes, *wording_notes(context.atlas, context.loaded.row)]
     if found or said:
         yield Section("trust", "How far to trust it", TEMPLATE, TrustSection(found, said), TRUST, "Trust")

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from failscape.atlas import Atlas, HuntRow
+from failscape.evidence.judge_confidence import JudgeConfidence
 from failscape.hunts.t2i.survey.survey import (
     Audit,
     CalibrationBin,
@@ -27,10 +28,14 @@ from failscape.report.figures.basic import Estimate, percent, spread
 from failscape.report.figures.heat import VAGUE
 from failscape.stats.intervals import clopper_pearson
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
+from failscape.stats.judging.confidence import calibration_curve
 from failscape.stats.judging.errors import Measured
 from failscape.stats.nuisance import Nuisance, nuisance_effect
 
 MOST_SPOTS = 200
+PROVEN = math.log(20)
+"""log e of what a single test at 5 % would believe."""
+
 MOST_LINES = 16
 NAMED = 4
 
@@ -52,14 +57,19 @@ class TrustBox:
 
 
 def trust_boxes(
-    survey: T2ISurvey, judge: JudgeAccuracy | None, limit: float | None, allowed_for: bool
+    survey: T2ISurvey,
+    judge: JudgeAccuracy | None,
+    limit: float | None,
+    allowed_for: bool,
+    sure: JudgeConfidence | None = None,
 ) -> list[TrustBox]:
-    """`allowed_for` says whether findings allow for the judge's errors."""
+    """`allowed_for` says whether findings allow for the judge's errors; `sure`, what it said of its own."""
     makers = (
         _replication(survey.replication, limit),
         _audit(survey.audit),
         _calibration(survey.calibration),
         _judge(judge, allowed_for),
+        _confidence(sure),
         _wording(survey.wording),
         _states(survey.counts),
     )
@@ -180,6 +190,33 @@ def _judge(judge: JudgeAccuracy | None, allowed_for: bool) -> Iterator[TrustBox]
         "harder to prove. Where findings allow for its errors, a failure is only certified if they "
         "cannot explain it.",
         groups=(("Sees what is there", there), ("Sees what is missing", missing)),
+    )
+
+
+def _confidence(found: JudgeConfidence | None) -> Iterator[TrustBox]:
+    if found is None:
+        return
+    spots = [
+        Spot(point.chance, point.share, point.interval, point.checks, f"{point.checks} checks")
+        for point in calibration_curve(found.labelled)
+    ]
+    thresholds = ", ".join(f"{kind}: {threshold:g}" for kind, threshold in found.thresholds.items())
+    proven = sum(one.log_e >= PROVEN for one in found.findings)
+    weighed = (
+        f" With each picture counted by its confidence, {proven} of {len(found.findings)} findings keep an "
+        "e-value of 20 or more by themselves."
+        if found.findings
+        else " There are too few labels to count pictures by it."
+    )
+    yield TrustBox(
+        "confidence",
+        "Does the judge know when it is sure?",
+        f"{len(found.labelled):,} checks have a label and the judge's own confidence. What it says is off by "
+        f"{percent(found.error)} on average.{weighed}"
+        + (f" Fewest mistakes on these labels with `thresholds`: {thresholds}." if thresholds else ""),
+        "Across: how sure the judge said it was that a check holds. Up: how often people agree. On the line, "
+        "its confidence can be taken at its word; far below the line at the right, it is too sure of itself.",
+        figure=against(spots, "says it holds", "holds"),
     )
 
 
