@@ -69,7 +69,8 @@ EVERYTHING = ("judge", "captioner", "answerer", "verifier", "questioner")
 
 
 async def say(text: str, fakes: Fakes | None = None, roles: Sequence[str] = EVERYTHING) -> str:
-    return await answer_chat(serving(fakes or Fakes(), *roles), Conversation((IMAGE,), text))
+    answer = await answer_chat(serving(fakes or Fakes(), *roles), Conversation((IMAGE,), text))
+    return answer.text
 
 
 @pytest.mark.parametrize("contract", [BooleanContract(), ChoiceContract()])
@@ -146,7 +147,7 @@ async def test_questioner() -> None:
 async def test_anything_else_is_a_question_for_the_answerer() -> None:
     fakes = Fakes()
     talk = Conversation((IMAGE, IMAGE), "1. Is it true?", (("before?", "yes"),))
-    assert await answer_chat(serving(fakes, "answerer"), talk) == "blue"
+    assert (await answer_chat(serving(fakes, "answerer"), talk)).text == "blue"
     assert fakes.asked == [talk]
 
 
