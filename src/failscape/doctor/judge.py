@@ -92,6 +92,7 @@ class JudgeExperiments:
         found += [*spoiled.observations(), *_repeats(self._repeats)]
         if self.calls.seconds:
             found.append(self.calls.latency("one judgement"))
+        found += _confidence(self._replies, self.judge)
         return [*found, *await examine_schema("judge", self.judge)]
 
     async def _spoil(self) -> Spoiled:
@@ -160,6 +161,21 @@ def _repeats(same: Sequence[bool]) -> list[Observation]:
     seen = f"{len(same) - sum(same)} of {len(same)} images were judged in two ways"
     fix = "set `params: {temperature: 0}` for the judge"
     return [Observation("judge-repeats", "warn", seen, "the judge adds noise of its own", fix, len(same))]
+
+
+def _confidence(replies: Sequence[Reply[Any]], judge: Any) -> list[Observation]:
+    """Only where log-probabilities are asked for, or come unasked."""
+    config = getattr(judge, "config", None)
+    asked = bool(config and (config.params.get("logprobs") or config.thresholds))
+    sure, count = sum(bool(reply.confidence) for reply in replies), len(replies)
+    if not (sure or asked):
+        return []
+    seen = f"{sure} of {count} replies say how sure it is"
+    if sure > count / 2:
+        return [Observation("judge-confidence", "ok", seen, "its confidence is kept for each check", n=count)]
+    fix = "set `params: {logprobs: true, top_logprobs: 5}`; a server that has none cannot be used so"
+    status: Status = "fail" if config and config.thresholds else "warn"
+    return [Observation("judge-confidence", status, seen, "its confidence stays unknown", fix, count)]
 
 
 async def examine_schema(role: str, model: Any) -> list[Observation]:

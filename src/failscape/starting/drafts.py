@@ -89,6 +89,7 @@ HINTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("openai", "judge"): (
         "contract: choice                # multiple choice: the judge is not told what was asked for",
         "image_max_side: 768             # shrink images before upload",
+        "params: {temperature: 0, logprobs: true, top_logprobs: 5}   # keeps how sure it is of each check",
         *SHARED_HINTS,
     ),
     ("generate", "generator"): ("batch: 4                        # prompts in one request", *SHARED_HINTS),
