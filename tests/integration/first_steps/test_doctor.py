@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from failscape.cli import cli
 from failscape.config.files import parse_config
 from failscape.doctor.observations import Observation
+from failscape.errors import ConfigError
 from failscape.pictures import Picture
 from failscape.plugins import kind_of
 from failscape.testing.servers import free_port, toybox_server
@@ -40,12 +41,17 @@ def failed(found: dict[str, Observation]) -> set[str]:
     return {name for name, one in found.items() if one.status == "fail"}
 
 
-def test_the_toybox_over_http_is_well_and_the_table_is_json_too(tmp_path: Path) -> None:
+def test_init_then_doctor_over_http(tmp_path: Path) -> None:
+    hunt = str(tmp_path / "hunt.yaml")
     with toybox_server() as server:
-        model = {"provider": "openai", "model": "toybox", "endpoints": [server.url]}
-        config = {"hunt": "t2i", "target": model, "judge": model, "space": {"corpus": "toybox", "depth": 1}}
-        (tmp_path / "hunt.yaml").write_text(json.dumps(config))
-        done = CliRunner().invoke(cli, ["doctor", str(tmp_path / "hunt.yaml"), "--json"])
+        flags = ["--hunt", "t2i", "--target", "openai", "--endpoint", server.url, "--yes", "-o", hunt]
+        several = CliRunner().invoke(cli, ["init", *flags])
+        assert isinstance(several.exception, ConfigError)
+        assert "4 models: toybox, cnn" in several.exception.message
+        written = CliRunner().invoke(cli, ["init", *flags, "--model", "toybox"])
+        assert written.exit_code == 0, written.output
+        assert "note:" not in written.output, "the judge sees"
+        done = CliRunner().invoke(cli, ["doctor", hunt, "--json", "--set", "space.depth=1"])
     assert done.exit_code == 0, done.output
     found = {one["name"]: one for one in json.loads(done.output)}
     assert found["judge-picture: entity"]["status"] == "ok"

@@ -38,6 +38,7 @@ def _briefly(monkeypatch: pytest.MonkeyPatch) -> None:
 def config(**more: Any) -> HuntConfig:
     space = {"corpus": "toybox", "entities": THINGS, "depth": 1}
     data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": space, "budget": {"images": 400}}
+    data["search"] = {"strategy": "failureatlas", "images_per_node": 5}  # it simulates in no time
     return parse_config({**data, **more}, "a test")
 
 
@@ -141,5 +142,5 @@ def test_a_dead_model_cannot_be_measured() -> None:
 
 
 def test_no_budget_of_images_is_said() -> None:
-    plan = make_plan(config(budget={}, search={"strategy": "failureatlas", "images_per_node": 5}), worlds=1)
+    plan = make_plan(config(budget={}), worlds=1)
     assert any("no `budget.images`" in warning for warning in plan.foresight.warnings)
