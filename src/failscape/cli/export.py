@@ -11,15 +11,16 @@ import click
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.faults import explained
-from failscape.atlas.formats.failureatlas import write_rows
+from failscape.atlas.formats.failureatlas import KIND, write_rows
 from failscape.atlas.formats.parquet import write_parquet
 from failscape.atlas.formats.plain import write_csv, write_jsonl, write_pictures
 from failscape.cli.telling import TellingLine
 from failscape.evidence import load_hunt
+from failscape.evidence.node_verdicts import node_verdicts, told_hunt
 from failscape.export.every_eval_ever import write_record
 
 WRITERS: dict[str, Callable[[Atlas, HuntRow, TextIO], int]] = {
-    "failureatlas": write_rows,
+    "failureatlas": lambda atlas, hunt, out: write_rows(atlas, hunt, out, _verdicts(atlas, hunt)),
     "jsonl": write_jsonl,
     "csv": write_csv,
 }
@@ -73,6 +74,11 @@ def _write_record(atlas: Atlas, hunt_id: int | None, out: Path) -> None:
         f"{written.results:,} results with {written.samples:,} samples of hunt {loaded.row.id} written to"
         f" {written.path}"
     )
+
+
+def _verdicts(atlas: Atlas, hunt: HuntRow) -> dict[str, bool] | None:
+    """What the hunt itself decided, which is more than its images say: error control, early stops."""
+    return node_verdicts(told_hunt(atlas, hunt)) if hunt.kind == KIND else None
 
 
 def _write_pictures(atlas: Atlas, hunt: HuntRow, output: str) -> None:

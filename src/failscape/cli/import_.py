@@ -9,6 +9,7 @@ import click
 from failscape.atlas import Atlas
 from failscape.atlas.formats.failureatlas_import import import_rows
 from failscape.atlas.formats.table import import_table, looks_like_table
+from failscape.evidence.node_verdicts import told_hunt
 
 
 @click.command("import")
@@ -31,11 +32,18 @@ def command(file: Path, atlas: Path, threshold: float | None) -> None:
         hunt = import_rows(file, opened, threshold)
         number = sum(opened.counts(hunt).values())
         rule = opened.hunt(hunt).config["search"]
+        told = told_hunt(opened, opened.hunt(hunt))
+        found, failing = len(told.findings()), sum(not passed for passed in told.decided().values())
     click.echo(
         f"{number:,} trials are hunt {hunt} of {atlas} "
         f"(threshold {rule['threshold']:g}, {rule['images_per_node']} images per node)\n"
-        f"  failscape findings {atlas}\n  failscape report {atlas}"
+        f"{found:,} findings: nodes that fail although all that is simpler passes"
     )
+    if failing > found:
+        click.echo(
+            f"{failing - found:,} more nodes fail, but something simpler is missing, open, or fails too"
+        )
+    click.echo(f"  failscape findings {atlas}\n  failscape report {atlas}")
 
 
 def _import_table(file: Path, atlas: Path, threshold: float | None) -> None:

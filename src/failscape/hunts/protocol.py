@@ -59,6 +59,10 @@ class Hunt(ABC):
         """What looks failing but is not claimed, most promising first; each says what is missing."""
         return []
 
+    def decided(self) -> dict[str, bool]:
+        """Subject → whether it passes, where that is decided."""
+        return {finding.subject: False for finding in self.findings()}
+
     def undecided(self) -> list[str]:
         """Subjects that used up their trials without a verdict."""
         return []

@@ -1,5 +1,5 @@
 PRAGMA application_id = 1179861825;
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;
 PRAGMA journal_mode = wal;
 PRAGMA page_size = 2048;
 CREATE INDEX trials_by_subject ON trials (hunt, subject, verdict)
@@ -31,6 +31,7 @@ CREATE TABLE calls (
     cost REAL NOT NULL,
     hunt INTEGER NOT NULL REFERENCES hunts (id)
 , endpoint TEXT NOT NULL DEFAULT '');
+CREATE TABLE confidences (call BLOB PRIMARY KEY, chances TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE events (
     id INTEGER PRIMARY KEY,
     at REAL NOT NULL,

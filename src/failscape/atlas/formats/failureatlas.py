@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -189,17 +189,23 @@ class _Line:
         return AtlasError(f"{where}: {message}", fix or "see docs/atlas.md for the format")
 
 
-def write_rows(atlas: Atlas, hunt: HuntRow, out: TextIO) -> int:
+def write_rows(atlas: Atlas, hunt: HuntRow, out: TextIO, verdicts: Mapping[str, bool] | None = None) -> int:
     """Write a hunt's nodes as FailureAtlas would have; gives their number."""
     number = 0
-    for row in export_rows(atlas, hunt):
+    for row in export_rows(atlas, hunt, verdicts):
         out.write(json.dumps(row, ensure_ascii=False) + "\n")
         number += 1
     return number
 
 
-def export_rows(atlas: Atlas, hunt: HuntRow) -> Iterator[dict[str, Any]]:
-    """Nodes in the order in which they were first tried. Imported ones come back as they were."""
+def export_rows(
+    atlas: Atlas, hunt: HuntRow, verdicts: Mapping[str, bool] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Nodes in the order in which they were first tried. Imported ones come back as they were.
+
+    `verdicts` says which nodes pass and which fail, as the hunt decided: these are `tested`, all others are
+    not, and count as `valid`. Without it, FailureAtlas's own rule decides from the images.
+    """
     if hunt.kind != KIND:
         raise AtlasError(
             f"hunt {hunt.id} is a {hunt.kind} hunt; FailureAtlas rows describe {KIND} hunts",
@@ -215,7 +221,10 @@ def export_rows(atlas: Atlas, hunt: HuntRow) -> Iterator[dict[str, Any]]:
             yield _as_imported(details, subject, images)
             continue
         numbers[subject] = len(numbers)
-        yield _as_recorded(subject, numbers, steps, images, classes, hunt)
+        row = _as_recorded(subject, numbers, steps, images, classes, hunt)
+        if verdicts is not None:
+            row |= {"tested": subject in verdicts, "valid": verdicts.get(subject, True)}
+        yield row
 
 
 def _as_recorded(

@@ -248,6 +248,10 @@ class FailureAtlasHunt(Hunt):
         if self._findings.pop(subject, None):
             self._failed.append(tally)
 
+    def decided(self) -> dict[str, bool]:
+        tallies = self._tallies.items()
+        return {subject: one.outcome == "pass" for subject, one in tallies if one.outcome in ("pass", "fail")}
+
     def undecided(self) -> list[str]:
         """Nodes that used up their tries without a verdict; nothing below them was opened."""
         return [subject for subject, tally in self._tallies.items() if tally.outcome == "open"]

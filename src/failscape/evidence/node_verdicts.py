@@ -1,0 +1,35 @@
+"""What a t2i hunt has decided about its nodes, for files that keep a verdict for each node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from failscape.atlas import Atlas, HuntRow
+from failscape.atlas.reviews import hunt_accuracy
+from failscape.evidence.found import rebuild_hunt
+from failscape.hunts.protocol import Hunt, replay
+from failscape.spaces.subjects import parents_of
+
+
+def told_hunt(atlas: Atlas, row: HuntRow) -> Hunt:
+    """The hunt, told all its trials again."""
+    hunt = rebuild_hunt(row, hunt_accuracy(atlas, row))
+    for subject, number, passed in atlas.verdicts(row.id):
+        hunt.expect(subject, number, passed)
+    replay(hunt, atlas.replay(row.id))
+    return hunt
+
+
+def node_verdicts(hunt: Hunt) -> dict[str, bool]:
+    """Subject → whether it passes. What a finding rests on passes, as the hunt says; the rest is open."""
+    decided = hunt.decided()
+    for finding in hunt.findings():
+        for ancestor in _ancestors(finding.subject):
+            decided.setdefault(ancestor, True)
+    return decided
+
+
+def _ancestors(subject: str) -> Iterator[str]:
+    for parent in parents_of(subject):
+        yield parent
+        yield from _ancestors(parent)
