@@ -86,7 +86,8 @@ def _best(rows: Sequence[LabelledChance]) -> float:
     chances = sorted({one.chance for one in rows})
     places = [(a + b) / 2 for a, b in pairwise(chances)] or [0.5]
     wrong = {place: sum((one.chance >= place) != one.holds for one in rows) for place in places}
-    return round(min(places, key=lambda place: (wrong[place], abs(place - 0.5))), 3)
+    best: float = min(places, key=lambda place: (wrong[place], abs(place - 0.5)))
+    return round(best, 3)
 
 
 def soft_accuracy(labelled: Sequence[LabelledChance]) -> JudgeAccuracy | None:
