@@ -21,8 +21,9 @@ STRATEGIES = ("certified", "probable", "failureatlas", "curtailed", "sprt", "ran
 
 
 def found_in(folder: Path) -> set[str]:
+    """Findings that some picture of their own shows; `probable` may claim others, by its model alone."""
     with Atlas.open(folder, readonly=True) as atlas:
-        return {finding.subject for finding in load_hunt(atlas).findings}
+        return {finding.subject for finding in load_hunt(atlas).findings if finding.failures}
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -36,7 +37,7 @@ def test_findings_come_back(strategy: str, tmp_path: Path) -> None:
         **planted,
         "space": {"corpus": "starter", "entities": "sample", "depth": 1},
         "search": {"strategy": strategy, "images_per_node": 8},
-        "budget": {"images": 400},
+        "budget": {"images": 1200 if strategy == "certified" else 400},
     }
     asyncio.run(run_session(parse_config(config, "a test"), tmp_path / "out", PlainReporter()))
     rows = tmp_path / "rows.jsonl"

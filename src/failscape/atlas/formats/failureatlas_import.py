@@ -42,6 +42,7 @@ class Vocabulary:
     lines: dict[tuple[str, frozenset[Pair]], int] = field(default_factory=dict)
     sizes: Counter[int] = field(default_factory=Counter)
     longest: int = 0
+    untested: int = 0
     depth: int = 0
     best_failing: float | None = None
     worst_passing: float | None = None
@@ -54,6 +55,8 @@ class Vocabulary:
             self.values.setdefault(kind, {}).setdefault(value)
         self.depth = max(self.depth, len(row.pairs))
         self.longest = max(self.longest, len(row.images))
+        if not row.data["tested"]:
+            self.untested = max(self.untested, row.valid_images)
         if row.valid_images:
             self.sizes[row.valid_images] += 1
         if row.verdict is not None and row.data["acc"] is not None:
@@ -94,12 +97,12 @@ class Vocabulary:
 
     @property
     def images_per_node(self) -> int:
-        """The usual number of usable images; a hunt allows up to twice as many.
+        """The usual number of usable images, and more than any untested node has, so that it stays open.
 
-        It settles only nodes that the file calls untested. All others are settled by all their images.
+        A hunt allows up to twice as many. All other nodes are settled by what the file says of them.
         """
         usual = max(self.sizes, key=lambda size: (self.sizes[size], size), default=1)
-        return max(usual, math.ceil(self.longest / 2), 1)
+        return max(usual, math.ceil(self.longest / 2), self.untested + 1)
 
     def name(self, kind: str, value: str) -> str:
         """A corpus has each value once per family: namesakes in other sub-categories get a suffix."""
