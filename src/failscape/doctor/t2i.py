@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from failscape.doctor.calls import Calls
+from failscape.doctor.endpoints import examine_generators, examine_judges
 from failscape.doctor.generator import SEEDS, examine_generator, readable
 from failscape.doctor.helpers import examine_polish
 from failscape.doctor.judge import JudgedPicture, JudgeExperiments
@@ -47,6 +48,8 @@ async def examine_t2i(settings: T2IConfig) -> list[Observation]:
             found += await examine(models["generator"], models.get("judge"), samples, asked_size=size)
         elif "judge" in models:
             found += await examine_judge_alone(models["judge"])
+        found += await examine_generators(settings.target, samples.plain(1)[0].prompt)
+        found += await examine_judges(settings.judge)
         if "llm" in models:
             found += await examine_polish(models["llm"], [one.prompt for one in samples.plain(PLAIN)])
     return found

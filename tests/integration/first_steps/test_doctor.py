@@ -11,9 +11,13 @@ import numpy as np
 from click.testing import CliRunner
 
 from failscape.cli import cli
+from failscape.config import ModelConfig
 from failscape.config.files import parse_config
+from failscape.doctor.endpoints import examine_endpoints, examine_judges
+from failscape.doctor.known import known_pictures
 from failscape.doctor.observations import Observation
 from failscape.errors import ConfigError
+from failscape.models.roles import Reply
 from failscape.pictures import Picture
 from failscape.plugins import kind_of
 from failscape.testing.servers import free_port, toybox_server
@@ -116,3 +120,18 @@ def test_vlm_helpers_are_examined() -> None:
     found = examine({"hunt": "vlm", "target": TOY, "llm": llm, "embedder": TOY})
     assert failed(found) == {"llm-answers"}
     assert found["verifies"].n >= 13
+
+
+def test_each_endpoint_of_a_pool_is_asked_by_itself() -> None:
+    async def say(model: Any) -> Reply[Any]:
+        return (await model.judge([known_pictures()[0].picture], [known_pictures()[0].checks]))[0]
+
+    with toybox_server() as one, toybox_server() as other:
+        urls = (one.url, other.url, "http://127.0.0.1:9")
+        config = ModelConfig(provider="openai", model="toybox", endpoints=urls, patience=0.2, timeout=20)
+        found = {seen.name: seen for seen in asyncio.run(examine_judges(config))}
+        assert found["judge-endpoints"].status == "fail"
+        assert "127.0.0.1:9" in found["judge-endpoints"].seen
+        assert found["judge-endpoints-agree"].status == "ok"
+        odd = asyncio.run(examine_endpoints("judge", config, say, lambda one, other: False))
+    assert [seen.status for seen in odd] == ["fail", "warn"]
