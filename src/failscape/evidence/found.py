@@ -141,7 +141,7 @@ def tell_again(
     """Tell a fresh hunt every recorded trial and note on the way how its findings grew."""
     try:
         hunt = build(row) if build else rebuild_hunt(row, judge)
-        return told_by(hunt, _tell_all(atlas, row.id, hunt, watch))
+        return told_by(hunt, tell_all(atlas, row.id, hunt, watch))
     except FailscapeError as error:
         if not warning:
             raise
@@ -149,7 +149,10 @@ def tell_again(
         raise AtlasError(f"{warning}. Its trials cannot be told again: {error.message}", fix) from error
 
 
-def _tell_all(atlas: Atlas, hunt_id: int, hunt: Hunt, watch: WatchTelling) -> list[tuple[int, int]]:
+def tell_all(
+    atlas: Atlas, hunt_id: int, hunt: Hunt, watch: WatchTelling = _unwatched
+) -> list[tuple[int, int]]:
+    """Tell a fresh hunt every recorded trial; gives how its findings grew."""
     for subject, number, passed in atlas.verdicts(hunt_id):
         hunt.expect(subject, number, passed)
     total = sum(atlas.counts(hunt_id).values())

@@ -6,17 +6,15 @@ from collections.abc import Iterator
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.reviews import hunt_accuracy
-from failscape.evidence.found import rebuild_hunt
-from failscape.hunts.protocol import Hunt, replay
+from failscape.evidence.found import rebuild_hunt, tell_all
+from failscape.hunts.protocol import Hunt
 from failscape.spaces.subjects import parents_of
 
 
 def told_hunt(atlas: Atlas, row: HuntRow) -> Hunt:
     """The hunt, told all its trials again."""
     hunt = rebuild_hunt(row, hunt_accuracy(atlas, row))
-    for subject, number, passed in atlas.verdicts(row.id):
-        hunt.expect(subject, number, passed)
-    replay(hunt, atlas.replay(row.id))
+    tell_all(atlas, row.id, hunt)
     return hunt
 
 
