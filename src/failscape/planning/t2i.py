@@ -18,6 +18,7 @@ from failscape.planning.foresight import (
     expected,
     worlds_for,
 )
+from failscape.planning.prompts import foresee_prompts
 from failscape.spaces.lattice import Lattice
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
@@ -45,6 +46,8 @@ NO_LIMIT = 20_000
 
 def foresee(config: T2IConfig, accuracy: JudgeAccuracy | None = None, worlds: int | None = None) -> Foresight:
     """Simulates the config's own strategy; nothing is drawn."""
+    if config.space.prompts:
+        return foresee_prompts(config, accuracy, worlds)
     lattice, images = build_lattice(config), config.budget.images or NO_LIMIT
     expectations = tuple(expect(config, lattice, images, regime, accuracy, worlds) for regime in ABOUT)
     medium = next(one for one in expectations if one.like == "medium")

@@ -144,3 +144,21 @@ def test_a_dead_model_cannot_be_measured() -> None:
 def test_no_budget_of_images_is_said() -> None:
     plan = make_plan(config(budget={}), worlds=1)
     assert any("no `budget.images`" in warning for warning in plan.foresight.warnings)
+
+
+def test_lists_of_prompts_are_planned(tmp_path: Path) -> None:
+    checks = [[{"kind": "thing", "value": f"{n}", "statement": f"It is {n}."}] for n in range(20)]
+    rows = [{"id": f"p{n}", "prompt": f"a {n}", "checks": one} for n, one in enumerate(checks)]
+    (tmp_path / "prompts.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": {"prompts": str(tmp_path / "prompts.jsonl")}}
+    plan = make_plan(parse_config({**data, "budget": {"images": 200}}, "a test"), worlds=1)
+    assert "20 prompts; 200 images are 10.0 for each" in plan.foresight.space[0]
+    weak, _, strong = plan.foresight.expectations
+    assert weak.high > strong.low
+
+
+def test_an_empty_list_of_prompts_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "prompts.jsonl").write_text("")
+    data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": {"prompts": str(tmp_path / "prompts.jsonl")}}
+    with pytest.raises(ConfigError):
+        make_plan(parse_config(data, "a test"), worlds=1)
