@@ -59,7 +59,7 @@ class TestReplay:
         simulate(first, Target({COUNTING: 0.9}), in_flight=5)
         simulate(second, Target({COUNTING: 0.9}), in_flight=64)
         assert first.lessons() == second.lessons()
-        assert [lesson.name.split()[0] for lesson in first.lessons()] == ["warm-up"] * 8 + ["lesson"] * 24
+        assert [lesson.name.split()[0] for lesson in first.lessons()] == ["warm-up"] * 16 + ["lesson"] * 24
 
 
 class TestLessons(HuntSuite):
@@ -102,23 +102,33 @@ def written(
     return GradedQuestion(text, group, (skill,), valid, failed)
 
 
-def test_failure_diversity_and_validity_pay() -> None:
-    one = Rewards(Weights(1.0, 0.5, 0.5, 0.7, 1.0))
-    alike, odd, bad, hit = one.of(
+def test_only_failures_are_paid_for_being_different() -> None:
+    one = Rewards(Weights(1.0, 0.5, 0.5, 0.7, 1.0, promise=0.0))
+    alike, odd, bad, hit, rare = one.of(
         [
             written("how many cows are there in the picture"),
             written("which colour has the small boat", group="b"),
             written("?", valid=False),
             written("how many cows are there in the picture", failed=True),
+            written("which colour has the small boat", group="c", failed=True),
         ]
     )
     assert bad == -0.7
-    assert hit == pytest.approx(alike + 1.0)
-    assert odd > alike
+    assert alike == odd == 0.0
+    assert rare > hit > 0.99
+
+
+def test_what_was_hardly_asked_promises_more_than_what_passes_all_the_time() -> None:
+    rewards = Rewards(Weights(semantic=0.0, lexical=0.0))
+    for _ in range(5):
+        rewards.of([written(f"a{number}", skill="x") for number in range(8)])
+    known, new = rewards.of([written("a", skill="x"), written("b", skill="y")])
+    assert new == pytest.approx(0.5)
+    assert 0 < known < 0.05
 
 
 def test_a_skill_that_fails_all_the_time_earns_less() -> None:
-    rewards = Rewards(Weights(1.0, 0.0, 0.0, 1.0, 0.2))
+    rewards = Rewards(Weights(1.0, 0.0, 0.0, 1.0, 0.2, promise=0.0))
     first = rewards.of([written("a", failed=True, skill="x")])
     for _ in range(20):
         rewards.of([written("a", failed=True, skill="x")])

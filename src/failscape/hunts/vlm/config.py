@@ -35,11 +35,11 @@ class TrainingConfig(Settings):
     model: str = Field(
         "toybox", description="a folder or hub name of a causal LM or VLM; toybox: toy-questioner"
     )
-    steps: int = Field(60, ge=1, description="updates by reward")
+    steps: int = Field(80, ge=1, description="updates by reward")
     group: int = Field(8, ge=2, description="questions per picture")
     pictures: int = Field(8, ge=1, description="pictures per step")
     rate: float = Field(5e-4, gt=0, description="learning rate")
-    kl: float = Field(0.1, ge=0, description="weight of the KL divergence to where it started")
+    kl: float = Field(0.05, ge=0, description="weight of the KL divergence to where it started")
     temperature: float = Field(1.0, gt=0)
     longest: int = Field(16, ge=4, description="most tokens of a question")
     named: float = Field(0.75, ge=0, le=1, description="share of lessons that name a skill to ask about")
@@ -48,19 +48,24 @@ class TrainingConfig(Settings):
     warmup: int = Field(
         256, ge=0, description="questions asked first; the valid ones are what SFT learns from"
     )
-    warmup_epochs: int = Field(2, ge=1)
-    warmup_rate: float = Field(2e-4, gt=0)
+    warmup_epochs: int = Field(4, ge=1)
+    warmup_rate: float = Field(3e-4, gt=0)
     save_steps: int = Field(10, ge=1, description="updates between checkpoints")
     options: dict[str, Any] = Field(default_factory=dict, description="passed through to TRL's GRPOConfig")
 
 
 class RewardConfig(Settings):
-    """Reward of a question = failure + semantic and lexical diversity - invalid penalty."""
+    """Reward of a question: see `docs/vlm.md`. Only failures are paid for being different."""
 
     failure: float = Field(1.0, ge=0)
-    semantic: float = Field(0.3, ge=0, description="distance to recent questions and to those of its group")
-    lexical: float = Field(0.15, ge=0, description="1 - Self-BLEU against the same")
-    invalid: float = Field(0.3, ge=0, description="what an invalid question loses")
+    promise: float = Field(
+        0.5, ge=0, description="what a valid question earns, times an optimistic failure rate of its skills"
+    )
+    semantic: float = Field(
+        0.3, ge=0, description="of a failure: distance to recent questions and to those of its group"
+    )
+    lexical: float = Field(0.15, ge=0, description="of a failure: 1 - Self-BLEU against the same")
+    invalid: float = Field(0.05, ge=0, description="what an invalid question loses")
     share: float = Field(
         0.2, gt=0, le=1, description="a failure counts less when its skills make up more of recent failures"
     )

@@ -15,6 +15,7 @@ from failscape.hunts.vlm.archive import Archive
 from failscape.hunts.vlm.confirm import Confirmation, spread
 from failscape.hunts.vlm.outcomes import SEARCH, QuestionLog, QuestionOutcome
 from failscape.hunts.vlm.taxonomy import TreeNode, grow
+from failscape.hunts.vlm.training.quarters import Quarter, quarters
 from failscape.stats.texts import self_bleu, word_vectors
 
 BLOCKS = 24
@@ -98,6 +99,7 @@ class VlmSurvey:
     taxonomy: TreeNode
     asked: tuple[tuple[str, str, bool], ...]
     archive: tuple[ArchiveCell, ...]
+    quarters: tuple[Quarter, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
         return asdict(self)
@@ -119,6 +121,7 @@ def survey_of(ledger: QuestionLog, confirmation: Confirmation, archive: Archive)
         grow(ledger.outcomes).frozen(states),
         tuple(asked[-ASKED:]),
         tuple(_cells(ledger, archive)),
+        quarters(search),
     )
 
 

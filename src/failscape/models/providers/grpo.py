@@ -32,6 +32,7 @@ class LessonLike(Protocol):
     images: tuple[str, ...]
     texts: tuple[str, ...]
     rewards: tuple[float, ...]
+    kinds: tuple[str, ...]
 
 
 class GrpoQuestioner:
@@ -56,7 +57,7 @@ class GrpoQuestioner:
         self._training: Future[None] | None = None
         self._taught = 0
         self._resumed = False
-        self._warm: list[tuple[str, str, float]] = []
+        self._warm: list[tuple[str, str, float, str]] = []
         self._warm_tasks: dict[str, Task] = {}
 
     def prepare(
@@ -118,8 +119,8 @@ class GrpoQuestioner:
         self._taught += len(fresh)
         for lesson in fresh:
             if lesson.name.startswith(WARM_UP):
-                pairs = zip(lesson.texts, lesson.rewards, strict=True)
-                self._warm += [(lesson.name, text, worth) for text, worth in pairs if worth > 0]
+                rows = zip(lesson.texts, lesson.rewards, lesson.kinds, strict=True)
+                self._warm += [(lesson.name, *row) for row in rows if row[1] > 0]
             else:
                 self._room.grade(number_of(lesson.name), lesson.texts, lesson.rewards)
 
@@ -134,7 +135,7 @@ class GrpoQuestioner:
     def _begin(self) -> None:
         """The first lesson starts the training; the warm-up is complete by then."""
         if self._training is None:
-            rows = [(self._warm_tasks[name], text, worth) for name, text, worth in self._warm]
+            rows = [(self._warm_tasks[name], *row) for name, *row in self._warm]
             self._training = self._worker.submit(self._study.train, rows)
             self._training.add_done_callback(self._ended)
 

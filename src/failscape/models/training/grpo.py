@@ -12,6 +12,7 @@ import inspect
 import json
 import shutil
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,23 +20,33 @@ from typing import Any
 from failscape.errors import ConfigError
 from failscape.models.training.classroom import Classroom, Task
 
+WarmRow = tuple[Task, str, float, str]
+"""A question of the warm-up: its task and text, what it was worth, and its kind."""
+
 CHECKPOINTS = "checkpoints"
 WHOLE = "failscape.whole"
 """A file in each checkpoint that was written to its end: the trainer writes them file by file."""
 
 
-def warm_up(study: Study, rows: Sequence[tuple[Task, str, float]]) -> Any:
-    """Supervised fine-tuning on questions that were valid; those that the target got wrong count twice."""
+def warm_up(study: Study, rows: Sequence[WarmRow]) -> Any:
+    """Supervised fine-tuning on questions that were valid; those that the target got wrong count twice.
+
+    Kinds of question count alike, however often each was written: what a questioner seldom asks, and
+    words badly, is what it has to learn.
+    """
     import torch
 
     params = study.params
-    examples = [(task, text) for task, text, worth in rows for _ in range(round(worth))]
+    examples = [(task, text) for task, text, _, _ in rows]
+    kinds = Counter(kind for _, _, _, kind in rows)
+    odds = torch.tensor([worth / kinds[kind] for _, _, worth, kind in rows])
     torch.manual_seed(int(params.get("seed", 0)))
     model = _adapted(study).train()
     learning = [value for value in model.parameters() if value.requires_grad]
     optimizer = torch.optim.AdamW(learning, lr=float(params.get("warmup_rate", 2e-4)))
     for _ in range(int(params.get("warmup_epochs", 2))):
-        for start in range(0, len(order := torch.randperm(len(examples)).tolist()), 32):
+        order = torch.multinomial(odds, len(examples), replacement=True).tolist()
+        for start in range(0, len(order), 32):
             chosen = [examples[index] for index in order[start : start + 32]]
             optimizer.zero_grad()
             loss = _loss(study, model, chosen)
@@ -130,7 +141,8 @@ def _settings(study: Study) -> Any:
         "lr_scheduler_type": "constant",
         "beta": float(params["kl"]),
         "temperature": float(params["temperature"]),
-        "scale_rewards": "group",
+        # Scaled by group, a gap of .05 between two passes weighs as much as a failure.
+        "scale_rewards": "batch",
         "loss_type": "dapo",
         "num_iterations": 1,
         "shuffle_dataset": False,
@@ -363,7 +375,7 @@ class Study:
 
     # Training
 
-    def train(self, warm: Sequence[tuple[Task, str, float]]) -> None:
+    def train(self, warm: Sequence[WarmRow]) -> None:
         """SFT on what the warm-up found, then GRPO; goes on from the last checkpoint."""
         from failscape.models.training.grpo import reinforce, warm_up
 

@@ -23,6 +23,12 @@ WARM_UP, LESSON = "warm-up", "lesson"
 KEPT_FOR_CONFIRMATION = 0.25
 """Share of all questions that training leaves to confirmation."""
 
+WARM_GROUP = 2
+"""Questions on one picture in the warm-up: many pictures teach more than many questions on a few."""
+
+WARM_NAMED = 0.5
+"""Share of the warm-up that names a skill, so that questions nobody guided are learned from too."""
+
 _ANYTHING = Pattern(ANY)
 
 
@@ -31,7 +37,7 @@ class Lesson:
     """What a questioner wrote about one picture, and what each question was worth.
 
     `name` is the first word of the guidance: which lesson it is. In a warm-up the worth is 0 for an invalid
-    question, 1 for a valid one and 2 for one that the target got wrong.
+    question, 1 for a valid one and 2 for one that the target got wrong. `kinds` are combinations of skills.
     """
 
     name: str
@@ -39,6 +45,7 @@ class Lesson:
     images: tuple[str, ...]
     texts: tuple[str, ...]
     rewards: tuple[float, ...]
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,30 +95,34 @@ class LessonPlanner(Planner):
 
     def _teach(self, number: int) -> list[Item]:
         rng = random.Random(f"{self._seed}/lesson/{number}")
-        kind = WARM_UP if number < self._warm_rounds else LESSON
-        first = (number if kind == WARM_UP else number - self._warm_rounds) * self._schedule.pictures
+        schedule = self._schedule
+        kind, pictures, group, named = LESSON, schedule.pictures, schedule.group, schedule.named
+        first = (number - self._warm_rounds) * pictures
+        if number < self._warm_rounds:
+            kind, group, named = WARM_UP, min(group, WARM_GROUP), min(named, WARM_NAMED)
+            pictures = schedule.pictures * schedule.group // group
+            first = number * pictures
         items = []
-        for place in range(self._schedule.pictures):
-            skill = self._skill(rng)
+        for place in range(pictures):
+            skill = self._skill(rng, named)
             sight = self._sights.pick(rng, False, skill)
             if sight is None:
                 break
-            named = f" [{skill}]" if skill else ""
-            guidance = f"{kind} {first + place}{named}: {' '.join(sight.captions)}"
-            work = Draft(_ANYTHING, sight, guidance)
-            item = self._item(number, place, SEARCH, _ANYTHING, work, self._schedule.group)
-            item.embeds = self._schedule.embeds
+            name = f" [{skill}]" if skill else ""
+            work = Draft(_ANYTHING, sight, f"{kind} {first + place}{name}: {' '.join(sight.captions)}")
+            item = self._item(number, place, SEARCH, _ANYTHING, work, group)
+            item.embeds = schedule.embeds
             items.append(item)
         return items
 
-    def _skill(self, rng: random.Random) -> str:
+    def _skill(self, rng: random.Random, named: float) -> str:
         """The skill that a lesson asks for; "" where the questioner is free.
 
         Half of the named ones by chance, so that nothing is forgotten; half by Thompson sampling on how often
         lessons with that name brought a failure.
         """
         skills = self._grammar.skills
-        if not skills or rng.random() >= self._schedule.named:
+        if not skills or rng.random() >= named:
             return ""
         if not self._schedule.adapt or rng.random() < 0.5:
             return rng.choice(skills)
@@ -149,7 +160,8 @@ class LessonPlanner(Planner):
             name = work.guidance.partition(":")[0]
             self._note(name, row)
             texts = tuple(one.text for one in row)
-            self.lessons.append(Lesson(name, work.guidance, item.images, texts, tuple(rewards)))
+            kinds = tuple("+".join(one.pattern.skills) for one in row)
+            self.lessons.append(Lesson(name, work.guidance, item.images, texts, tuple(rewards), kinds))
 
     def _note(self, name: str, row: Sequence[QuestionOutcome]) -> None:
         """An invalid question counts against the skill that was named: it brought nothing."""
