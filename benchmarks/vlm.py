@@ -87,7 +87,7 @@ async def run(arm: str, seed: int, steps: int, out: Path) -> dict[str, Any]:
     seconds = time.process_time() - clock
     with Atlas.open(folder, readonly=True) as atlas:
         loaded = load_hunt(atlas, None)
-        survey = loaded.survey or {}
+        survey = loaded.survey.as_data() if loaded.survey else {}
         calls = atlas.costs(loaded.row.id)["answerer"][0]
     shutil.rmtree(folder, ignore_errors=True)
     return {

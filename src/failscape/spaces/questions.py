@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from failscape.errors import ConfigError
+from failscape.spaces.ordinals import Clause, with_thresholds
 from failscape.trials import Step
 
-Clause = tuple[str, str]
 ANY = "any"
 """The form of a pattern that only its skills or clauses describe."""
 
@@ -73,7 +73,7 @@ class Pattern:
     def covers(self, other: Pattern) -> bool:
         """Whether every question of `other` is one of this pattern too."""
         same = self.form in (ANY, other.form) and set(self.skills) <= set(other.skills)
-        return same and set(self.clauses) <= set(other.clauses)
+        return same and with_thresholds(other.clauses).issuperset(self.clauses)
 
 
 def make_pattern(form: str, skills: Iterable[str] = (), clauses: Iterable[Clause] = ()) -> Pattern:
@@ -82,7 +82,7 @@ def make_pattern(form: str, skills: Iterable[str] = (), clauses: Iterable[Clause
 
 def explains(simple: Pattern, other: Pattern) -> bool:
     """Whether failing at `simple` already means failing at `other`: fewer clauses, or fewer skills."""
-    if not set(simple.clauses) <= set(other.clauses):
+    if simple.clauses and not with_thresholds(other.clauses).issuperset(simple.clauses):
         return False
     if simple.form in (ANY, other.form):
         return set(simple.skills) <= set(other.skills)
@@ -113,6 +113,11 @@ class Asked:
     sight: Sight
     features: tuple[Clause, ...] = ()
     wording: str = ""
+
+    @property
+    def full(self) -> Pattern:
+        """The narrowest pattern that it is a question of."""
+        return make_pattern(self.pattern.form, self.pattern.skills, (*self.features, *self.pattern.clauses))
 
 
 @dataclass(frozen=True, slots=True)

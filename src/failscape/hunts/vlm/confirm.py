@@ -7,6 +7,7 @@ below the level. Whether a mode passes is a posterior's word: good enough to sto
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -26,8 +27,14 @@ FAILING, PASSING, OPEN, UNDECIDED = "failing", "passing", "open", "undecided"
 ANSWER = "answer"
 """The one kind of check that a verifier makes, for its measured accuracy."""
 
-STEP = 4
-"""Questions spent on one mode in a round."""
+STEP = 6
+"""Most questions spent on one mode in a round."""
+
+NEAR = 40.0
+"""A mode that needs more questions than this for a claim is a long shot."""
+
+LONG_SHOTS = 0.25
+"""Most of the room for confirmation that long shots get."""
 
 PASS_DOUBT = 0.04
 _LEAST = 5
@@ -46,6 +53,12 @@ class Slot:
     images: set[str] = field(default_factory=set)
     planned: int = 0
     starved: int = 0
+    missed: int = 0
+    """Questions that were asked for it and are not of it: whoever wrote them did not follow."""
+
+    @property
+    def spent(self) -> int:
+        return self.count.tries + self.missed
 
     def add(self, outcome: QuestionOutcome) -> None:
         self.count.count(outcome.verdict)
@@ -69,6 +82,7 @@ class Confirmation:
         self.modes = modes
         self._most = most
         self._limit = accuracy.limits((ANSWER,), 1 - margin).fail if accuracy else 1 - margin
+        self._need = evidence_for(1, fdr, modes)
         self._states: dict[Pattern, str] = {}
         self.narrowed: dict[Pattern, Pattern] = {}
         """Failing modes → the narrower one that holds their failures, as far as one can see by now."""
@@ -92,7 +106,7 @@ class Confirmation:
             return
         logs = self.log_e_values()
         strong = max(1, len(self._unlike(logs >= -np.log(self.fdr))))
-        need = evidence_for(strong, self.fdr, self.modes)
+        self._need = need = evidence_for(strong, self.fdr, self.modes)
         for (pattern, slot), log_e in zip(self.slots.items(), logs, strict=True):
             self._states[pattern] = self._state(slot, float(log_e), need)
 
@@ -108,8 +122,7 @@ class Confirmation:
             return FAILING
         if count.valid >= _LEAST and above(self.margin, count) <= PASS_DOUBT:
             return PASSING
-        spent = count.valid + count.invalid
-        if spent >= self._most or slot.starved > 2 or self._hopeless(count, need - log_e):
+        if slot.spent >= self._most or slot.starved > 2 or self._hopeless(count, need - log_e):
             return UNDECIDED
         return OPEN
 
@@ -118,10 +131,7 @@ class Confirmation:
         if count.valid < _LOOK_AHEAD:
             return False
         limit, rate = 1 - self._limit, (count.fails + 1) / (count.valid + 2)
-        if rate <= limit:
-            return True
-        gain = rate * np.log(rate / limit) + (1 - rate) * np.log((1 - rate) / (1 - limit))
-        return bool(count.valid + missing / gain > 1.5 * self._most)
+        return rate <= limit or count.valid + missing / _gain(rate, limit) > 1.5 * self._most
 
     def state(self, pattern: Pattern) -> str:
         """`""` for a mode that was never put to the test."""
@@ -141,24 +151,48 @@ class Confirmation:
         return [p for p in tested if p not in self.narrowed or self._states.get(self.narrowed[p]) != FAILING]
 
     def wants(self, room: int) -> list[tuple[Pattern, int]]:
-        """Which modes get how many questions in a round with so much room: the nearest to a claim first."""
-        ranked = sorted(
-            (slot for slot in self.slots.values() if self._states[slot.pattern] == OPEN),
-            key=lambda slot: -float(log_e_value(slot.count.passes, slot.count.fails, self._limit)),
-        )
-        found = []
-        for slot in ranked:
-            number = min(STEP, room, self._most - slot.count.valid - slot.planned)
+        """Which modes get how many questions in a round with so much room: the nearest to a claim first.
+
+        Those that are far from one share what `LONG_SHOTS` leaves them: the search goes on beside them.
+        """
+        need = self._need
+        costs = {
+            pattern: self._cost(slot, need)
+            for pattern, slot in self.slots.items()
+            if self._states[pattern] == OPEN
+        }
+        spare, found = int(LONG_SHOTS * room), []
+        for pattern in sorted(costs, key=lambda one: costs[one]):
+            slot, far = self.slots[pattern], costs[pattern] > NEAR
+            wanted = math.ceil(min(costs[pattern], float(self._most))) - slot.planned
+            number = min(STEP, room, self._most - slot.spent - slot.planned, wanted)
+            number = min(number, spare) if far else number
             if number > 0:
                 slot.planned += number
-                found.append((slot.pattern, number))
+                found.append((pattern, number))
                 room -= number
+                spare -= number if far else 0
         return found
+
+    def _cost(self, slot: Slot, need: float) -> float:
+        """Questions that a claim still takes, at the rate seen; a mode that is put to the test is expected
+        to fail, so the first few are never a long shot."""
+        count, limit = slot.count, 1 - self._limit
+        rate = (count.fails + 1.5) / (count.valid + 2)
+        if rate <= limit + 0.01:
+            return math.inf
+        log_e = float(log_e_value(count.passes, count.fails, self._limit))
+        return max(1.0, (need - log_e) / _gain(rate, limit))
 
     def give_back(self, pattern: Pattern) -> None:
         """A question that could not be made: there is no picture for it."""
         self.slots[pattern].planned -= 1
         self.slots[pattern].starved += 1
+
+    def miss(self, pattern: Pattern) -> None:
+        """A question that was asked for this mode is none of it: it proves nothing here."""
+        self.slots[pattern].planned -= 1
+        self.slots[pattern].missed += 1
 
     def log_e_values(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         passes = [slot.count.passes for slot in self.slots.values()]
@@ -177,6 +211,11 @@ class Confirmation:
 
     def wording_rates(self, pattern: Pattern) -> dict[str, Counts]:
         return dict(sorted(self.slots[pattern].wordings.items()))
+
+
+def _gain(rate: float, limit: float) -> float:
+    """Evidence that a question brings on average, in nats."""
+    return rate * math.log(rate / limit) + (1 - rate) * math.log((1 - rate) / (1 - limit))
 
 
 def above(margin: float, count: Counts, prior: tuple[float, float] = (1.0, 1.0)) -> float:

@@ -11,10 +11,10 @@ from typing import Protocol
 
 from failscape.errors import AtlasError
 from failscape.hunts.rounds import RoundHunt
-from failscape.hunts.vlm.archive import Archive
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.findings import CONFIRMATION, findings_of
 from failscape.hunts.vlm.items import Item
+from failscape.hunts.vlm.leads import Leads
 from failscape.hunts.vlm.outcomes import CONFIRM, QuestionLog
 from failscape.hunts.vlm.survey import VlmSurvey, survey_of
 from failscape.hunts.vlm.training.lessons import Lesson, LessonPlanner, begun_lesson
@@ -24,7 +24,7 @@ from failscape.trials import Finding, Progress, Trial
 
 class PlansRounds(Protocol):
     lag: int
-    archive: Archive
+    leads: Leads
     collapsed: str
 
     def plan(self, number: int, left: int) -> list[Item]: ...
@@ -61,7 +61,12 @@ class VlmHunt(RoundHunt[Item]):
         return items
 
     def know(self, trial: Trial) -> None:
-        if not trial.key[:1].isdigit() or "." not in trial.key:
+        if trial.key[:1].isdigit():
+            raise AtlasError(
+                f"trial {trial.key!r} was planned by rules of an earlier version",
+                "what it found can be read; to go on, start anew in another --atlas",
+            )
+        if not trial.key.startswith("q") or "." not in trial.key:
             raise AtlasError(
                 f"trial {trial.key!r} is not of this hunt", "give the atlas of a vlm hunt, or another --atlas"
             )
@@ -85,7 +90,7 @@ class VlmHunt(RoundHunt[Item]):
         }
 
     def survey(self) -> VlmSurvey:
-        return survey_of(self.ledger, self.confirmation, self.planner.archive)
+        return survey_of(self.ledger, self.confirmation, self.planner.leads)
 
     def lessons(self) -> list[Lesson]:
         """What a questioner can learn from so far, in order; empty unless it is in training."""
@@ -104,11 +109,13 @@ class VlmHunt(RoundHunt[Item]):
         return [self.planner.collapsed] if self.planner.collapsed else []
 
     def close(self, finished: Sequence[Item]) -> None:
-        outcomes = [outcome for item in finished for outcome in item.results]
-        self.ledger.add(outcomes)
-        for outcome in outcomes:
-            if outcome.purpose == CONFIRM:
-                self.confirmation.add(outcome)
+        for item in finished:
+            self.ledger.add(item.results)
+            for outcome in item.results:
+                if outcome.purpose == CONFIRM:
+                    self.confirmation.add(outcome)
+                elif item.misses(outcome):
+                    self.confirmation.miss(item.wanted)
         self.confirmation.settle()
         self.planner.close(finished)
         self._closed += 1

@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from failscape.hunts.vlm.outcomes import SEARCH, QuestionOutcome
+from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, QuestionOutcome
 from failscape.spaces.questions import Asked, Draft, FollowUp, Grammar, Pattern, Sight
 from failscape.trials import (
     Answer,
@@ -86,6 +86,10 @@ class Item:
         """In an order that does not depend on who answered first."""
         return [self.outcomes[key] for key in sorted(self.outcomes)]
 
+    def misses(self, outcome: QuestionOutcome) -> bool:
+        """Whether it was written to confirm a mode, and is no question of it."""
+        return self.purpose == CONFIRM and not self.wanted.second_turn and not outcome.pattern.second_turn
+
     def _test(self, asked: Asked, key: str) -> Probe:
         self.pending[key] = asked
         steps: tuple[Step, ...] = (*asked.sight.steps, Answer(asked.text), Verify(asked.truth))
@@ -124,11 +128,12 @@ class Item:
 
     def _answered(self, trial: Trial, asked: Asked) -> QuestionOutcome:
         answer, agreement = said(trial, len(asked.sight.steps))
-        first = self.wanted.second_turn  # it is asked for what comes after
+        # Asked for what comes after it, or not what was wanted: then it counts for what it is, no more.
+        other = self.wanted.second_turn or not self.wanted.covers(asked.full)
         return QuestionOutcome(
             trial.key,
-            SEARCH if first else self.purpose,
-            asked.pattern if first else self.wanted,
+            SEARCH if other else self.purpose,
+            asked.pattern if other else self.wanted,
             asked.pattern,
             trial.verdict,
             asked.text,

@@ -11,14 +11,18 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from failscape.hunts.counts import Counts
+from failscape.spaces.ordinals import with_thresholds
 from failscape.spaces.questions import ANY, Clause, Pattern, explains, make_pattern
 from failscape.trials import Verdict
 
 SEARCH, LOOK, CONFIRM = "search", "look", "confirm"
-"""What a question is for. `look`: to see whether a failing mode is wider than what fails."""
+"""What a question is for. `look`: a second look at what one failure or one mode may mean."""
 
 ANSWER_CLAUSE = "answer"
 """The right answer as a clause narrows a form; alone it only says which forms can have it."""
+
+MOST_SKILLS = 2
+"""Free questions are examples of every combination of so many of their skills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class QuestionOutcome:
     """The narrowest pattern that it is an example of."""
 
     def __post_init__(self) -> None:
-        clauses = (*self.features, *self.pattern.clauses)
+        clauses = with_thresholds(tuple(sorted({*self.features, *self.pattern.clauses})))
         object.__setattr__(self, "full", make_pattern(self.pattern.form, self.pattern.skills, clauses))
 
     @property
@@ -74,6 +78,9 @@ class QuestionLog:
         self.overall = Counts()
         self.suspects: dict[Pattern, None] = {}
         """Patterns with a failure, in the order met."""
+        self.values: dict[str, set[str]] = defaultdict(set)
+        """Name of a clause → the values that were seen of it."""
+        self._examples: dict[int, tuple[Pattern, ...]] = {}
         self._failures: dict[Pattern, list[QuestionOutcome]] = defaultdict(list)
         self._of: dict[Pattern, list[QuestionOutcome]] = defaultdict(list)
         self.known: tuple[Pattern, ...] = ()
@@ -84,22 +91,32 @@ class QuestionLog:
             self.outcomes.append(outcome)
             if outcome.valid:
                 self._of[outcome.wanted].append(outcome)
+                for name, value in outcome.full.clauses:
+                    self.values[name].add(value)
             if outcome.purpose != CONFIRM:
-                self._count(outcome)
-
-    def _count(self, outcome: QuestionOutcome) -> None:
-        self.direct[outcome.wanted].count(outcome.verdict)
-        self.overall.count(outcome.verdict)
-        self._pool(outcome)
+                self.direct[outcome.wanted].count(outcome.verdict)
+                self.overall.count(outcome.verdict)
+                self._pool(outcome)
 
     def _pool(self, outcome: QuestionOutcome) -> None:
         if not outcome.valid or any(explains(known, outcome.full) for known in self.known):
             return
-        for pattern in examples_of(outcome, self._depth):
+        for pattern in self.examples(outcome):
             self.pooled[pattern].count(outcome.verdict)
             if outcome.failed:
                 self.suspects.setdefault(pattern)
                 self._failures[pattern].append(outcome)
+
+    def examples(self, outcome: QuestionOutcome) -> tuple[Pattern, ...]:
+        """The patterns that a question counts for."""
+        found = self._examples.get(id(outcome))
+        if found is None:
+            found = self._examples[id(outcome)] = tuple(examples_of(outcome, self._depth))
+        return found
+
+    def examples_now(self, outcome: QuestionOutcome) -> tuple[Pattern, ...]:
+        """The same for a question that is not in the log."""
+        return tuple(examples_of(outcome, self._depth))
 
     def know(self, failing: Iterable[Pattern]) -> None:
         """Leave what these modes explain out of `pooled`: what fails besides is what we look for."""
@@ -120,6 +137,16 @@ class QuestionLog:
         ]
         return [one for one in self.of(pattern) if not any(explains(known, one.full) for known in others)]
 
+    def beside(self, pattern: Pattern, mode: Pattern) -> list[QuestionOutcome]:
+        """Valid questions of a pattern, whatever they were asked for, that neither `mode` nor another known
+        mode explains: how a sibling of the mode does."""
+        known = [mode, *self.known]
+        return [
+            one
+            for one in self.outcomes
+            if one.valid and pattern.covers(one.full) and not any(explains(mark, one.full) for mark in known)
+        ]
+
     @property
     def asked(self) -> int:
         """How many questions reached the target."""
@@ -135,15 +162,27 @@ class QuestionLog:
 
 
 def examples_of(outcome: QuestionOutcome, depth: int) -> Iterator[Pattern]:
-    """Patterns that a question is an example of: its form with none to `depth` of its features, and its
-    features alone, whatever the form."""
+    """Patterns that a question is an example of: its form, or some of its skills where it has no form, with
+    none to `depth` of its clauses and thresholds; and each clause alone, whatever the form."""
     form, skills = outcome.pattern.form, outcome.pattern.skills
-    fixed = outcome.pattern.clauses
-    base = make_pattern(form, skills)
-    yield base
-    free = [clause for clause in outcome.features if clause not in fixed]
+    bases = [make_pattern(form, skills)]
+    if form == ANY:
+        numbers = range(1, min(MOST_SKILLS, len(skills)) + 1)
+        bases = [Pattern(ANY, some) for number in numbers for some in combinations(skills, number)]
+    yield from bases
+    clauses = outcome.full.clauses
     for number in range(1, depth + 1):
-        for clauses in combinations(sorted({*free, *fixed}), number):
-            yield make_pattern(form, skills, clauses)
-            if number == 1 and clauses[0][0] != ANSWER_CLAUSE:
-                yield make_pattern(ANY, (), clauses)
+        for some in combinations(clauses, number):
+            if number > 1 and len({name for name, _ in some}) < number:
+                continue
+            for base in bases:
+                yield Pattern(base.form, base.skills, some)
+            if number == 1 and some[0][0] != ANSWER_CLAUSE:
+                yield Pattern(ANY, (), some)
+
+
+def counted(outcomes: Iterable[QuestionOutcome]) -> Counts:
+    count = Counts()
+    for outcome in outcomes:
+        count.count(outcome.verdict)
+    return count

@@ -1,24 +1,31 @@
 """Who decides what a round asks: evolve, zero-shot, or a questioner in training. Pure.
 
-All share the second half of the work: candidates are put to the test, and simpler forms of what failed.
+All share the second half of the work: leads are put to the test, and what was found is named exactly.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from failscape.hunts.vlm.archive import Archive
-from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.confirm import PASS_DOUBT, Confirmation
 from failscape.hunts.vlm.items import Item
+from failscape.hunts.vlm.leads import WORTH_A_TEST, Leads
 from failscape.hunts.vlm.outcomes import CONFIRM, LOOK, SEARCH, QuestionLog
-from failscape.hunts.vlm.sharpening import ENOUGH, SURE_RATE, sharper
+from failscape.hunts.vlm.scouting import Scouting
+from failscape.hunts.vlm.sharpening import ENOUGH, SURE_RATE, sharper, unsettled_siblings
 from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern, Sights
 
-LOOKS = 3
-"""Questions of a round for a mode that may be wider than what fails."""
+LOOKS = 2
+"""Questions of a round for one lead, or for one mode that may not be named exactly yet."""
+
+MOST_LOOKS = 0.5
+"""Most of what confirmation leaves of a round that goes into second looks."""
+
+LAST_ROUNDS = 2
+"""With so many rounds left, what is under test comes before all else: nothing new could be proven."""
 
 COLLAPSE_ROUNDS = 3
 COLLAPSE_DIFFERENT = 0.06
@@ -38,7 +45,7 @@ class Rounds:
 
 
 class Planner:
-    """Evolve: the archive chooses what is asked."""
+    """Evolve: second looks at what failed once, and first looks where little was seen."""
 
     lag = 1
     """How many rounds may be under way besides the one being planned."""
@@ -46,7 +53,8 @@ class Planner:
     def __init__(
         self, grammar: Grammar, ledger: QuestionLog, confirmation: Confirmation, rounds: Rounds, seed: int
     ) -> None:
-        self.archive = Archive(grammar, ledger, confirmation)
+        self.leads = Leads(grammar, ledger, confirmation)
+        self.scouting = Scouting(grammar, ledger, self.leads)
         self._grammar = grammar
         self._ledger = ledger
         self._confirmation = confirmation
@@ -55,6 +63,8 @@ class Planner:
         self.collapsed = ""
         """What to tell when the questioner writes hardly anything but one question."""
         self._recent: list[list[str]] = []
+        self._looking: Counter[Pattern] = Counter()
+        """Second looks that are under way."""
         self._narrow: dict[Pattern, tuple[tuple[int, tuple[Pattern, ...]], Pattern | None]] = {}
 
     def plan(self, number: int, left: int) -> list[Item]:
@@ -63,16 +73,23 @@ class Planner:
 
     def _plan(self, number: int, left: int) -> list[Item]:
         rng = random.Random(f"{self._seed}/{number}")
-        self.archive.refresh()
+        self.leads.refresh()
+        self.scouting.refresh()
         self._open_slots()
-        self.archive.prune()
         room = min(self._rounds.size, left)
-        items = self._confirming(number, rng, self._room_to_confirm(room))
-        spent = sum(item.count for item in items)
-        return items + self._searching(number, rng, room - spent, len(items))
+        items = self._confirming(number, rng, self._room_to_confirm(room, left))
+        room -= sum(item.count for item in items)
+        looks = self._second_looks(number, rng, int(MOST_LOOKS * room), len(items))
+        items += looks
+        return items + self._searching(number, rng, room - sum(one.count for one in looks), len(items))
 
     def close(self, items: Sequence[Item]) -> None:
         """A round is complete. Nobody learns here, but a writer that only repeats itself is noticed."""
+        for item in items:
+            if item.purpose == LOOK:
+                self._looking[item.wanted] -= item.count
+            elif item.purpose == SEARCH:
+                self.scouting.note(item.work, -1)
         texts = [
             outcome.text
             for item in items
@@ -94,8 +111,9 @@ class Planner:
                 f"the questioner collapsed: {many} in the last {counts.total()}, {number} times {text!r}"
             )
 
-    def _room_to_confirm(self, room: int) -> int:
-        return int(room * self._rounds.confirm_share)
+    def _room_to_confirm(self, room: int, left: int) -> int:
+        share = 1.0 if left <= LAST_ROUNDS * self._rounds.size else self._rounds.confirm_share
+        return int(room * share)
 
     def _open_slots(self) -> None:
         confirmation = self._confirmation
@@ -105,30 +123,30 @@ class Planner:
                 confirmation.narrowed[pattern] = narrow
             else:
                 confirmation.narrowed.pop(pattern, None)
-        for pattern in [p for p in confirmation.failing() if p not in confirmation.narrowed]:
-            for simple in self._grammar.simpler(pattern):
-                if not self.archive.settled_as_passing(simple):
-                    confirmation.open(simple, f"simpler than {pattern.text}")
-        for pattern in self.archive.candidates():
+        for pattern in self.leads.candidates():
             confirmation.open(pattern, "candidate")
 
     def _sharper(self, pattern: Pattern) -> Pattern | None:
         """Looked for again only when something was learned that could change it."""
         now = len(self._ledger.of(pattern)), self._ledger.known
         if pattern not in self._narrow or self._narrow[pattern][0] != now:
-            found = sharper(pattern, self._ledger.unexplained(pattern), self._confirmation.margin)
+            asked = self._ledger.unexplained(pattern)
+            found = sharper(pattern, asked, self._confirmation.margin, self.leads.slips)
             self._narrow[pattern] = now, found
         return self._narrow[pattern][1]
 
-    def _to_look_into(self) -> list[Pattern]:
-        """Failing modes that may be wider than what fails, and have been asked too little to tell."""
+    def _inexact(self) -> list[Pattern]:
+        """What to ask to name failing modes exactly: the mode itself where it may be wider than what fails,
+        and siblings that may fail as well."""
         found = []
-        for pattern in self._confirmation.failing():
+        for pattern in self._confirmation.claims():
             asked = self._ledger.of(pattern)
             rate = sum(one.failed for one in asked) / len(asked) if asked else 0.0
             if len(asked) < ENOUGH and rate < SURE_RATE:
                 found.append(pattern)
-        return found
+            margin = self._confirmation.margin
+            found += unsettled_siblings(pattern, self._grammar, self._ledger, margin, PASS_DOUBT)
+        return list(dict.fromkeys(found))
 
     def _confirming(self, number: int, rng: random.Random, room: int) -> list[Item]:
         items: list[Item] = []
@@ -143,25 +161,48 @@ class Planner:
                     items.append(self._item(number, len(items), CONFIRM, pattern, work, 1))
         return items
 
-    def _searching(self, number: int, rng: random.Random, room: int, first: int) -> list[Item]:
+    def _second_looks(self, number: int, rng: random.Random, room: int, first: int) -> list[Item]:
         items: list[Item] = []
-        wide = deque(pattern for pattern in self._to_look_into() for _ in range(LOOKS))
-        tries = 0
-        while room > 0 and tries < 4 * self._rounds.size:
-            tries += 1
-            purpose = LOOK if wide else SEARCH
-            pattern = wide.popleft() if wide else self._choose(rng)
+        for pattern in self._to_look_at():
+            if room <= 0:
+                break
             work = self._grammar.draft(pattern, rng, False, self._example(pattern, rng))
             if work is None:
                 continue
             count = min(room, self._rounds.per_image) if isinstance(work, Draft) else 1
-            self._ledger.planned[pattern] += count
-            items.append(self._item(number, first + len(items), purpose, pattern, work, count))
+            self._looking[pattern] += count
+            items.append(self._item(number, first + len(items), LOOK, pattern, work, count))
             room -= count
         return items
 
-    def _choose(self, rng: random.Random) -> Pattern:
-        return self.archive.choose(rng)
+    def _to_look_at(self) -> list[Pattern]:
+        """Leads first: each asks its likeliest explanations in turn, as far as none is under way."""
+        found = []
+        for lead in self.leads.leads:
+            if lead.odds >= WORTH_A_TEST:
+                continue
+            ranked = sorted(lead.rivals, key=lambda p: self._looking[p])
+            found += ranked[: max(0, LOOKS - self._looking[ranked[0]])]
+        return found + [p for p in self._inexact() for _ in range(max(0, LOOKS - self._looking[p]))]
+
+    def _searching(self, number: int, rng: random.Random, room: int, first: int) -> list[Item]:
+        items: list[Item] = []
+        tries = 0
+        while room > 0 and tries < 4 * self._rounds.size:
+            tries += 1
+            chosen = self._choose(rng)
+            if chosen is None:
+                continue
+            pattern, work = chosen
+            count = min(room, self._rounds.per_image) if isinstance(work, Draft) else 1
+            self._ledger.planned[pattern] += count
+            self.scouting.note(work, 1)
+            items.append(self._item(number, first + len(items), SEARCH, pattern, work, count))
+            room -= count
+        return items
+
+    def _choose(self, rng: random.Random) -> tuple[Pattern, Asked | Draft] | None:
+        return self.scouting.choose(rng)
 
     def _example(self, pattern: Pattern, rng: random.Random) -> str:
         failures = self._ledger.failures_of(pattern)
@@ -170,7 +211,7 @@ class Planner:
     def _item(
         self, number: int, place: int, purpose: str, wanted: Pattern, work: Asked | Draft, count: int
     ) -> Item:
-        key = f"{number}.{place}"
+        key = f"q{number}.{place}"
         return Item(key, number, purpose, wanted, work, self._seed, self._grammar, count, self._rounds.turns)
 
 
@@ -189,22 +230,17 @@ class ZeroShotPlanner(Planner):
         super().__init__(grammar, ledger, confirmation, rounds, seed)
         self._sights = sights
 
-    def _searching(self, number: int, rng: random.Random, room: int, first: int) -> list[Item]:
-        if self._sights is None:
-            return super()._searching(number, rng, room, first)
-        items: list[Item] = []
-        while room > 0:
-            sight = self._sights.pick(rng, False)
-            if sight is None:
-                break
-            count = min(room, self._rounds.per_image)
-            work = Draft(_ANYTHING, sight, "")
-            items.append(self._item(number, first + len(items), SEARCH, _ANYTHING, work, count))
-            room -= count
-        return items
+    def _to_look_at(self) -> list[Pattern]:
+        """What was proven is named as exactly as by any other strategy; leads get no second look."""
+        return [p for p in self._inexact() for _ in range(max(0, LOOKS - self._looking[p]))]
 
-    def _choose(self, rng: random.Random) -> Pattern:
-        return rng.choice(self.archive.simplest)
+    def _choose(self, rng: random.Random) -> tuple[Pattern, Asked | Draft] | None:
+        if self._sights is not None:
+            sight = self._sights.pick(rng, False)
+            return None if sight is None else (_ANYTHING, Draft(_ANYTHING, sight, ""))
+        pattern = rng.choice(self.leads.simplest)
+        work = self._grammar.draft(pattern, rng, False, "")
+        return None if work is None else (pattern, work)
 
     def _example(self, pattern: Pattern, rng: random.Random) -> str:
         return ""

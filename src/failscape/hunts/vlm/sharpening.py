@@ -1,7 +1,7 @@
-"""Is a failing mode wider than what fails? Looks for one clause that holds all of its failures. Pure.
+"""Is a mode named exactly? Looks for the clause, threshold or form that holds its failures. Pure.
 
-"counting" may fail at 40 % because "counting at night" fails at 90 % and by day all is well. Then the narrow
-mode is the finding: the failure rate outside it is no longer above the margin.
+"counting" may fail at 40 % because "counting at night" fails at 90 % and by day all is well; any question with
+"left of" may fail because one form does. Then the narrow mode is the finding: beside it hardly any fail.
 """
 
 from __future__ import annotations
@@ -11,44 +11,72 @@ from collections.abc import Iterable
 
 from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.confirm import Confirmation, above
-from failscape.hunts.vlm.outcomes import QuestionLog, QuestionOutcome
-from failscape.spaces.questions import Clause, Pattern, explains
+from failscape.hunts.vlm.leads import log_weight
+from failscape.hunts.vlm.outcomes import QuestionLog, QuestionOutcome, counted
+from failscape.spaces.questions import ANY, Grammar, Pattern, explains, make_pattern
 
 ENOUGH = 60
 """Questions of a failing mode that are looked at before it is left as wide as it is."""
 
-SURE_RATE = 0.85
+SURE_RATE = 0.9
 """A mode that fails this often is as sharp as it needs to be."""
 
-_LEAST_OUTSIDE = 8
+SIBLING_MOST = 16
+"""Questions spent on one sibling of a mode, to see that the mode is no wider: 14 passes settle it."""
+
+_LEAST_OUTSIDE = 4
 _LEAST_INSIDE = 3
-_DOUBT = 0.2
-_GAP = 0.3
-_MOST_CLAUSES = 2
+_DOUBT = 0.3
+_BETTER = 1.0
+"""By how much (in log-odds) the narrow mode must explain the questions better than the wide one."""
+
+_MOST_CLAUSES = 3
 _SHARPER = 0.1
 
 
-def sharper(pattern: Pattern, outcomes: Iterable[QuestionOutcome], margin: float) -> Pattern | None:
-    """The mode narrowed by the clause outside which hardly anything fails; None when there is none."""
-    named = {name for name, _ in pattern.clauses}
-    inside: dict[Clause, Counts] = defaultdict(Counts)
-    total = Counts()
-    for outcome in outcomes:
-        total.count(outcome.verdict)
-        for clause in outcome.features:
-            if clause[0] not in named:
-                inside[clause].count(outcome.verdict)
-    if total.rate >= SURE_RATE or len(named) >= _MOST_CLAUSES:
+def sharper(
+    pattern: Pattern, outcomes: Iterable[QuestionOutcome], margin: float, slips: float = 0.03
+) -> Pattern | None:
+    """The mode narrowed by what holds its failures; None when nothing does so clearly."""
+    asked = list(outcomes)
+    total = counted(asked)
+    if total.rate >= SURE_RATE or len(pattern.clauses) >= _MOST_CLAUSES:
         return None
-    best: tuple[float, Clause] | None = None
-    for clause, count in sorted(inside.items()):
+    inside: dict[Pattern, Counts] = defaultdict(Counts)
+    for outcome in asked:
+        for narrow in narrowings(pattern, outcome):
+            inside[narrow].count(outcome.verdict)
+    wide = _weight(total, margin, slips)
+    best: tuple[float, int, Pattern] | None = None
+    for narrow, count in sorted(inside.items()):
         outside = Counts(total.fails - count.fails, total.passes - count.passes)
         if count.fails < _LEAST_INSIDE or outside.valid < _LEAST_OUTSIDE:
             continue
-        gap = count.rate - outside.rate
-        if gap >= _GAP and above(margin, outside) <= _DOUBT and (best is None or gap > best[0]):
-            best = gap, clause
-    return pattern.with_clause(best[1]) if best else None
+        better = _weight(count, margin, slips) - wide
+        if better < _BETTER or above(margin, outside) > _DOUBT:
+            continue
+        found = better, count.valid, narrow
+        if best is None or found[:2] > best[:2]:  # of two that explain alike, the wider
+            best = found
+    return best[2] if best else None
+
+
+def narrowings(pattern: Pattern, outcome: QuestionOutcome) -> Iterable[Pattern]:
+    """A pattern narrowed by one thing that holds for a question of it: its form, a clause, a threshold."""
+    named = {name for name, _ in pattern.clauses}
+    if pattern.form == ANY and outcome.pattern.form != ANY:
+        yield make_pattern(outcome.pattern.form, outcome.pattern.skills, pattern.clauses)
+    elif pattern.form == ANY:
+        for skill in outcome.pattern.skills:
+            if skill not in pattern.skills and len(pattern.skills) < _MOST_CLAUSES:
+                yield make_pattern(ANY, (*pattern.skills, skill), pattern.clauses)
+    for clause in outcome.full.clauses:
+        if clause[0] not in named:
+            yield pattern.with_clause(clause)
+
+
+def _weight(count: Counts, margin: float, slips: float) -> float:
+    return float(log_weight([count.fails], [count.passes], margin, slips)[0])
 
 
 def due_to(certified: Iterable[Pattern], ledger: QuestionLog, confirmation: Confirmation) -> set[Pattern]:
@@ -57,10 +85,23 @@ def due_to(certified: Iterable[Pattern], ledger: QuestionLog, confirmation: Conf
     found = set()
     for pattern, rate in rates.items():
         sharp = [one for one in rates if rates[one] > rate + _SHARPER and not explains(one, pattern)]
-        rest = Counts()
-        for outcome in ledger.of(pattern):
-            if not any(explains(one, outcome.full) for one in sharp):
-                rest.count(outcome.verdict)
-        if sharp and rest.valid >= _LEAST_OUTSIDE and above(confirmation.margin, rest) <= _DOUBT:
+        if not sharp:
+            continue
+        rest = counted(one for one in ledger.of(pattern) if not any(explains(q, one.full) for q in sharp))
+        if rest.valid >= _LEAST_OUTSIDE and above(confirmation.margin, rest) <= _DOUBT:
             found.add(pattern)
+    return found
+
+
+def unsettled_siblings(
+    pattern: Pattern, grammar: Grammar, log: QuestionLog, margin: float, doubt: float
+) -> list[Pattern]:
+    """Simpler patterns of which it is not known yet whether they pass where the mode does not hold."""
+    found = []
+    for simple in grammar.simpler(pattern):
+        direct = log.direct.get(simple)
+        if direct is not None and direct.tries >= SIBLING_MOST:
+            continue
+        if above(margin, counted(log.beside(simple, pattern))) > doubt:
+            found.append(simple)
     return found

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from failscape.hunts.counts import Counts
-from failscape.hunts.vlm.archive import Archive
 from failscape.hunts.vlm.confirm import Confirmation, spread
+from failscape.hunts.vlm.leads import Leads
 from failscape.hunts.vlm.outcomes import SEARCH, QuestionLog, QuestionOutcome
 from failscape.hunts.vlm.taxonomy import TreeNode, grow
 from failscape.hunts.vlm.training.quarters import Quarter, quarters
@@ -105,7 +105,7 @@ class VlmSurvey:
         return asdict(self)
 
 
-def survey_of(ledger: QuestionLog, confirmation: Confirmation, archive: Archive) -> VlmSurvey:
+def survey_of(ledger: QuestionLog, confirmation: Confirmation, leads: Leads) -> VlmSurvey:
     search = [one for one in ledger.outcomes if one.purpose == SEARCH]
     states = {pattern.text: confirmation.state(pattern) for pattern in confirmation.slots}
     asked = [(one.text, one.pattern.text, one.failed) for one in ledger.outcomes if one.valid]
@@ -120,13 +120,13 @@ def survey_of(ledger: QuestionLog, confirmation: Confirmation, archive: Archive)
         curriculum(search),
         grow(ledger.outcomes).frozen(states),
         tuple(asked[-ASKED:]),
-        tuple(_cells(ledger, archive)),
+        tuple(_cells(ledger, leads)),
         quarters(search),
     )
 
 
-def _cells(ledger: QuestionLog, archive: Archive) -> Iterator[ArchiveCell]:
-    for (skills, depth), elite in sorted(archive.cells.items()):
+def _cells(ledger: QuestionLog, leads: Leads) -> Iterator[ArchiveCell]:
+    for (skills, depth), elite in sorted(leads.cells.items()):
         rate = round(ledger.pooled[elite].rate, 4) if elite in ledger.pooled else None
         yield ArchiveCell(skills, depth, elite.title, rate)
 

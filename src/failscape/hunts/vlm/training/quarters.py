@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.confirm import spread
@@ -50,7 +51,7 @@ def quarters(outcomes: Sequence[QuestionOutcome]) -> tuple[Quarter, ...]:
         return ()
     ordered = sorted(outcomes, key=lambda one: one.round)
     cuts = [round(len(ordered) * at / QUARTERS) for at in range(QUARTERS + 1)]
-    parts = [ordered[low:high] for low, high in zip(cuts, cuts[1:], strict=False)]
+    parts = [ordered[low:high] for low, high in pairwise(cuts)]
     early = _rates(parts[0])
     return tuple(_quarter(part, early) for part in parts)
 
