@@ -72,7 +72,9 @@ def ideal(pictures: int = PICTURES) -> str:
     keys = [form.key for form in FORMS]
     totals = {key: _total(seen, key) for key in keys}
     rates = {key: look.failed / max(1, look.valid) for key, look in totals.items()}
-    lines = ["| policy | failed, of valid | of written | entropy of failing skills | commonest failing form |"]
+    lines = [
+        "| policy | failed, of valid | of written | entropy of failing skills | commonest failing form |"
+    ]
     lines.append("|---|---|---|---|---|")
     lines.append(_line("ideal", seen, rates, True))
     lines.append(_line("ideal, forms in proportion", seen, rates, False))

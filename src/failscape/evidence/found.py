@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.contents import changed_corpus
-from failscape.atlas.results import kept_results, rules_version
+from failscape.atlas.results import kept_results, last_results, rules_version
 from failscape.atlas.reviews import hunt_accuracy
 from failscape.atlas.rows import understood
 from failscape.config import HuntConfig
@@ -103,7 +103,13 @@ def read_found(
     judge = hunt_accuracy(atlas, row)
     told = None if build or warning else kept_by_run(atlas, row, judge)
     if told is None:
-        told = tell_again(atlas, row, judge, build, watch or _unwatched, warning)
+        try:
+            told = tell_again(atlas, row, judge, build, watch or _unwatched, warning)
+        except AtlasError as error:
+            told = None if build else _told_then(atlas, row)
+            if told is None:
+                raise
+            warning = f"read as an earlier version told it: {error.message}"
     return Found(
         findings=[_as_shown(atlas, row.id, one, judge) for one in told.findings],
         suspects=[_as_shown(atlas, row.id, one, judge) for one in told.suspects],
@@ -127,6 +133,15 @@ def kept_by_run(atlas: Atlas, row: HuntRow, judge: JudgeAccuracy | None) -> Told
     try:
         return from_bytes(content, module) if content else None
     except ValueError:
+        return None
+
+
+def _told_then(atlas: Atlas, row: HuntRow) -> Told | None:
+    """What the last run of an earlier version kept, for a hunt whose plan is no longer known."""
+    content = last_results(atlas, row.id)
+    try:
+        return from_bytes(content, type(find_kind(row.kind)).__module__) if content else None
+    except (ValueError, ConfigError):
         return None
 
 

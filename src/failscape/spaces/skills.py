@@ -14,6 +14,8 @@ from itertools import combinations
 
 from failscape.errors import ConfigError
 from failscape.spaces.albums import Album, Photo
+from failscape.spaces.ordinals import Clause, with_thresholds
+from failscape.spaces.photo_features import photo_features
 from failscape.spaces.questions import (
     ANY,
     CONSISTENCY,
@@ -42,6 +44,9 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 _LATER = {*FAMILIES["several pictures"], CONSISTENCY}
 SKILLS = tuple(skill for skills in FAMILIES.values() for skill in skills if skill not in _LATER)
 """What a questioner is asked for unless the config names other skills."""
+
+_TRIES = 60
+"""Pictures drawn in search of one that fits: of a clause that holds for one in ten, hardly any are missed."""
 
 FAMILY_OF = {skill: family for family, skills in FAMILIES.items() for skill in skills}
 OTHER = "other"
@@ -72,7 +77,8 @@ class AlbumSights:
 def sight_of(photos: Sequence[Photo]) -> Sight:
     key = "+".join(photo.digest for photo in photos)
     captions = tuple(caption for photo in photos for caption in photo.captions[:1])
-    return Sight(key, (Show(tuple(photo.digest for photo in photos)),), captions)
+    features = photo_features(captions, photos[0].details) if len(photos) == 1 else ()
+    return Sight(key, (Show(tuple(photo.digest for photo in photos)),), captions, {"features": features})
 
 
 class DrawnSights:
@@ -84,7 +90,9 @@ class DrawnSights:
 
     def pick(self, rng: random.Random, fresh: bool, skill: str = "") -> Sight:
         chosen = [rng.choice(self._prompts) for _ in range(self._images)]
-        return Sight(f"{chosen}/{rng.getrandbits(40)}", tuple(map(Generate, chosen)), tuple(chosen))
+        features = photo_features(chosen) if self._images == 1 else ()
+        steps, key = tuple(map(Generate, chosen)), f"{chosen}/{rng.getrandbits(40)}"
+        return Sight(key, steps, tuple(chosen), {"features": features})
 
 
 class SkillGrammar:
@@ -104,7 +112,7 @@ class SkillGrammar:
         return [make_pattern(ANY, [skill]) for skill in self.skills]
 
     def draft(self, pattern: Pattern, rng: random.Random, fresh: bool, like: str = "") -> Draft | None:
-        sight = self._sights.pick(rng, fresh)
+        sight = self._fitting(pattern, rng, fresh)
         if sight is None:
             return None
         skills = [skill for skill in pattern.skills if skill != CONSISTENCY]
@@ -113,13 +121,20 @@ class SkillGrammar:
         example = f', in the way of "{like}" but about this picture and in other words' if like else ""
         return Draft(pattern, sight, f"{about}{wanted}{example}")
 
+    def _fitting(self, pattern: Pattern, rng: random.Random, fresh: bool) -> Sight | None:
+        """A picture that has what the pattern's clauses ask for, if some tries find one."""
+        for _ in range(_TRIES if pattern.clauses else 1):
+            sight = self._sights.pick(rng, fresh)
+            if sight is not None and with_thresholds(_features(sight)).issuperset(pattern.clauses):
+                return sight
+        return None
+
     def read(self, text: str, sight: Sight, wanted: Pattern | None) -> Asked | None:
-        """A question that nobody guided gets the skills that its words tell of."""
+        """What was wanted is no evidence of what was written: a question has the skills its words tell of."""
         plain = " ".join(text.split())
         if not plain:
             return None
-        pattern = wanted if wanted and wanted.skills else make_pattern(ANY, skills_in(plain))
-        return Asked(pattern, plain, "", sight)
+        return Asked(make_pattern(ANY, skills_in(plain, self.skills)), plain, "", sight, _features(sight))
 
     def narrower(self, pattern: Pattern, rng: random.Random) -> list[Pattern]:
         rest = [skill for skill in self.skills if skill not in pattern.skills]
@@ -129,8 +144,10 @@ class SkillGrammar:
 
     def simpler(self, pattern: Pattern) -> list[Pattern]:
         size = len(pattern.skills) - 1
-        found = [make_pattern(ANY, some) for some in combinations(pattern.skills, size)] if size >= 1 else []
-        return [one for one in found if one.skills != (CONSISTENCY,)]
+        subsets = combinations(pattern.skills, size) if size >= 1 else ()
+        found = [make_pattern(ANY, some, pattern.clauses) for some in subsets]
+        found += [pattern.without_clause(clause) for clause in pattern.clauses]
+        return [one for one in found if one.skills not in ((CONSISTENCY,), ())]
 
     def follow_up(self, asked: Asked, answer: str, rng: random.Random) -> FollowUp | None:
         """Saying it back must get a yes: a target that denies its own answer contradicts itself."""
@@ -161,6 +178,14 @@ _TELLTALES = {
     "weather and time of day": r"weather|time of day|\b(sunny|night|raining|season)\b",
     "reflection and shadow": r"reflect|shadow|mirror",
     "negation": r"\b(not|no|none|without|isn't|never)\b",
+    "fine detail": r"\b(tiny|detail|exactly|engraved|stitch)",
+    "reading measures": r"what time|o'clock|\b(clock|scale|gauge|meter|temperature|degrees)\b",
+    "viewpoint": r"\b(viewpoint|seen from|camera|angle|perspective)\b",
+    "occlusion": r"\b(hidden|partly|partially|covered|occluded|obscured|blocked)\b",
+    "pose and gesture": r"\b(pose|posture|gesture|sitting|standing|lying|raised|arms|pointing)\b",
+    "charts and signs": r"\b(chart|graph|diagram|axis|arrow|traffic sign)\b",
+    "cause and effect": r"\b(why|because|cause|causes|caused|happen if|result)\b",
+    "order in time": r"\b(before|after|next|first|then|about to)\b",
     "odd one out": r"differ|different|odd one|unlike",
     "conjunction": r"\bboth\b|\beither\b",
     "existence": r"^(is|are) there\b|visible|do you see|can you see",
@@ -168,10 +193,26 @@ _TELLTALES = {
 }
 
 
-def skills_in(text: str) -> tuple[str, ...]:
-    """Primitive skills by tell-tale words: crude, but the same every time. A model can name them better."""
+def skills_in(text: str, listed: Sequence[str] = SKILLS) -> tuple[str, ...]:
+    """Primitive skills by tell-tale words: crude, but the same every time. A model can name them better.
+
+    A skill of somebody's own list that has no tell-tale words is told by the words of its name.
+    """
     plain = text.lower().strip()
-    return tuple(sorted(skill for skill, words in _TELLTALES.items() if re.search(words, plain)))
+    found = {skill for skill, words in _TELLTALES.items() if skill in listed and re.search(words, plain)}
+    found |= {skill for skill in listed if skill not in _TELLTALES and _named(skill, plain)}
+    return tuple(sorted(found))
+
+
+def _named(skill: str, text: str) -> bool:
+    words = [word for word in re.findall(r"[a-z]{4,}", skill.lower()) if word not in ("with", "from")]
+    return bool(words) and all(re.search(rf"\b{word[:6]}", text) for word in words)
+
+
+def _features(sight: Sight) -> tuple[Clause, ...]:
+    """What is known of a picture, as clauses: from its metadata, or mined from its caption."""
+    found: tuple[Clause, ...] = sight.details.get("features", ())
+    return found
 
 
 def _joined(skills: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds
+from failscape.spaces.ordinals import with_thresholds
 from failscape.spaces.questions import (
     ANY,
     CONSISTENCY,
@@ -60,7 +61,8 @@ class PlantedGrammar:
 
     def draft(self, pattern: Pattern, rng: random.Random, fresh: bool, like: str = "") -> Asked:
         form = self._form_of(pattern, rng)
-        clauses = {name: rng.choice(values) for name, values in VALUES.items()} | dict(pattern.clauses)
+        wanted = dict(pattern.clauses)
+        clauses = {name: rng.choice(_fitting(name, wanted.get(name))) for name in VALUES}
         wording = rng.randrange(len(WORDINGS)) if fresh else 0
         number = rng.getrandbits(40)
         said = "; ".join(f"{name}={value}" for name, value in sorted(clauses.items()))
@@ -105,6 +107,12 @@ class PlantedGrammar:
             return None
         pattern = make_pattern(f"{asked.pattern.form} → again", [*asked.pattern.skills, CONSISTENCY])
         return FollowUp(pattern, f"again, {asked.text}", answer)
+
+
+def _fitting(name: str, wanted: str | None) -> Sequence[str]:
+    """The values of a clause that meet what is wanted of it: a value, a threshold, or anything."""
+    values = VALUES[name]
+    return [one for one in values if wanted is None or (name, wanted) in with_thresholds([(name, one)])]
 
 
 def parse(text: str) -> tuple[str, tuple[Clause, ...]] | None:

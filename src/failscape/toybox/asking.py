@@ -11,7 +11,7 @@ Questions about two pictures: comparison and spot the difference, with exact ans
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from failscape.errors import BadReply, ConfigError
+from failscape.spaces.ordinals import with_thresholds
 from failscape.spaces.questions import (
     ANY,
     CONSISTENCY,
@@ -44,7 +45,9 @@ from failscape.toybox.questions import (
     parse_question,
     word_question,
 )
+from failscape.toybox.telling import tell
 from failscape.toybox.world import COLOURS
+from failscape.toybox.world.scenes import SIDE
 from failscape.trials import Generate, Step
 
 _INVERSE: Final = {"left of": "right of", "right of": "left of", "above": "below", "below": "above"}
@@ -160,7 +163,7 @@ def make_pair(rng: np.random.Generator, key: str) -> Found | None:
 
 
 T = TypeVar("T")
-VERSION: Final = "2"
+VERSION: Final = "3"
 LAYOUT: Final = "layout"
 _TRIES: Final = 120
 #: The second of two pictures has the same key with this at its end.
@@ -201,6 +204,7 @@ SKILLS_OF: Final[dict[str, tuple[str, ...]]] = {
 """The primitive skills of every form."""
 
 _PICTURE: Final = ("place", "style", "time")
+_WHERE: Final = frozenset(("across", "height"))
 
 
 class Made(NamedTuple):
@@ -280,6 +284,10 @@ class ToyGrammar:
             return [make_pattern(key, SKILLS_OF[key]) for key in pattern.form.split(THEN)]
         return [make_pattern(key, SKILLS_OF[key]) for key in _fewer_skills(pattern.form)]
 
+    def tell(self, pattern: Pattern) -> tuple[str, Sequence[Clause]] | None:
+        """What it means to fail at a pattern, in words."""
+        return tell(pattern, world.PLURALS)
+
     def follow_up(self, asked: Asked, answer: str, rng: random.Random) -> FollowUp | None:
         query = parse_question(asked.text)
         found = follow(query.form.key, dict(query.slots), answer) if query else None
@@ -337,7 +345,7 @@ def _made(pattern: Pattern, number: int) -> Made | None:
     for _ in range(_TRIES if forms else 0):
         key = forms[int(rng.integers(len(forms)))]
         made = _try_pair(rng, key) if key not in BY_KEY else _try(rng, BY_KEY[key], pattern.clauses)
-        if made is not None and wanted <= set(_features(made)):
+        if made is not None and wanted <= with_thresholds(_features(made)):
             return made
     return None
 
@@ -389,13 +397,29 @@ def _features(made: Made) -> tuple[Clause, ...]:
     found += [
         (name, str(getattr(first, name))) for name in _PICTURE if (name, made.form) != ("place", "place")
     ]
-    return tuple(sorted(found))
+    return tuple(sorted([*found, *_where(made)]))
+
+
+def _where(made: Made) -> Iterator[Clause]:
+    """Where the one thing is that a question is about; nothing where it is not one of its kind."""
+    name = made.slots.get("thing", "")
+    found = [thing for thing in made.scenes[0].things if thing.entity == name]
+    if len(found) == 1:
+        x, y = found[0].centre
+        yield "across", _third(x, ("left", "middle", "right"))
+        yield "height", _third(y, ("top", "middle", "bottom"))
+
+
+def _third(place: float, names: tuple[str, str, str]) -> str:
+    return names[min(2, max(0, int(3 * place / SIDE)))]
 
 
 @cache
 def _forms_with(clauses: tuple[Clause, ...]) -> tuple[str, ...]:
     """Forms of which questions can have these clauses, judged by a sample of each."""
     names = {name for name, _ in clauses} - {"answer", "things", "words", *_PICTURE}
+    if names & _WHERE:
+        names = (names - _WHERE) | {"thing"}
     return tuple(form.key for form in FORMS if names <= _slot_names(form.key))
 
 

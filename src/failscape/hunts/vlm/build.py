@@ -36,7 +36,7 @@ def build_hunt(
     seed = config.seed
     asking, confirm = config.questioner, config.confirm
     grammar, sights = make_grammar(config)
-    ledger = QuestionLog(depth=2 if grammar.exact else 0)
+    ledger = QuestionLog(depth=2 if grammar.exact else 1)
     known = accuracy or _accuracy(config)
     confirmation = Confirmation(confirm.margin, confirm.fdr, confirm.modes, confirm.most, known)
     rounds = Rounds(asking.round, confirm.share, asking.per_image, config.turns)

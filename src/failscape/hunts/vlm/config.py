@@ -81,7 +81,7 @@ class QuestionerConfig(Settings):
     )
     grammar: str = Field("toybox", description="toybox, or `module:attribute` of your own")
     skills: tuple[str, ...] = Field((), description="what a model is asked to combine; empty: a common list")
-    round: int = Field(32, ge=4, le=512, description="questions planned together")
+    round: int = Field(16, ge=4, le=512, description="questions planned together")
     per_image: int = Field(
         1, ge=1, le=16, description="questions that a model writes about a picture at once"
     )

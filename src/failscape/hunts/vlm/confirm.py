@@ -184,6 +184,11 @@ class Confirmation:
         log_e = float(log_e_value(count.passes, count.fails, self._limit))
         return max(1.0, (need - log_e) / _gain(rate, limit))
 
+    def questions_needed(self, pattern: Pattern) -> int:
+        """How many more a claim takes at the rate seen; 0 where that is not to be known."""
+        cost = self._cost(self.slots[pattern], self._need)
+        return math.ceil(cost) if cost < 10 * self._most else 0
+
     def give_back(self, pattern: Pattern) -> None:
         """A question that could not be made: there is no picture for it."""
         self.slots[pattern].planned -= 1

@@ -6,20 +6,25 @@ Modes that a simpler certified mode explains are not findings of their own; they
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.confirm import ANSWER, OPEN, PASS_DOUBT, PASSING, Confirmation, above
-from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, QuestionLog, QuestionOutcome
+from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, QuestionLog, QuestionOutcome, counted
 from failscape.hunts.vlm.sharpening import due_to
-from failscape.spaces.questions import Clause, Grammar, Pattern, explains
+from failscape.spaces.mode_sentences import sentence
+from failscape.spaces.questions import ANY, Clause, Grammar, Pattern, explains
 from failscape.stats import clopper_pearson
 from failscape.trials import Finding
 
 EXAMPLES = 6
+LEAST_FAILS = 2
+"""A mode under test with fewer failures is not even a suspect."""
+
+LEAST_BESIDE = 5
+"""Fewer questions beside a mode say nothing of its sibling."""
+
 CONFIRMATION = "confirmation"
 """What questions are asked for that make up the rate of a mode."""
 _CONTRAST = 0.3
@@ -60,6 +65,7 @@ class ContrastMode:
     failures: int
     trials: int
     example: Example | None
+    without: str = "in a simpler form"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,8 @@ class ModeDetails:
     pictures: int
     agreement: float | None
     examples: tuple[Example, ...]
+    missing: str = ""
+    """What a suspect lacks to be a finding."""
 
     def as_data(self) -> dict[str, Any]:
         return asdict(self)
@@ -114,6 +122,29 @@ def _listed(
             del left[pattern]
 
 
+def suspects_of(ledger: QuestionLog, confirmation: Confirmation, grammar: Grammar) -> list[Finding]:
+    """Modes under test that fail more often than the margin, and are not proven; the surest first."""
+    certified = confirmation.certified()
+    own = _listed(certified, ledger, confirmation)
+    logs = dict(zip(confirmation.slots, confirmation.log_e_values().tolist(), strict=True))
+    found = []
+    for pattern, slot in confirmation.slots.items():
+        told = pattern in certified or any(explains(one, pattern) for one in own)
+        if not told and slot.count.fails >= LEAST_FAILS and slot.count.rate > confirmation.margin:
+            finding = _finding(ledger, confirmation, grammar, pattern, {pattern: logs[pattern]})
+            missing = _missing(confirmation, pattern, slot.count)
+            details = replace(finding.details, missing=missing)
+            found.append(replace(finding, status="suspect", details=details))
+    return sorted(found, key=lambda finding: (-finding.e_value, finding.subject))
+
+
+def _missing(confirmation: Confirmation, pattern: Pattern, count: Counts) -> str:
+    if confirmation.state(pattern) == OPEN:
+        more = confirmation.questions_needed(pattern)
+        return f"about {more} more questions at this rate" if more else "more questions"
+    return f"at {count.rate:.0%} it is too near to the margin for the questions that one mode may take"
+
+
 def _finding(
     ledger: QuestionLog,
     confirmation: Confirmation,
@@ -124,7 +155,7 @@ def _finding(
     slot = confirmation.slots[pattern]
     count = slot.count
     rate, interval = failure_rate(confirmation, count)
-    simpler = [_simpler(ledger, confirmation, one) for one in grammar.simpler(pattern)]
+    simpler = [_simpler(ledger, confirmation, grammar, one, pattern) for one in grammar.simpler(pattern)]
     failures = examples(ledger, pattern, True)
     wordings = confirmation.wording_rates(pattern)
     details = ModeDetails(
@@ -142,10 +173,11 @@ def _finding(
         agreement=round(slot.agreement / count.valid, 4) if count.valid else None,
         examples=tuple(example_of(one) for one in failures),
     )
+    title = sentence(pattern, grammar)
     return Finding(
         subject=pattern.text,
-        title=pattern.title,
-        caption=pattern.title,
+        title=title,
+        caption=_caption(title, rate, interval, details.contrast),
         status="certified",
         rate=rate,
         interval=interval,
@@ -159,6 +191,14 @@ def _finding(
     )
 
 
+def _caption(title: str, rate: float, interval: tuple[float, float], contrasting: ContrastMode | None) -> str:
+    low, high = interval
+    told = f"{title}: wrong {rate:.0%} of the time ({low:.0%} to {high:.0%})"
+    if contrasting is None:
+        return f"{told}."
+    return f"{told}, but {contrasting.failures} of {contrasting.trials} times {contrasting.without}."
+
+
 def failure_rate(confirmation: Confirmation, count: Counts) -> tuple[float, tuple[float, float]]:
     """The rate with its interval, corrected for the verifier's errors where they are known."""
     if confirmation.accuracy is not None:
@@ -168,23 +208,18 @@ def failure_rate(confirmation: Confirmation, count: Counts) -> tuple[float, tupl
     return count.rate, (float(low_end), float(high_end))
 
 
-def known_count(ledger: QuestionLog, confirmation: Confirmation, pattern: Pattern) -> Counts:
-    """Questions asked for this very pattern, in the search and in confirmation."""
-    direct = ledger.direct.get(pattern) or Counts()
-    slot = confirmation.slots.get(pattern)
-    tested = slot.count if slot else Counts()
-    return Counts(direct.fails + tested.fails, direct.passes + tested.passes)
-
-
-def _simpler(ledger: QuestionLog, confirmation: Confirmation, pattern: Pattern) -> SimplerMode:
-    count = known_count(ledger, confirmation, pattern)
-    state = confirmation.state(pattern)
-    if state in ("", OPEN) and count.valid >= EXAMPLES and above(confirmation.margin, count) <= PASS_DOUBT:
+def _simpler(
+    ledger: QuestionLog, confirmation: Confirmation, grammar: Grammar, simple: Pattern, mode: Pattern
+) -> SimplerMode:
+    """How a simpler kind of question does where the mode does not hold: a mode is exact if all pass."""
+    count = counted(ledger.beside(simple, mode))
+    state = confirmation.state(simple)
+    if count.valid >= LEAST_BESIDE and above(confirmation.margin, count) <= PASS_DOUBT:
         state = PASSING
     low, high = clopper_pearson(count.fails, count.valid)
     return SimplerMode(
-        pattern.text,
-        pattern.title,
+        simple.text,
+        sentence(simple, grammar),
         state or "untested",
         count.fails,
         count.valid,
@@ -198,35 +233,33 @@ def contrast(
 ) -> ContrastMode | None:
     """The nearest variant that the target gets right: another value of a clause, a clause or skill less."""
     best: tuple[float, Pattern, list[QuestionOutcome]] | None = None
-    for variant, asked in _variants(ledger, grammar, pattern):
-        count = Counts()
-        for outcome in asked:
-            count.count(outcome.verdict)
+    for simple in grammar.simpler(pattern):
+        asked = ledger.beside(simple, pattern)
+        count = counted(asked)
         doubt = above(confirmation.margin, count)
         if count.valid >= 3 and doubt < _CONTRAST and (best is None or doubt < best[0]):
-            best = doubt, variant, asked
+            best = doubt, simple, asked
     if best is None:
         return None
-    _, variant, asked = best
-    passed = [one for one in asked if not one.failed]
+    _, simple, asked = best
+    passed = [one for one in asked if not one.failed and one.key]
     example = example_of(passed[0]) if passed else None
-    return ContrastMode(variant.text, variant.title, len(asked) - len(passed), len(asked), example)
+    failures = len(asked) - sum(not one.failed for one in asked)
+    title, without = sentence(simple, grammar), _without(pattern, simple)
+    return ContrastMode(simple.text, title, failures, len(asked), example, without)
 
 
-def _variants(
-    ledger: QuestionLog, grammar: Grammar, pattern: Pattern
-) -> Iterator[tuple[Pattern, list[QuestionOutcome]]]:
-    """Patterns one step away, with questions that were asked of them or happen to be examples of them."""
-    for clause in pattern.clauses:
-        wider = pattern.without_clause(clause)
-        by_value: dict[Pattern, list[QuestionOutcome]] = defaultdict(list)
-        for outcome in ledger.of(wider):
-            for other in outcome.features:
-                if other[0] == clause[0] and other != clause:
-                    by_value[wider.with_clause(other)].append(outcome)
-        yield from sorted(by_value.items())
-    for simple in grammar.simpler(pattern):
-        yield simple, ledger.of(simple)
+def _without(pattern: Pattern, simple: Pattern) -> str:
+    """What is different in the variant, in words."""
+    clauses = [clause for clause in pattern.clauses if clause not in simple.clauses]
+    if clauses and clauses[0][0] == "words":
+        return "when the words are left out"
+    if clauses:
+        return f"with another {clauses[0][0]}"
+    skills = [skill for skill in pattern.skills if skill not in simple.skills]
+    if simple.form == ANY and pattern.form != ANY:
+        return "in questions of other kinds"
+    return f"without {skills[0]}" if skills else "in a simpler form"
 
 
 def examples(ledger: QuestionLog, pattern: Pattern, failed: bool) -> list[QuestionOutcome]:

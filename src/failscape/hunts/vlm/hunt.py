@@ -12,7 +12,7 @@ from typing import Protocol
 from failscape.errors import AtlasError
 from failscape.hunts.rounds import RoundHunt
 from failscape.hunts.vlm.confirm import Confirmation
-from failscape.hunts.vlm.findings import CONFIRMATION, findings_of
+from failscape.hunts.vlm.findings import CONFIRMATION, findings_of, suspects_of
 from failscape.hunts.vlm.items import Item
 from failscape.hunts.vlm.leads import Leads
 from failscape.hunts.vlm.outcomes import CONFIRM, QuestionLog
@@ -75,6 +75,9 @@ class VlmHunt(RoundHunt[Item]):
         if self._found is None or self._found[0] != self._closed:
             self._found = self._closed, findings_of(self.ledger, self.confirmation, self.grammar)
         return list(self._found[1])
+
+    def suspects(self) -> list[Finding]:
+        return suspects_of(self.ledger, self.confirmation, self.grammar)
 
     def progress(self) -> Progress:
         asked = self.ledger.asked

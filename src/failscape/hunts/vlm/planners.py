@@ -85,10 +85,9 @@ class Planner:
 
     def close(self, items: Sequence[Item]) -> None:
         """A round is complete. Nobody learns here, but a writer that only repeats itself is noticed."""
+        self._looked(items)
         for item in items:
-            if item.purpose == LOOK:
-                self._looking[item.wanted] -= item.count
-            elif item.purpose == SEARCH:
+            if item.purpose == SEARCH:
                 self.scouting.note(item.work, -1)
         texts = [
             outcome.text
@@ -99,6 +98,11 @@ class Planner:
         ]
         if texts:
             self._watch(texts)
+
+    def _looked(self, items: Sequence[Item]) -> None:
+        for item in items:
+            if item.purpose == LOOK:
+                self._looking[item.wanted] -= item.count
 
     def _watch(self, texts: Sequence[str]) -> None:
         self._recent = [*self._recent[1 - COLLAPSE_ROUNDS :], list(texts)]

@@ -1,7 +1,7 @@
 """Is a mode named exactly? Looks for the clause, threshold or form that holds its failures. Pure.
 
-"counting" may fail at 40 % because "counting at night" fails at 90 % and by day all is well; any question with
-"left of" may fail because one form does. Then the narrow mode is the finding: beside it hardly any fail.
+"counting" may fail at 40 % because "counting at night" fails at 90 % and by day all is well; any question
+with "left of" may fail because one form does. Then the narrow mode is the finding.
 """
 
 from __future__ import annotations

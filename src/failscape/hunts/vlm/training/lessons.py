@@ -133,13 +133,12 @@ class LessonPlanner(Planner):
         return max(skills, key=lambda skill: drawn[skill])
 
     def _searching(self, number: int, rng: random.Random, room: int, first: int) -> list[Item]:
-        """After the lessons only modes that may be wider than what fails get further questions."""
-        if not self._to_look_into():
-            return []
-        return super()._searching(number, rng, min(room, len(self._to_look_into())), first)
+        """After the lessons there are no first looks: what failed gets second ones, and is confirmed."""
+        return []
 
     def close(self, items: Sequence[Item]) -> None:
         """A round is complete: grade its lessons."""
+        self._looked(items)
         taught = [item for item in items if isinstance(item.work, Draft) and _kind(item.work.guidance)]
         if not taught:
             return

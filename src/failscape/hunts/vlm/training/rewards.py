@@ -95,9 +95,7 @@ class Rewards:
             total += credit * (weights.failure + self._novelty(at, questions, vectors))
         return float(total)
 
-    def _novelty(
-        self, at: int, questions: Sequence[GradedQuestion], vectors: NDArray[np.float64]
-    ) -> float:
+    def _novelty(self, at: int, questions: Sequence[GradedQuestion], vectors: NDArray[np.float64]) -> float:
         """How unlike recent questions and the valid ones of its group it is, in meaning and in words."""
         question, weights = questions[at], self._weights
         peers = [

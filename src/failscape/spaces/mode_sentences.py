@@ -1,0 +1,70 @@
+"""Modes in plain English: what a target gets wrong, as one sentence without figures. Pure.
+
+A grammar may have better words for its own forms: a method `tell` from a pattern to the main clause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from failscape.spaces.ordinals import is_threshold
+from failscape.spaces.questions import ANY, CONSISTENCY, Clause, Pattern
+
+PHRASES: dict[str, str] = {
+    "answer": 'where the right answer is "{}"',
+    "things": "when the picture shows {} things",
+    "place": "in a picture of the {}",
+    "time": "at {}",
+    "style": "in a picture in the style {}",
+    "thing": "about the {}",
+    "other": "beside the {}",
+    "colour": "about the colour {}",
+    "size": "about the size {}",
+    "relation": 'with "{}"',
+    "words": 'asked with the words "{}"',
+    "across": "about what is in the {} of the picture",
+    "height": "about what is at the {} of the picture",
+}
+"""Name of a clause → how a sentence says it."""
+
+Tell = Callable[[Pattern], "tuple[str, Sequence[Clause]] | None"]
+"""The main clause for a pattern, and the clauses that are left to say."""
+
+
+def sentence(pattern: Pattern, grammar: Any = None) -> str:
+    """What a target gets wrong, as a sentence."""
+    tell: Tell | None = getattr(grammar, "tell", None)
+    told = tell(pattern) if tell is not None else None
+    main, left = told if told is not None else (_main(pattern), pattern.clauses)
+    words = [clause for clause in left if clause[0] == "words"]
+    said = ", ".join(phrase(clause) for clause in left if clause not in words)
+    before = f"Asked to {words[0][1]}, " if words and words[0][1].startswith(("look", "answer")) else ""
+    text = f"{before}{main}{' ' if said else ''}{said}"
+    return text[:1].upper() + text[1:]
+
+
+def phrase(clause: Clause) -> str:
+    """A clause as part of a sentence."""
+    name, value = clause
+    if name == "answer" and is_threshold(clause):
+        return f"where the right answer is {value}"
+    if name == "things" and value == "one":
+        return "when the picture shows one thing"
+    return PHRASES.get(name, f"with {name} {{}}").format(value)
+
+
+def _main(pattern: Pattern) -> str:
+    skills = [skill for skill in pattern.skills if skill != CONSISTENCY]
+    if pattern.second_turn:
+        about = f" when asked about {_joined(skills)}" if skills else ""
+        return f"it contradicts itself{about}"
+    if pattern.form != ANY:
+        return f'it gets questions of the kind "{pattern.form}" wrong'
+    if skills:
+        return f"it gets questions wrong that take {_joined(skills)}"
+    return "it gets questions wrong, whatever they ask for,"
+
+
+def _joined(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

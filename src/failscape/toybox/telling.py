@@ -1,0 +1,109 @@
+"""What each form of toybox question is about, in words: for the sentences that name failure modes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from failscape.spaces.questions import ANY, Clause, Pattern
+from failscape.spaces.wording import with_article
+
+
+class Words(NamedTuple):
+    """How a form is told: in general, and where a right "yes" or "no" is what it gets wrong."""
+
+    plain: str
+    yes: str = ""
+    no: str = ""
+
+
+FORMS: Final[dict[str, Words]] = {
+    "exists": Words(
+        "it gets wrong whether {thing} is there",
+        "it denies {thing} that is there",
+        "it sees {thing} that is not there",
+    ),
+    "absent": Words(
+        "asked whether there is no {bare}, it gets it wrong",
+        "asked whether there is no {bare}, it does not see that there is none",
+        "asked whether there is no {bare}, it overlooks the one that is there",
+    ),
+    "colour": Words("it names the wrong colour of {the}"),
+    "count": Words("it miscounts {things}"),
+    "count all": Words("it miscounts all things of a picture"),
+    "size": Words("it gets the size of {the} wrong"),
+    "place": Words("it names the wrong place"),
+    "relation": Words(
+        "it gets wrong whether {the} is {relation} another",
+        "it denies that {the} is {relation} another",
+        "it says that {the} is {relation} another when it is not",
+    ),
+    "more": Words("it gets wrong whether there are more {things} than others"),
+    "not size": Words("it miscounts the things that are not {size}"),
+    "colour+thing": Words(
+        "it gets wrong whether there is {colour} {bare}",
+        "it denies {colour} {bare} that is there",
+        "it sees {colour} {bare} that is not there",
+    ),
+    "size+thing": Words(
+        "it gets wrong whether there is {sized} {bare}",
+        "it denies {sized} {bare} that is there",
+        "it sees {sized} {bare} that is not there",
+    ),
+    "size+colour": Words(
+        "it gets wrong whether there is {sized} {tinted} thing",
+        "it denies {sized} {tinted} thing that is there",
+        "it sees {sized} {tinted} thing that is not there",
+    ),
+    "size+colour+thing": Words(
+        "it gets wrong whether there is {sized} {tinted} {bare}",
+        "it denies {sized} {tinted} {bare} that is there",
+        "it sees {sized} {tinted} {bare} that is not there",
+    ),
+    "odd size": Words("it cannot tell which thing differs in size"),
+    "odd colour": Words("it cannot tell which thing differs in colour"),
+    "odd kind": Words("it cannot tell which thing differs in kind"),
+    "hop thing": Words("it cannot tell which thing is {relation} {another}"),
+    "hop colour": Words("it names the wrong colour of the thing {relation} {another}"),
+    "hop size": Words("it gets the size of the thing {relation} {another} wrong"),
+    "pair more": Words("it gets wrong which of two pictures has more {things}"),
+    "pair place": Words("it gets wrong whether two pictures show the same place"),
+    "pair difference": Words("it cannot tell which thing changed its colour between two pictures"),
+}
+
+
+def tell(pattern: Pattern, plurals: dict[str, str]) -> tuple[str, Sequence[Clause]] | None:
+    """The main clause of a pattern, and the clauses that it does not say; None where there are no words."""
+    words = FORMS.get(pattern.form)
+    if pattern.form == ANY or words is None:
+        return None
+    given = dict(pattern.clauses)
+    text = {"yes": words.yes, "no": words.no}.get(given.get("answer", "")) or words.plain
+    thing, other = given.get("thing", ""), given.get("other", "")
+    slots = {
+        "thing": with_article(thing) if thing else "a thing",
+        "bare": thing or "thing",
+        "the": f"the {thing}" if thing else "a thing",
+        "things": plurals.get(thing, "things"),
+        "relation": given.get("relation") or "beside",
+        "size": given.get("size") or "of a size",
+        "colour": with_article(given["colour"]) if "colour" in given else "a coloured",
+        "tinted": given.get("colour") or "coloured",
+        "sized": with_article(given["size"]) if "size" in given else "a sized",
+        "another": f"the {other}" if other else "another",
+    }
+    said = {name for name in ("thing", "other", "relation", "size", "colour") if _says(text, name)}
+    if text in (words.yes, words.no):
+        said.add("answer")
+    return text.format(**slots), [clause for clause in pattern.clauses if clause[0] not in said]
+
+
+def _says(text: str, name: str) -> bool:
+    slots = {
+        "thing": ("{thing}", "{bare}", "{the}", "{things}"),
+        "other": ("{another}",),
+        "relation": ("{relation}",),
+        "size": ("{size}", "{sized}"),
+        "colour": ("{colour}", "{tinted}"),
+    }
+    return any(slot in text for slot in slots[name])
