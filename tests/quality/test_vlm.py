@@ -1,4 +1,4 @@
-"""How well the vlm hunt finds planted failure modes, over 20 seeds: recall, and false discoveries."""
+"""How well the vlm hunt finds planted failure modes: recall, exact names, and false discoveries."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
-from failscape.spaces.questions import Pattern
+from failscape.spaces.questions import Pattern, make_pattern
 from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
 
-SEEDS = range(100, 120)
+SEEDS = range(100, 108)
 MARGIN = 0.2
 
 
@@ -42,16 +42,27 @@ def counts(questions: int, kind: type[Planner], seeds: range = SEEDS) -> tuple[i
 
 
 def test_planted_modes_are_named_and_hardly_anything_else_is_claimed() -> None:
-    planted, named, claims, false = counts(1600, Planner)
+    planted, named, claims, false = counts(1200, Planner)
     assert named >= 0.9 * planted
     assert false <= 0.05 * claims
 
 
 def test_evolving_beats_asking_by_chance_on_a_small_budget() -> None:
-    few = range(100, 106)
-    _, evolved, _, _ = counts(700, Planner, few)
-    _, chance, _, _ = counts(700, ZeroShotPlanner, few)
-    assert evolved > chance
+    """Certified modes that are named exactly, with 200 questions and six modes to find."""
+    _, evolved, _, _ = counts(200, Planner)
+    _, chance, _, _ = counts(200, ZeroShotPlanner)
+    assert evolved >= 1.3 * chance
+
+
+def test_a_wide_name_is_not_listed_where_a_narrow_one_holds_all_failures() -> None:
+    """Fails when sharpening is dropped: a clause in one form alone, and a threshold."""
+    base = make_pattern("colour+relation", ["colour", "relation"])
+    for narrow in (base.with_clause(("answer", "yes")), base.with_clause(("number", "more than two"))):
+        exact = 0
+        for seed in range(4):
+            found = hunted(seed, 500, Planner, {narrow: 0.95}).findings()
+            exact += [finding.subject for finding in found] == [narrow.text]
+        assert exact >= 3
 
 
 def test_an_honest_target_is_hardly_ever_accused() -> None:

@@ -75,6 +75,8 @@ def kept_results(atlas: Atlas, hunt_id: int, rules: str, judge: str) -> bytes | 
 def last_results(atlas: Atlas, hunt_id: int) -> bytes | None:
     """What was kept last, stale or not: for those who go on from there."""
     with atlas.reading() as db:
+        if version_of(db) < _FIRST_VERSION:
+            return None
         row = db.execute("SELECT content FROM results WHERE hunt = ?", (hunt_id,)).fetchone()
     return bytes(row[0]) if row else None
 

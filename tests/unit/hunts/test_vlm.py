@@ -12,11 +12,14 @@ from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import CONFIRM, QuestionLog, QuestionOutcome
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
 from failscape.hunts.vlm.sharpening import sharper
+from failscape.spaces.mode_sentences import sentence
 from failscape.spaces.questions import ANY, Pattern, explains, make_pattern
+from failscape.spaces.skills import DrawnSights, SkillGrammar
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
-from failscape.trials import Probe, Trial, Verdict
+from failscape.toybox.asking import ToyGrammar
+from failscape.trials import Probe, Propose, Trial, Verdict
 
 COUNTING = make_pattern("counting", ["counting"])
 NIGHT = make_pattern("colour+relation", ["colour", "relation"], [("light", "night")])
@@ -188,3 +191,76 @@ def test_what_explains_what() -> None:
     assert explains(COUNTING, make_pattern("more", ["comparison", "counting"]))
     assert explains(make_pattern(ANY, (), [("light", "night")]), NIGHT)
     assert not explains(NIGHT, make_pattern("colour+relation", ["colour", "relation"]))
+
+
+def test_a_form_that_holds_all_failures_of_a_clause_is_found() -> None:
+    left = make_pattern(ANY, (), [("relation", "left of")])
+    forms = [make_pattern("relation", ["relation"]), make_pattern("hop thing", ["relation", "two-hop"])]
+    asked = [outcome(forms[n % 2], n % 2 == 0, relation="left of") for n in range(30)]
+    assert sharper(left, asked, 0.2) == forms[0].with_clause(("relation", "left of"))
+
+
+def test_a_threshold_that_holds_all_failures_is_found() -> None:
+    numbers = ("one", "two", "three", "four", "five")
+    asked = [outcome(COUNTING, n % 5 >= 2, things=numbers[n % 5]) for n in range(40)]
+    assert sharper(COUNTING, asked, 0.2) == COUNTING.with_clause(("things", "more than two"))
+
+
+def test_thresholds_follow_from_numbers() -> None:
+    wide, four = COUNTING.with_clause(("things", "more than two")), COUNTING.with_clause(("things", "four"))
+    assert wide.covers(four)
+    assert explains(wide, four)
+    assert not wide.covers(COUNTING.with_clause(("things", "two")))
+
+
+class OtherQuestions(SkillGrammar):
+    """Photos that need not exist."""
+
+    def __init__(self) -> None:
+        super().__init__(DrawnSights(["a street"], 0.5), ["negation", "counting"])
+
+
+class Heedless(PlantedAnswerer):
+    """Plays a writer that asks "how many" whatever it is told, and a target that cannot count."""
+
+    def run(self, probe: Probe) -> Trial:
+        facts = [getattr(step, "prompt", None) or list(getattr(step, "images", ())) for step in probe.steps]
+        if isinstance(probe.steps[-1], Propose):
+            facts[-1] = [f"How many cows are in picture {probe.key}?"]
+            return Trial(probe.key, probe.subject, Verdict.NONE, "", facts, probe.seed)
+        facts[-2:] = ["two", [True, False, "three"]]
+        return Trial(probe.key, probe.subject, Verdict.FAIL, "three", facts, probe.seed)
+
+
+def test_a_question_counts_only_for_what_it_is() -> None:
+    """A writer that ignores its guidance certifies nothing about the skill it was asked for."""
+    grammar, ledger = OtherQuestions(), QuestionLog(1)
+    confirmation = Confirmation(0.2, 0.05, 60, 80)
+    hunt = VlmHunt(grammar, ledger, confirmation, Planner(grammar, ledger, confirmation, Rounds(16), 0), 200)
+    simulate(hunt, Heedless({}))
+    assert [finding.subject for finding in hunt.findings()] == ["any | counting"]
+    assert hunt.findings()[0].title == "It gets questions wrong that take counting"
+
+
+def test_a_mode_is_told_as_a_sentence() -> None:
+    pattern = make_pattern(
+        "size+colour",
+        ["colour", "conjunction", "size"],
+        [("answer", "yes"), ("size", "large"), ("words", "answer in one word")],
+    )
+    told = sentence(pattern, ToyGrammar())
+    assert told == "Asked to answer in one word, it denies a large coloured thing that is there"
+    crowded = make_pattern("colour", ["colour"], [("things", "more than two")])
+    assert (
+        sentence(crowded, ToyGrammar())
+        == "It names the wrong colour of a thing when the picture shows more than two things"
+    )
+
+
+def test_suspects_say_what_is_missing() -> None:
+    hunt = build(questions=150)
+    simulate(hunt, PlantedAnswerer({COUNTING: 0.5, NIGHT: 0.6}))
+    for suspect in hunt.suspects():
+        assert suspect.status == "suspect"
+        assert suspect.details.missing
+        assert suspect.subject not in {finding.subject for finding in hunt.findings()}

@@ -114,10 +114,6 @@ class QuestionLog:
             found = self._examples[id(outcome)] = tuple(examples_of(outcome, self._depth))
         return found
 
-    def examples_now(self, outcome: QuestionOutcome) -> tuple[Pattern, ...]:
-        """The same for a question that is not in the log."""
-        return tuple(examples_of(outcome, self._depth))
-
     def know(self, failing: Iterable[Pattern]) -> None:
         """Leave what these modes explain out of `pooled`: what fails besides is what we look for."""
         known = tuple(failing)

@@ -15,8 +15,8 @@ import numpy as np
 from scipy import special
 
 from failscape.hunts.vlm.leads import Leads
-from failscape.hunts.vlm.outcomes import SEARCH, QuestionLog, QuestionOutcome
-from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern, make_pattern
+from failscape.hunts.vlm.outcomes import SEARCH, QuestionLog, QuestionOutcome, examples_of
+from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern
 from failscape.stats.effects import Effects, Levels, fit_effects
 from failscape.trials import Verdict
 
@@ -25,9 +25,6 @@ DRAWS = 4
 
 NEAR_FEWEST = 3
 """Forms that were asked at most so much more often than the least asked one are drawn from."""
-
-DEEPER = 0.1
-"""What a form with two clauses that were not seen together counts, beside a form with one."""
 
 TILT = 2.0
 """Most that the model's hunch can raise or lower what a question promises: it guides and proves nothing."""
@@ -44,8 +41,12 @@ class Scouting:
         self._leads = leads
         self.pending: Counter[Pattern] = Counter()
         self._hunch = Hunch(log)
+        self._open: list[Pattern] = []
 
     def refresh(self) -> None:
+        """Once for each round, after the leads."""
+        simplest = self._leads.simplest
+        self._open = [p for p in simplest if not self._leads.explained(p)] or list(simplest)
         self._hunch.learn()
 
     def choose(self, rng: random.Random) -> tuple[Pattern, Asked | Draft] | None:
@@ -58,15 +59,13 @@ class Scouting:
 
     def note(self, work: Asked | Draft, change: int) -> None:
         """A question was planned (1) or came back (−1)."""
-        for pattern in shown_by(self._log, work):
+        for pattern in shown_by(work):
             self.pending[pattern] += change
 
     def _draw(self, rng: random.Random) -> tuple[Pattern, Asked | Draft] | None:
-        leads = self._leads
-        open_ones = [p for p in leads.simplest if not leads.explained(p)] or list(leads.simplest)
-        asked = {p: self._seen(make_pattern(p.form, p.skills)) for p in open_ones}
+        asked = {p: self._seen(p) for p in self._open}
         least = min(asked.values())
-        pattern = rng.choice([p for p in open_ones if asked[p] <= least + NEAR_FEWEST])
+        pattern = rng.choice([p for p in self._open if asked[p] <= least + NEAR_FEWEST])
         if rng.random() < 0.5:
             narrower = self._grammar.narrower(pattern, rng)
             if narrower:
@@ -80,24 +79,20 @@ class Scouting:
         return (count.valid if count else 0) + self.pending[pattern]
 
     def _gain(self, work: Asked | Draft) -> float:
-        total = 0.0
-        for pattern in shown_by(self._log, work):
-            if self._leads.explained(pattern):
-                return 0.0
-            weight = DEEPER if len(pattern.clauses) > 1 else 1.0
-            total += weight / (1 + self._seen(pattern)) ** 2
-        tilt = self._hunch.of(work) if isinstance(work, Asked) else 1.0
-        return total * tilt
+        if isinstance(work, Asked) and self._leads.explained(work.full):
+            return 0.0
+        total = sum(1 / (1 + self._seen(pattern)) ** 2 for pattern in shown_by(work))
+        return total * (self._hunch.of(work) if isinstance(work, Asked) else 1.0)
 
 
-def shown_by(log: QuestionLog, work: Asked | Draft) -> tuple[Pattern, ...]:
-    """The patterns that a planned question will count for; of a draft, only what was wanted is known."""
+def shown_by(work: Asked | Draft) -> tuple[Pattern, ...]:
+    """What a planned question will show, with one clause at most; of a draft, only the wish is known."""
     if isinstance(work, Draft):
         return (work.pattern,)
     asked = QuestionOutcome(
         "", SEARCH, work.pattern, work.pattern, Verdict.NONE, work.text, features=work.features
     )
-    return log.examples_now(asked)
+    return tuple(examples_of(asked, 1))
 
 
 class Hunch:
