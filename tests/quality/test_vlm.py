@@ -9,7 +9,8 @@ from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
 from failscape.spaces.questions import Pattern, make_pattern
-from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
+from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.testing.planted_questions import SKILLS, PlantedAnswerer, PlantedGrammar, plant, simulate
 
 SEEDS = range(100, 108)
 MARGIN = 0.2
@@ -69,3 +70,31 @@ def test_an_honest_target_is_hardly_ever_accused() -> None:
     """Where nothing fails above the margin, every claim is false: at most 5 % of hunts may make one."""
     accused = sum(bool(hunted(seed, 400, Planner, {}).findings()) for seed in SEEDS)
     assert accused <= 1
+
+
+def hunted_through(accuracy: JudgeAccuracy | None, seed: int) -> VlmHunt:
+    """By a verifier that calls 45 % of right counts wrong, and 3 % of everything else."""
+    weak = {make_pattern("negation", ["negation"]): 0.9}
+    grammar, ledger = PlantedGrammar(), QuestionLog()
+    confirmation = Confirmation(MARGIN, 0.05, 120, 80, accuracy, exact=False)
+    planner = Planner(grammar, ledger, confirmation, Rounds(16), seed)
+    hunt = VlmHunt(grammar, ledger, confirmation, planner, 400)
+    simulate(hunt, PlantedAnswerer(weak, seed=seed, alarms=0.03, alarms_on={"counting": 0.45}))
+    return hunt
+
+
+def test_a_verifier_that_cannot_count_certifies_nothing_about_counting() -> None:
+    """Nobody looked at its verdicts: all is conditional. 40 labels a skill: what is certified is true."""
+    labelled = JudgeAccuracy.from_counts(
+        {skill: (22 if skill == "counting" else 39, 40, 40, 40) for skill in SKILLS}
+    )
+    overall = JudgeAccuracy.from_counts({"*": (220, 240, 240, 240)})
+    true = False
+    for seed in range(3):
+        for unaudited in (None, overall):
+            found = hunted_through(unaudited, seed).findings()
+            assert {one.status for one in found} <= {"conditional"}
+        found = hunted_through(labelled, seed).findings()
+        assert not [one.subject for one in found if "counting" in one.subject]
+        true |= any(one.status == "certified" for one in found)
+    assert true, "what truly fails is certified by a verifier whose errors are known"

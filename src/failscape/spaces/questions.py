@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from failscape.errors import ConfigError
-from failscape.spaces.ordinals import Clause, with_thresholds
+from failscape.spaces.ordinals import with_thresholds
 from failscape.trials import Step
 
+Clause = tuple[str, str]
 ANY = "any"
 """The form of a pattern that only its skills or clauses describe."""
 

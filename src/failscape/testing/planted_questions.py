@@ -140,6 +140,8 @@ class PlantedAnswerer:
     alarms: float = 0.0
     refusals: float = 0.0
     contradicts: Mapping[str, float] = field(default_factory=dict)
+    alarms_on: Mapping[str, float] = field(default_factory=dict)
+    """Skill → how often the verifier calls a right answer to such a question wrong."""
 
     def rate(self, pattern: Pattern) -> float:
         """How often a question of exactly these skills and clauses is answered wrongly."""
@@ -171,7 +173,8 @@ class PlantedAnswerer:
                     )
                 facts.append(answer)
             elif isinstance(step, Verify):
-                facts.append(self.verify(str(facts[-1]), step.truth, probe.key))
+                asked = next(one.question for one in probe.steps if isinstance(one, Answer))
+                facts.append(self.verify(str(facts[-1]), step.truth, probe.key, asked))
             else:
                 facts.append(
                     [list(turn) for turn in getattr(step, "turns", ())] or list(getattr(step, "images", ()))
@@ -194,9 +197,11 @@ class PlantedAnswerer:
             wrong = not wrong
         return truth if not wrong else {"yes": "no", "no": "yes"}[truth]
 
-    def verify(self, answer: str, truth: str, key: str) -> list[object]:
+    def verify(self, answer: str, truth: str, key: str, asked: str = "") -> list[object]:
         right = answer == truth
-        slip = self.alarms if right else self.misses
+        form = (parse(asked) or ("", ()))[0]
+        alarms = max([self.alarms_on[s] for s in form.split("+") if s in self.alarms_on] or [self.alarms])
+        slip = alarms if right else self.misses
         if self._luck("verify", key) < slip:
             right = not right
         return [True, right, "" if right else f"the right answer is {truth}"]

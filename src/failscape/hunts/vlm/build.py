@@ -38,7 +38,8 @@ def build_hunt(
     grammar, sights = make_grammar(config)
     ledger = QuestionLog(depth=2 if grammar.exact else 1)
     known = accuracy or _accuracy(config)
-    confirmation = Confirmation(confirm.margin, confirm.fdr, confirm.modes, confirm.most, known)
+    exact = config.verifier == "exact"
+    confirmation = Confirmation(confirm.margin, confirm.fdr, confirm.modes, confirm.most, known, exact)
     rounds = Rounds(asking.round, confirm.share, asking.per_image, config.turns)
     planner: Planner
     if asking.strategy == "zero-shot":

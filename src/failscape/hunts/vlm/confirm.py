@@ -70,10 +70,19 @@ class Slot:
 
 
 class Confirmation:
-    """All slots of a hunt. `accuracy` is the verifier's, measured; without it the verifier is believed."""
+    """All slots of a hunt. `accuracy` is the verifier's, measured; without it the verifier is believed.
+
+    `exact`: answers are compared with a truth known by construction, so that no verifier can be wrong.
+    """
 
     def __init__(
-        self, margin: float, fdr: float, modes: int, most: int, accuracy: JudgeAccuracy | None = None
+        self,
+        margin: float,
+        fdr: float,
+        modes: int,
+        most: int,
+        accuracy: JudgeAccuracy | None = None,
+        exact: bool = True,
     ) -> None:
         self.margin = margin
         self.slots: dict[Pattern, Slot] = {}
@@ -81,11 +90,38 @@ class Confirmation:
         self.fdr = fdr
         self.modes = modes
         self._most = most
-        self._limit = accuracy.limits((ANSWER,), 1 - margin).fail if accuracy else 1 - margin
+        self._exact = exact
+        self._limits: dict[Pattern, float] = {}
         self._need = evidence_for(1, fdr, modes)
         self._states: dict[Pattern, str] = {}
         self.narrowed: dict[Pattern, Pattern] = {}
         """Failing modes → the narrower one that holds their failures, as far as one can see by now."""
+
+    def kinds(self, pattern: Pattern) -> tuple[str, ...]:
+        """The kinds of check that the verifier's accuracy is known by: the mode's skills, where they were
+        measured one by one, else all answers together."""
+        known = self.accuracy.kinds if self.accuracy else {}
+        return tuple(skill for skill in pattern.skills if skill in known) or (ANSWER,)
+
+    def audited(self, pattern: Pattern) -> bool:
+        """Whether it is known how the verifier errs on this very mode: on every skill that it takes.
+
+        An accuracy over all questions does not tell: a verifier that miscounts makes a target's counting look
+        bad, however seldom it errs elsewhere.
+        """
+        if self._exact:
+            return True
+        known = self.accuracy.kinds if self.accuracy else {}
+        return bool(pattern.skills) and all(skill in known for skill in pattern.skills)
+
+    def limit(self, pattern: Pattern) -> float:
+        """The share of passes to test against: what a mode exactly at the margin could show, at worst."""
+        if self.accuracy is None:
+            return 1 - self.margin
+        if pattern not in self._limits:
+            found = [self.accuracy.limits((kind,), 1 - self.margin).fail for kind in self.kinds(pattern)]
+            self._limits[pattern] = min(found)
+        return self._limits[pattern]
 
     def open(self, pattern: Pattern, why: str) -> bool:
         """Put a mode to the test; False when all slots are taken."""
@@ -122,15 +158,16 @@ class Confirmation:
             return FAILING
         if count.valid >= _LEAST and above(self.margin, count) <= PASS_DOUBT:
             return PASSING
-        if slot.spent >= self._most or slot.starved > 2 or self._hopeless(count, need - log_e):
+        if slot.spent >= self._most or slot.starved > 2 or self._hopeless(slot, need - log_e):
             return UNDECIDED
         return OPEN
 
-    def _hopeless(self, count: Counts, missing: float) -> bool:
+    def _hopeless(self, slot: Slot, missing: float) -> bool:
         """Whether a claim is out of reach: at the rate seen, the questions left do not suffice."""
+        count = slot.count
         if count.valid < _LOOK_AHEAD:
             return False
-        limit, rate = 1 - self._limit, (count.fails + 1) / (count.valid + 2)
+        limit, rate = 1 - self.limit(slot.pattern), (count.fails + 1) / (count.valid + 2)
         return rate <= limit or count.valid + missing / _gain(rate, limit) > 1.5 * self._most
 
     def state(self, pattern: Pattern) -> str:
@@ -177,11 +214,11 @@ class Confirmation:
     def _cost(self, slot: Slot, need: float) -> float:
         """Questions that a claim still takes, at the rate seen; a mode that is put to the test is expected
         to fail, so the first few are never a long shot."""
-        count, limit = slot.count, 1 - self._limit
+        count, limit = slot.count, 1 - self.limit(slot.pattern)
         rate = (count.fails + 1.5) / (count.valid + 2)
         if rate <= limit + 0.01:
             return math.inf
-        log_e = float(log_e_value(count.passes, count.fails, self._limit))
+        log_e = float(log_e_value(count.passes, count.fails, 1 - limit))
         return max(1.0, (need - log_e) / _gain(rate, limit))
 
     def questions_needed(self, pattern: Pattern) -> int:
@@ -202,7 +239,8 @@ class Confirmation:
     def log_e_values(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         passes = [slot.count.passes for slot in self.slots.values()]
         failures = [slot.count.fails for slot in self.slots.values()]
-        return log_e_value(passes, failures, self._limit) if passes else np.zeros(0)
+        limits = [self.limit(pattern) for pattern in self.slots]
+        return log_e_value(passes, failures, limits) if passes else np.zeros(0)
 
     def certified(self, among: Collection[Pattern] | None = None) -> dict[Pattern, float]:
         """Modes that survive e-BH over all slots, taken or not, with the logarithm of their e-value.

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from failscape.hunts.counts import Counts
-from failscape.hunts.vlm.confirm import ANSWER, OPEN, PASS_DOUBT, PASSING, Confirmation, above
+from failscape.hunts.vlm.confirm import OPEN, PASS_DOUBT, PASSING, Confirmation, above
 from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, QuestionLog, QuestionOutcome, counted
 from failscape.hunts.vlm.sharpening import due_to
 from failscape.spaces.mode_sentences import sentence
@@ -154,7 +154,7 @@ def _finding(
 ) -> Finding:
     slot = confirmation.slots[pattern]
     count = slot.count
-    rate, interval = failure_rate(confirmation, count)
+    rate, interval = failure_rate(confirmation, pattern, count)
     simpler = [_simpler(ledger, confirmation, grammar, one, pattern) for one in grammar.simpler(pattern)]
     failures = examples(ledger, pattern, True)
     wordings = confirmation.wording_rates(pattern)
@@ -178,7 +178,7 @@ def _finding(
         subject=pattern.text,
         title=title,
         caption=_caption(title, rate, interval, details.contrast),
-        status="certified",
+        status="certified" if confirmation.audited(pattern) else "conditional",
         rate=rate,
         interval=interval,
         e_value=math.exp(min(certified[pattern], 700.0)),
@@ -199,10 +199,14 @@ def _caption(title: str, rate: float, interval: tuple[float, float], contrasting
     return f"{told}, but {contrasting.failures} of {contrasting.trials} times {contrasting.without}."
 
 
-def failure_rate(confirmation: Confirmation, count: Counts) -> tuple[float, tuple[float, float]]:
+def failure_rate(
+    confirmation: Confirmation, pattern: Pattern, count: Counts
+) -> tuple[float, tuple[float, float]]:
     """The rate with its interval, corrected for the verifier's errors where they are known."""
     if confirmation.accuracy is not None:
-        passes, (low, high) = confirmation.accuracy.correct(count.passes, count.fails, (ANSWER,))
+        kinds = confirmation.kinds(pattern)
+        worst = min(kinds, key=lambda kind: confirmation.accuracy.of(kind).sensitivity.rate)  # type: ignore[union-attr]
+        passes, (low, high) = confirmation.accuracy.correct(count.passes, count.fails, (worst,))
         return 1 - passes, (1 - high, 1 - low)
     low_end, high_end = clopper_pearson(count.fails, count.valid)
     return count.rate, (float(low_end), float(high_end))
