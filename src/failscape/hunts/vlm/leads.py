@@ -126,7 +126,7 @@ class Leads:
             self._confirmation.margin,
             self.slips,
         )
-        return weights + np.array([self._prior(pattern) for pattern in patterns])
+        return np.asarray(weights + np.array([self._prior(pattern) for pattern in patterns]), np.float64)
 
     def _prior(self, pattern: Pattern) -> float:
         """Each kind of pattern is as likely as the others; within a kind all are alike."""
