@@ -141,6 +141,18 @@ class Verify:
 
 
 @dataclass(frozen=True, slots=True)
+class Audit:
+    """Let the auditor say the same of the latest answer, blind to what the verifier said. Facts as there.
+
+    It tests nothing: the verdict of the trial is not its own, and the hunt sets what it says beside the
+    verifier's.
+    """
+
+    role: ClassVar[str] = "auditor"
+    truth: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Propose:
     """Let the questioner propose `count` questions about the images. Facts: the questions."""
 
@@ -158,7 +170,19 @@ class Embed:
 
 
 Step = (
-    Generate | Edit | Reword | Show | Recall | Decide | Classify | Caption | Answer | Verify | Propose | Embed
+    Generate
+    | Edit
+    | Reword
+    | Show
+    | Recall
+    | Decide
+    | Classify
+    | Caption
+    | Answer
+    | Verify
+    | Audit
+    | Propose
+    | Embed
 )
 STEP_KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in Step.__args__}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, FailscapeError
-from failscape.models.roles import ROLES, Model
+from failscape.models.roles import PLAYED_AS, ROLES, Model
 from failscape.names import suggest
 from failscape.plugins import PROVIDERS, Provider, load_plugin, plugins_of
 
@@ -95,6 +95,7 @@ OUR_PROVIDERS: dict[str, Provider] = {
 
 def create_model(role: str, config: ModelConfig) -> Model:
     """The model that plays `role` as `config` says. It is not started yet."""
+    role = PLAYED_AS.get(role, role)
     if role not in ALL_ROLES:
         raise ConfigError(f"there is no role {role!r}", suggest(role, ALL_ROLES))
     provider = find_provider(config.provider)

@@ -195,3 +195,6 @@ ROLES: dict[str, tuple[type[Any], str]] = {
     "embedder": (Embedder, "embed"),
 }
 """Role name → its protocol and the method that the runtime calls."""
+
+PLAYED_AS = {"auditor": "verifier"}
+"""Roles that are another one with a purpose of its own: any model that plays the second plays the first."""

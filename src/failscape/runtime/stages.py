@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from failscape.errors import BadReply, ModelError
-from failscape.models.roles import ROLES, Model, Reply
+from failscape.models.roles import PLAYED_AS, ROLES, Model, Reply
 
 T = TypeVar("T")
 Item = tuple[Any, ...]
@@ -30,7 +30,7 @@ class Stage:
         self.role = role
         self.model = model
         self.identity_digest = model.identity.digest
-        self._method: Method = _chat_each(model) if role == LLM else getattr(model, ROLES[role][1])
+        self._method: Method = _chat_each(model) if role == LLM else getattr(model, _method(role))
         self._waiting: list[tuple[Item, asyncio.Future[Reply[Any]]]] = []
         self._workers: set[asyncio.Task[None]] = set()
         self._shared: dict[bytes, asyncio.Task[Any]] = {}
@@ -126,6 +126,10 @@ class Stage:
         for task in under_way:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
+
+
+def _method(role: str) -> str:
+    return ROLES[PLAYED_AS.get(role, role)][1]
 
 
 def _chat_each(model: Any) -> Method:

@@ -19,6 +19,7 @@ from failscape.runtime.stages import Item, Stage, Team
 from failscape.secrets import clean, clean_data
 from failscape.trials import (
     Answer,
+    Audit,
     Caption,
     Check,
     Classify,
@@ -167,7 +168,7 @@ class Walk:
                 return (images[-1],), (shown[-1],)
             case Answer(question):
                 return (Conversation(images, question, history),), (shown, question, history, self.probe.seed)
-            case Verify(truth):
+            case Verify(truth) | Audit(truth):
                 (question, answer), earlier_turns = history[-1], history[:-1]
                 claim = AnswerToVerify(images, question, answer, earlier_turns, truth)
                 return (claim,), (shown, question, answer, earlier_turns, truth, self.probe.seed)
@@ -200,7 +201,7 @@ def facts_of(step: Step, value: Any) -> Facts:
             return [None if holds is None else bool(holds) for holds in value]
         case Classify():
             return [[str(label), float(score)] for label, score in value]
-        case Verify():
+        case Verify() | Audit():
             said = [value.valid, value.right, value.reason]
             if value.answer:
                 return [*said, value.agreement, value.answer, value.answer_share]

@@ -39,7 +39,10 @@ def build_hunt(
     ledger = QuestionLog(depth=2 if grammar.exact else 1)
     known = accuracy or _accuracy(config)
     exact = config.verifier == "exact"
-    confirmation = Confirmation(confirm.margin, confirm.fdr, confirm.modes, confirm.most, known, exact)
+    labels = confirm.labels if config.auditor is not None else 0
+    confirmation = Confirmation(
+        confirm.margin, confirm.fdr, confirm.modes, confirm.most, known, exact, labels
+    )
     rounds = Rounds(asking.round, confirm.share, asking.per_image, config.turns)
     planner: Planner
     if asking.strategy == "zero-shot":

@@ -96,6 +96,7 @@ class ConfirmConfig(Settings):
     fdr: float = Field(0.05, gt=0, lt=1, description="expected share of false modes among those claimed")
     modes: int = Field(120, ge=1, description="most modes that are put to the test; fixed before the run")
     most: int = Field(80, ge=4, description="most questions spent on one mode")
+    labels: int = Field(40, ge=4, description="most verdicts of one mode that an `auditor` looks at again")
     share: float = Field(0.6, gt=0, lt=1, description="most of a round that may go into confirmation")
 
 
@@ -106,6 +107,10 @@ class VlmConfig(HuntConfig):
     verifier: Literal["exact"] | ModelConfig | tuple[ModelConfig, ...] = "exact"
     verifications: int = Field(1, ge=1, le=9, description="how often each verifier is asked")
     accuracy: str = Field("", description="file with the verifier's measured accuracy, to correct for it")
+    auditor: ModelConfig | None = Field(
+        None,
+        description="a stronger verifier that looks again, blind, at the verdicts of modes to be certified",
+    )
     images: PicturesConfig = PicturesConfig(source="toybox")
     questioner: QuestionerConfig = QuestionerConfig()
     embedder: ModelConfig | None = Field(None, description="vectors for diversity and for merging names")
@@ -128,7 +133,8 @@ class VlmConfig(HuntConfig):
         if toy and self.images_per_question > 1 and not by_grammar:
             raise ValueError("questions about two toybox pictures come from the grammar only")
         stored = toy or self.images.generator is not None
-        if stored and (not by_grammar or self.turns > 1) and self.runtime.keep_images != "all":
+        again = not by_grammar or self.turns > 1 or self.auditor is not None
+        if stored and again and self.runtime.keep_images != "all":
             raise ValueError("pictures are shown more than once here: `runtime.keep_images` must be all")
         return self
 
@@ -141,6 +147,8 @@ class VlmConfig(HuntConfig):
         questioner = self._questioner()
         if questioner is not None:
             found["questioner"] = questioner
+        if self.auditor is not None:
+            found["auditor"] = self.auditor
         if self.embedder is not None:
             found["embedder"] = self.embedder
         if self.llm is not None:

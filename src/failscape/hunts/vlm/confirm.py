@@ -36,6 +36,9 @@ NEAR = 40.0
 LONG_SHOTS = 0.25
 """Most of the room for confirmation that long shots get."""
 
+AUDIT_STEP = 8
+"""Verdicts of a mode that an auditor looks at in one round."""
+
 PASS_DOUBT = 0.04
 _LEAST = 5
 _LOOK_AHEAD = 16
@@ -53,6 +56,10 @@ class Slot:
     images: set[str] = field(default_factory=set)
     planned: int = 0
     starved: int = 0
+    asked: list[QuestionOutcome] = field(default_factory=list)
+    """The valid questions that make up the count, in order."""
+    audits: dict[str, bool | None] = field(default_factory=dict)
+    """Key of a question → whether it failed by the auditor's word; None: nothing is known by it."""
     missed: int = 0
     """Questions that were asked for it and are not of it: whoever wrote them did not follow."""
 
@@ -64,6 +71,7 @@ class Slot:
         self.count.count(outcome.verdict)
         self.planned -= 1
         if outcome.valid:
+            self.asked.append(outcome)
             self.wordings.setdefault(outcome.wording, Counts()).count(outcome.verdict)
             self.agreement += outcome.agreement
             self.images.update(outcome.images)
@@ -73,6 +81,7 @@ class Confirmation:
     """All slots of a hunt. `accuracy` is the verifier's, measured; without it the verifier is believed.
 
     `exact`: answers are compared with a truth known by construction, so that no verifier can be wrong.
+    `labels`: how many verdicts of a mode an auditor may look at; 0 without one.
     """
 
     def __init__(
@@ -83,6 +92,7 @@ class Confirmation:
         most: int,
         accuracy: JudgeAccuracy | None = None,
         exact: bool = True,
+        labels: int = 0,
     ) -> None:
         self.margin = margin
         self.slots: dict[Pattern, Slot] = {}
@@ -91,6 +101,7 @@ class Confirmation:
         self.modes = modes
         self._most = most
         self._exact = exact
+        self._labels = labels
         self._limits: dict[Pattern, float] = {}
         self._need = evidence_for(1, fdr, modes)
         self._states: dict[Pattern, str] = {}
@@ -109,10 +120,43 @@ class Confirmation:
         An accuracy over all questions does not tell: a verifier that miscounts makes a target's counting look
         bad, however seldom it errs elsewhere.
         """
-        if self._exact:
+        if self._exact or self._audit_proves(pattern):
             return True
         known = self.accuracy.kinds if self.accuracy else {}
         return bool(pattern.skills) and all(skill in known for skill in pattern.skills)
+
+    def to_audit(self) -> list[QuestionOutcome]:
+        """Verdicts that the auditor is to look at next, of modes that would be certified.
+
+        Always the next ones in the order asked: by the auditor's word alone they are then an e-process of
+        their own, valid although the verifier's word decided that they are looked at.
+        """
+        found: list[QuestionOutcome] = []
+        for pattern in self.failing() if self._labels and not self._exact else ():
+            slot = self.slots[pattern]
+            if not self._audit_proves(pattern):
+                first = len(slot.audits)
+                found += slot.asked[first : min(self._labels, first + AUDIT_STEP)]
+        return found
+
+    def audit(self, outcome: QuestionOutcome, failed: bool | None) -> None:
+        self.slots[outcome.wanted].audits[outcome.key] = failed
+
+    def audited_count(self, pattern: Pattern) -> Counts:
+        """What the auditor says of a mode's own verdicts."""
+        said = list(self.slots[pattern].audits.values()) if pattern in self.slots else []
+        return Counts(said.count(True), said.count(False), said.count(None))
+
+    def _audit_proves(self, pattern: Pattern) -> bool:
+        """Whether the auditor's word alone would be enough for e-BH over all slots."""
+        count = self.audited_count(pattern)
+        return float(log_e_value(count.passes, count.fails, 1 - self.margin)) >= self._need
+
+    def refuted(self, pattern: Pattern) -> bool:
+        """Whether all labels were given, or all verdicts looked at, and they do not bear the mode out."""
+        slot = self.slots[pattern]
+        all_seen = len(slot.audits) >= min(self._labels, len(slot.asked))
+        return bool(slot.audits) and all_seen and not self._audit_proves(pattern)
 
     def limit(self, pattern: Pattern) -> float:
         """The share of passes to test against: what a mode exactly at the margin could show, at worst."""

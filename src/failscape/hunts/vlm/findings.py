@@ -85,6 +85,8 @@ class ModeDetails:
     pictures: int
     agreement: float | None
     examples: tuple[Example, ...]
+    audit: tuple[int, int, int] | None = None
+    """Where an auditor looked again at its verdicts: how many it called wrong answers, right ones, neither."""
     missing: str = ""
     """What a suspect lacks to be a finding."""
 
@@ -98,6 +100,7 @@ def findings_of(ledger: QuestionLog, confirmation: Confirmation, grammar: Gramma
     found = [
         _finding(ledger, confirmation, grammar, pattern, certified)
         for pattern in _listed(certified, ledger, confirmation)
+        if not confirmation.refuted(pattern)
     ]
     return sorted(found, key=lambda finding: (-finding.e_value, finding.subject))
 
@@ -129,7 +132,9 @@ def suspects_of(ledger: QuestionLog, confirmation: Confirmation, grammar: Gramma
     logs = dict(zip(confirmation.slots, confirmation.log_e_values().tolist(), strict=True))
     found = []
     for pattern, slot in confirmation.slots.items():
-        told = pattern in certified or any(explains(one, pattern) for one in own)
+        refuted = confirmation.refuted(pattern)
+        others = [one for one in own if one != pattern]
+        told = (pattern in certified and not refuted) or any(explains(one, pattern) for one in others)
         if not told and slot.count.fails >= LEAST_FAILS and slot.count.rate > confirmation.margin:
             finding = _finding(ledger, confirmation, grammar, pattern, {pattern: logs[pattern]})
             missing = _missing(confirmation, pattern, slot.count)
@@ -139,6 +144,9 @@ def suspects_of(ledger: QuestionLog, confirmation: Confirmation, grammar: Gramma
 
 
 def _missing(confirmation: Confirmation, pattern: Pattern, count: Counts) -> str:
+    if confirmation.refuted(pattern):
+        seen = confirmation.audited_count(pattern)
+        return f"the auditor calls only {seen.fails} of {seen.valid} of its answers wrong"
     if confirmation.state(pattern) == OPEN:
         more = confirmation.questions_needed(pattern)
         return f"about {more} more questions at this rate" if more else "more questions"
@@ -153,7 +161,7 @@ def _finding(
     certified: dict[Pattern, float],
 ) -> Finding:
     slot = confirmation.slots[pattern]
-    count = slot.count
+    count, audit = slot.count, confirmation.audited_count(pattern)
     rate, interval = failure_rate(confirmation, pattern, count)
     simpler = [_simpler(ledger, confirmation, grammar, one, pattern) for one in grammar.simpler(pattern)]
     failures = examples(ledger, pattern, True)
@@ -172,6 +180,7 @@ def _finding(
         pictures=len(slot.images),
         agreement=round(slot.agreement / count.valid, 4) if count.valid else None,
         examples=tuple(example_of(one) for one in failures),
+        audit=(audit.fails, audit.passes, audit.invalid) if audit.tries else None,
     )
     title = sentence(pattern, grammar)
     return Finding(
@@ -202,7 +211,12 @@ def _caption(title: str, rate: float, interval: tuple[float, float], contrasting
 def failure_rate(
     confirmation: Confirmation, pattern: Pattern, count: Counts
 ) -> tuple[float, tuple[float, float]]:
-    """The rate with its interval, corrected for the verifier's errors where they are known."""
+    """The rate with its interval: the auditor's where it has seen the verdicts, else the verifier's, corrected
+    for its errors where they are known."""
+    audit = confirmation.audited_count(pattern)
+    if audit.valid:
+        low_end, high_end = clopper_pearson(audit.fails, audit.valid)
+        return audit.rate, (float(low_end), float(high_end))
     if confirmation.accuracy is not None:
         kinds = confirmation.kinds(pattern)
         worst = min(kinds, key=lambda kind: confirmation.accuracy.of(kind).sensitivity.rate)  # type: ignore[union-attr]

@@ -13,7 +13,7 @@ from failscape.errors import AtlasError
 from failscape.hunts.rounds import RoundHunt
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.findings import CONFIRMATION, findings_of, suspects_of
-from failscape.hunts.vlm.items import Item
+from failscape.hunts.vlm.items import AuditItem, Item
 from failscape.hunts.vlm.leads import Leads
 from failscape.hunts.vlm.outcomes import CONFIRM, QuestionLog
 from failscape.hunts.vlm.survey import VlmSurvey, survey_of
@@ -29,10 +29,12 @@ class PlansRounds(Protocol):
 
     def plan(self, number: int, left: int) -> list[Item]: ...
 
+    def audits(self) -> list[AuditItem]: ...
+
     def close(self, items: Sequence[Item]) -> None: ...
 
 
-class VlmHunt(RoundHunt[Item]):
+class VlmHunt(RoundHunt[Item | AuditItem]):
     """`questions` is how many may reach the target; then the hunt is over."""
 
     def __init__(
@@ -54,11 +56,11 @@ class VlmHunt(RoundHunt[Item]):
         self._closed = 0
         self._found: tuple[int, list[Finding]] | None = None
 
-    def plan(self) -> list[Item]:
+    def plan(self) -> list[Item | AuditItem]:
         left = self.questions - self.ledger.asked - sum(item.count * item.turns for item in self.under_way)
         items = self.planner.plan(self._planned, left) if left > 0 else []
         self._planned += bool(items)
-        return items
+        return [*items, *self.planner.audits()]
 
     def know(self, trial: Trial) -> None:
         if trial.key[:1].isdigit():
@@ -101,7 +103,8 @@ class VlmHunt(RoundHunt[Item]):
 
     def begun(self) -> list[Lesson]:
         """Lessons whose questions are written but not yet graded."""
-        return [found for item in self.under_way if (found := begun_lesson(item)) is not None]
+        asked = [item for item in self.under_way if isinstance(item, Item)]
+        return [found for item in asked if (found := begun_lesson(item)) is not None]
 
     def failed_questions(self) -> list[str]:
         """Each failed question once, in the order asked."""
@@ -111,8 +114,12 @@ class VlmHunt(RoundHunt[Item]):
         """What went wrong in a way that a user should know of."""
         return [self.planner.collapsed] if self.planner.collapsed else []
 
-    def close(self, finished: Sequence[Item]) -> None:
-        for item in finished:
+    def close(self, finished: Sequence[Item | AuditItem]) -> None:
+        for audit in finished:
+            if isinstance(audit, AuditItem):
+                self.confirmation.audit(audit.outcome, audit.failed)
+        asked = [item for item in finished if isinstance(item, Item)]
+        for item in asked:
             self.ledger.add(item.results)
             for outcome in item.results:
                 if outcome.purpose == CONFIRM:
@@ -120,5 +127,5 @@ class VlmHunt(RoundHunt[Item]):
                 elif item.misses(outcome):
                     self.confirmation.miss(item.wanted)
         self.confirmation.settle()
-        self.planner.close(finished)
+        self.planner.close(asked)
         self._closed += 1

@@ -10,10 +10,11 @@ import random
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, QuestionOutcome
+from failscape.hunts.vlm.outcomes import AUDIT, CONFIRM, SEARCH, QuestionOutcome
 from failscape.spaces.questions import Asked, Draft, FollowUp, Grammar, Pattern, Sight
 from failscape.trials import (
     Answer,
+    Audit,
     Embed,
     Generate,
     Probe,
@@ -32,6 +33,38 @@ EMBEDDING = "embedding"
 
 LONGEST_ANSWER = 2_000
 """What a rambling target says beyond this is not kept in memory; the atlas has all of it."""
+
+
+@dataclass(slots=True)
+class AuditItem:
+    """A verdict that an auditor looks at again, blind. `failed` is what it says; None where it is invalid."""
+
+    outcome: QuestionOutcome
+    purpose: str = AUDIT
+    wanted: Pattern = field(init=False)
+    work: None = None
+    count: int = 0
+    turns: int = 1
+    failed: bool | None = None
+
+    def __post_init__(self) -> None:
+        self.wanted = self.outcome.wanted
+
+    def start(self) -> list[Probe]:
+        outcome = self.outcome
+        turns = Recall(((outcome.text, outcome.answer),))
+        steps = (Show(outcome.images), turns, Audit(outcome.truth))
+        return [Probe(f"{outcome.key}!", outcome.wanted.text, steps, 0)]
+
+    def tell(self, trial: Trial) -> list[Probe]:
+        said = trial.facts[2] if len(trial.facts) > 2 else None
+        if isinstance(said, list) and said[0] and said[1] is not None:
+            self.failed = not said[1]
+        return []
+
+    @property
+    def results(self) -> list[QuestionOutcome]:
+        return []
 
 
 @dataclass(slots=True)

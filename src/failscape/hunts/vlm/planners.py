@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from failscape.hunts.vlm.confirm import PASS_DOUBT, Confirmation
-from failscape.hunts.vlm.items import Item
+from failscape.hunts.vlm.items import AuditItem, Item
 from failscape.hunts.vlm.leads import WORTH_A_TEST, Leads
 from failscape.hunts.vlm.outcomes import CONFIRM, LOOK, SEARCH, QuestionLog
 from failscape.hunts.vlm.scouting import Scouting
@@ -65,11 +65,18 @@ class Planner:
         self._recent: list[list[str]] = []
         self._looking: Counter[Pattern] = Counter()
         """Second looks that are under way."""
+        self._auditing: set[str] = set()
         self._narrow: dict[Pattern, tuple[tuple[int, tuple[Pattern, ...]], Pattern | None]] = {}
 
     def plan(self, number: int, left: int) -> list[Item]:
         """The items of a round, at most `left` questions; empty when there is nothing more to do."""
         return [] if self.collapsed else self._plan(number, left)
+
+    def audits(self) -> list[AuditItem]:
+        """Verdicts for the auditor; each is looked at once."""
+        found = [one for one in self._confirmation.to_audit() if one.key not in self._auditing]
+        self._auditing.update(one.key for one in found)
+        return [AuditItem(one) for one in found]
 
     def _plan(self, number: int, left: int) -> list[Item]:
         rng = random.Random(f"{self._seed}/{number}")

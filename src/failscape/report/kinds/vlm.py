@@ -16,6 +16,7 @@ from failscape.evidence import Place, Placer, load_hunt
 from failscape.hunts.vlm.findings import Example, ModeDetails
 from failscape.hunts.vlm.survey import Coverage, Diversity, VlmSurvey
 from failscape.hunts.vlm.taxonomy import TreeNode, compare, grow_named, named_skills
+from failscape.hunts.vlm.training.quarters import Quarter
 from failscape.report.figures.basic import percent
 from failscape.report.figures.rings import calendar, lines, rings
 from failscape.report.sections import END, LEAD, TRUST, Context, Section, Tile
@@ -63,6 +64,7 @@ class Course:
     coverage: Coverage
     diversity: Diversity
     trained: int
+    quarters: tuple[Quarter, ...] = ()
 
 
 def placer(config: dict[str, Any]) -> Placer:
@@ -91,6 +93,10 @@ def notes(finding: Finding) -> Iterator[str]:
     details = finding.details
     if not isinstance(details, ModeDetails):
         return
+    if finding.status == "conditional":
+        yield "Conditional: certified if the verifier is right about such questions; measure that by skill."
+    if details.missing:
+        yield f"Not proven; missing: {details.missing}."
     if not details.minimal:
         yield "Whether a simpler kind of question fails too is not settled yet."
     if details.agreement is not None and details.agreement < 1:
@@ -178,6 +184,7 @@ def _course_section(context: Context, survey: VlmSurvey) -> Section:
         survey.coverage,
         survey.diversity,
         trained,
+        survey.quarters if trained else (),
     )
     return Section(
         "learning",
