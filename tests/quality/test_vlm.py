@@ -72,11 +72,11 @@ def test_an_honest_target_is_hardly_ever_accused() -> None:
     assert accused <= 1
 
 
-def hunted_through(accuracy: JudgeAccuracy | None, seed: int) -> VlmHunt:
+def hunted_through(accuracy: JudgeAccuracy | None, seed: int, labels: int = 0) -> VlmHunt:
     """By a verifier that calls 45 % of right counts wrong, and 3 % of everything else."""
     weak = {make_pattern("negation", ["negation"]): 0.9}
     grammar, ledger = PlantedGrammar(), QuestionLog()
-    confirmation = Confirmation(MARGIN, 0.05, 120, 80, accuracy, exact=False)
+    confirmation = Confirmation(MARGIN, 0.05, 120, 80, accuracy, exact=False, labels=labels)
     planner = Planner(grammar, ledger, confirmation, Rounds(16), seed)
     hunt = VlmHunt(grammar, ledger, confirmation, planner, 400)
     simulate(hunt, PlantedAnswerer(weak, seed=seed, alarms=0.03, alarms_on={"counting": 0.45}))
@@ -98,3 +98,17 @@ def test_a_verifier_that_cannot_count_certifies_nothing_about_counting() -> None
         assert not [one.subject for one in found if "counting" in one.subject]
         true |= any(one.status == "certified" for one in found)
     assert true, "what truly fails is certified by a verifier whose errors are known"
+
+
+def test_an_audit_of_each_mode_leaves_no_false_one() -> None:
+    """40 labels a mode by an auditor who is right; without them counting would be told."""
+    certified, refuted = 0, 0
+    for seed in range(3):
+        hunt = hunted_through(None, seed, labels=40)
+        found = hunt.findings()
+        assert all(len(slot.audits) <= 40 for slot in hunt.confirmation.slots.values())
+        assert not [one.subject for one in found if one.status == "certified" and "counting" in one.subject]
+        certified += sum(one.status == "certified" for one in found)
+        refuted += sum("auditor" in one.details.missing for one in hunt.suspects())
+    assert certified
+    assert refuted

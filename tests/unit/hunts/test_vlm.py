@@ -264,3 +264,26 @@ def test_suspects_say_what_is_missing() -> None:
         assert suspect.status == "suspect"
         assert suspect.details.missing
         assert suspect.subject not in {finding.subject for finding in hunt.findings()}
+
+
+class TestAudited(HuntSuite):
+    images = 400
+
+    def make_hunt(self) -> Hunt:
+        grammar, ledger = PlantedGrammar(), QuestionLog()
+        confirmation = Confirmation(0.2, 0.05, 60, 80, exact=False, labels=40)
+        planner = Planner(grammar, ledger, confirmation, Rounds(size=16), 0)
+        return VlmHunt(grammar, ledger, confirmation, planner, 250)
+
+    def run(self, probe: Probe) -> Trial:
+        return PlantedAnswerer({COUNTING: 0.9}).run(probe)
+
+
+def test_what_an_auditor_confirms_is_certified() -> None:
+    hunt = TestAudited().make_hunt()
+    simulate(hunt, PlantedAnswerer({COUNTING: 0.9}))
+    (finding,) = hunt.findings()
+    assert finding.status == "certified"
+    assert finding.details.audit is not None
+    fails, passes, _ = finding.details.audit
+    assert finding.rate == pytest.approx(fails / (fails + passes))

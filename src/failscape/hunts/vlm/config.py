@@ -109,7 +109,7 @@ class VlmConfig(HuntConfig):
     accuracy: str = Field("", description="file with the verifier's measured accuracy, to correct for it")
     auditor: ModelConfig | None = Field(
         None,
-        description="a stronger verifier that looks again, blind, at the verdicts of modes to be certified",
+        description="a stronger verifier that looks again, blind, at verdicts of modes to be certified",
     )
     images: PicturesConfig = PicturesConfig(source="toybox")
     questioner: QuestionerConfig = QuestionerConfig()

@@ -86,7 +86,7 @@ class ModeDetails:
     agreement: float | None
     examples: tuple[Example, ...]
     audit: tuple[int, int, int] | None = None
-    """Where an auditor looked again at its verdicts: how many it called wrong answers, right ones, neither."""
+    """Where an auditor looked again at its verdicts: how many answers it called wrong, right, neither."""
     missing: str = ""
     """What a suspect lacks to be a finding."""
 
@@ -211,8 +211,8 @@ def _caption(title: str, rate: float, interval: tuple[float, float], contrasting
 def failure_rate(
     confirmation: Confirmation, pattern: Pattern, count: Counts
 ) -> tuple[float, tuple[float, float]]:
-    """The rate with its interval: the auditor's where it has seen the verdicts, else the verifier's, corrected
-    for its errors where they are known."""
+    """The rate with its interval: the auditor's where it has seen the verdicts, else the verifier's,
+    corrected for its errors where they are known."""
     audit = confirmation.audited_count(pattern)
     if audit.valid:
         low_end, high_end = clopper_pearson(audit.fails, audit.valid)

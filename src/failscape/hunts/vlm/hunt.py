@@ -15,7 +15,7 @@ from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.findings import CONFIRMATION, findings_of, suspects_of
 from failscape.hunts.vlm.items import AuditItem, Item
 from failscape.hunts.vlm.leads import Leads
-from failscape.hunts.vlm.outcomes import CONFIRM, QuestionLog
+from failscape.hunts.vlm.outcomes import AUDIT, CONFIRM, QuestionLog
 from failscape.hunts.vlm.survey import VlmSurvey, survey_of
 from failscape.hunts.vlm.training.lessons import Lesson, LessonPlanner, begun_lesson
 from failscape.spaces.questions import Grammar
@@ -88,11 +88,13 @@ class VlmHunt(RoundHunt[Item | AuditItem]):
         return Progress(phase, min(asked, self.questions), self.questions, len(self.findings()))
 
     def purposes(self) -> dict[str, str]:
-        return {
+        asked = {
             one.key: CONFIRMATION if one.purpose == CONFIRM else "search"
             for one in self.ledger.outcomes
             if one.key
         }
+        slots = self.confirmation.slots.values()
+        return asked | {f"{key}!": AUDIT for slot in slots for key in slot.audits}
 
     def survey(self) -> VlmSurvey:
         return survey_of(self.ledger, self.confirmation, self.planner.leads)

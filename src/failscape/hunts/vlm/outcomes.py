@@ -16,8 +16,8 @@ from failscape.spaces.questions import ANY, Clause, Pattern, explains, make_patt
 from failscape.trials import Verdict
 
 SEARCH, LOOK, CONFIRM, AUDIT = "search", "look", "confirm", "audit"
-"""What a question is for. `look`: a second look at what one failure or one mode may mean. `audit`: no question
-of its own, but an auditor's look at the verdict of one that confirmed a mode."""
+"""What a question is for. `look`: a second look at what one failure or one mode may mean. `audit`: no
+question of its own, but an auditor's look at the verdict of one that confirmed a mode."""
 
 ANSWER_CLAUSE = "answer"
 """The right answer as a clause narrows a form; alone it only says which forms can have it."""
