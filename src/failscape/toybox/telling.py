@@ -9,7 +9,7 @@ from failscape.spaces.questions import ANY, Clause, Pattern
 from failscape.spaces.wording import with_article
 
 
-class Words(NamedTuple):
+class FormWords(NamedTuple):
     """How a form is told: in general, and where a right "yes" or "no" is what it gets wrong."""
 
     plain: str
@@ -17,58 +17,58 @@ class Words(NamedTuple):
     no: str = ""
 
 
-FORMS: Final[dict[str, Words]] = {
-    "exists": Words(
+FORMS: Final[dict[str, FormWords]] = {
+    "exists": FormWords(
         "it gets wrong whether {thing} is there",
         "it denies {thing} that is there",
         "it sees {thing} that is not there",
     ),
-    "absent": Words(
+    "absent": FormWords(
         "asked whether there is no {bare}, it gets it wrong",
         "asked whether there is no {bare}, it does not see that there is none",
         "asked whether there is no {bare}, it overlooks the one that is there",
     ),
-    "colour": Words("it names the wrong colour of {the}"),
-    "count": Words("it miscounts {things}"),
-    "count all": Words("it miscounts all things of a picture"),
-    "size": Words("it gets the size of {the} wrong"),
-    "place": Words("it names the wrong place"),
-    "relation": Words(
+    "colour": FormWords("it names the wrong colour of {the}"),
+    "count": FormWords("it miscounts {things}"),
+    "count all": FormWords("it miscounts all things of a picture"),
+    "size": FormWords("it gets the size of {the} wrong"),
+    "place": FormWords("it names the wrong place"),
+    "relation": FormWords(
         "it gets wrong whether {the} is {relation} another",
         "it denies that {the} is {relation} another",
         "it says that {the} is {relation} another when it is not",
     ),
-    "more": Words("it gets wrong whether there are more {things} than others"),
-    "not size": Words("it miscounts the things that are not {size}"),
-    "colour+thing": Words(
+    "more": FormWords("it gets wrong whether there are more {things} than others"),
+    "not size": FormWords("it miscounts the things that are not {size}"),
+    "colour+thing": FormWords(
         "it gets wrong whether there is {colour} {bare}",
         "it denies {colour} {bare} that is there",
         "it sees {colour} {bare} that is not there",
     ),
-    "size+thing": Words(
+    "size+thing": FormWords(
         "it gets wrong whether there is {sized} {bare}",
         "it denies {sized} {bare} that is there",
         "it sees {sized} {bare} that is not there",
     ),
-    "size+colour": Words(
+    "size+colour": FormWords(
         "it gets wrong whether there is {sized} {tinted} thing",
         "it denies {sized} {tinted} thing that is there",
         "it sees {sized} {tinted} thing that is not there",
     ),
-    "size+colour+thing": Words(
+    "size+colour+thing": FormWords(
         "it gets wrong whether there is {sized} {tinted} {bare}",
         "it denies {sized} {tinted} {bare} that is there",
         "it sees {sized} {tinted} {bare} that is not there",
     ),
-    "odd size": Words("it cannot tell which thing differs in size"),
-    "odd colour": Words("it cannot tell which thing differs in colour"),
-    "odd kind": Words("it cannot tell which thing differs in kind"),
-    "hop thing": Words("it cannot tell which thing is {relation} {another}"),
-    "hop colour": Words("it names the wrong colour of the thing {relation} {another}"),
-    "hop size": Words("it gets the size of the thing {relation} {another} wrong"),
-    "pair more": Words("it gets wrong which of two pictures has more {things}"),
-    "pair place": Words("it gets wrong whether two pictures show the same place"),
-    "pair difference": Words("it cannot tell which thing changed its colour between two pictures"),
+    "odd size": FormWords("it cannot tell which thing differs in size"),
+    "odd colour": FormWords("it cannot tell which thing differs in colour"),
+    "odd kind": FormWords("it cannot tell which thing differs in kind"),
+    "hop thing": FormWords("it cannot tell which thing is {relation} {another}"),
+    "hop colour": FormWords("it names the wrong colour of the thing {relation} {another}"),
+    "hop size": FormWords("it gets the size of the thing {relation} {another} wrong"),
+    "pair more": FormWords("it gets wrong which of two pictures has more {things}"),
+    "pair place": FormWords("it gets wrong whether two pictures show the same place"),
+    "pair difference": FormWords("it cannot tell which thing changed its colour between two pictures"),
 }
 
 
