@@ -141,7 +141,7 @@ class Verify:
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class VerifyAgain:
     """Let the auditor say the same of the latest answer, blind to what the verifier said. Facts as there.
 
     It tests nothing: the verdict of the trial is not its own, and the hunt sets what it says beside the
@@ -180,7 +180,7 @@ Step = (
     | Caption
     | Answer
     | Verify
-    | Audit
+    | VerifyAgain
     | Propose
     | Embed
 )

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from failscape.errors import AtlasError
 from failscape.trials import (
     Answer,
-    Audit,
     Caption,
     Classify,
     Decide,
@@ -28,6 +27,7 @@ from failscape.trials import (
     Show,
     Step,
     Verify,
+    VerifyAgain,
 )
 
 FIX = "failscape doctor ATLAS names all such rows; ask whoever made the atlas for a sound copy"
@@ -170,7 +170,7 @@ def _fits(step: Step, fact: Facts) -> bool:
             return isinstance(fact, list) and all(isinstance(one, str) for one in fact)
         case Classify():
             return isinstance(fact, list) and all(map(_is_ranked, fact))
-        case Verify() | Audit():
+        case Verify() | VerifyAgain():
             return isinstance(fact, list) and len(fact) in (3, 4, 6) and isinstance(fact[2], str)
         case Recall() | Embed():
             return isinstance(fact, list) and all(isinstance(one, list) for one in fact)

@@ -19,7 +19,6 @@ from failscape.runtime.stages import Item, Stage, Team
 from failscape.secrets import clean, clean_data
 from failscape.trials import (
     Answer,
-    Audit,
     Caption,
     Check,
     Classify,
@@ -37,6 +36,7 @@ from failscape.trials import (
     Trial,
     Verdict,
     Verify,
+    VerifyAgain,
     derive_seed,
     reach_verdict,
 )
@@ -168,7 +168,7 @@ class Walk:
                 return (images[-1],), (shown[-1],)
             case Answer(question):
                 return (Conversation(images, question, history),), (shown, question, history, self.probe.seed)
-            case Verify(truth) | Audit(truth):
+            case Verify(truth) | VerifyAgain(truth):
                 (question, answer), earlier_turns = history[-1], history[:-1]
                 claim = AnswerToVerify(images, question, answer, earlier_turns, truth)
                 return (claim,), (shown, question, answer, earlier_turns, truth, self.probe.seed)
@@ -201,7 +201,7 @@ def facts_of(step: Step, value: Any) -> Facts:
             return [None if holds is None else bool(holds) for holds in value]
         case Classify():
             return [[str(label), float(score)] for label, score in value]
-        case Verify() | Audit():
+        case Verify() | VerifyAgain():
             said = [value.valid, value.right, value.reason]
             if value.answer:
                 return [*said, value.agreement, value.answer, value.answer_share]

@@ -30,7 +30,7 @@ from failscape.spaces.questions import (
     explains,
     make_pattern,
 )
-from failscape.trials import Answer, Audit, Generate, Probe, Trial, Verdict, Verify, reach_verdict
+from failscape.trials import Answer, Generate, Probe, Trial, Verdict, Verify, VerifyAgain, reach_verdict
 
 SKILLS: tuple[str, ...] = ("colour", "counting", "relation", "negation", "place", "reading text")
 VALUES: dict[str, tuple[str, ...]] = {
@@ -172,7 +172,7 @@ class PlantedAnswerer:
                         [*facts, None],
                     )
                 facts.append(answer)
-            elif isinstance(step, Audit):  # the auditor is right
+            elif isinstance(step, VerifyAgain):  # the auditor is right
                 turns: list[list[str]] = facts[-1]  # type: ignore[assignment]
                 facts.append([True, turns[-1][1] == step.truth, ""])
             elif isinstance(step, Verify):

@@ -14,7 +14,6 @@ from failscape.hunts.vlm.outcomes import AUDIT, CONFIRM, SEARCH, QuestionOutcome
 from failscape.spaces.questions import Asked, Draft, FollowUp, Grammar, Pattern, Sight
 from failscape.trials import (
     Answer,
-    Audit,
     Embed,
     Generate,
     Probe,
@@ -25,6 +24,7 @@ from failscape.trials import (
     Trial,
     Verdict,
     Verify,
+    VerifyAgain,
     derive_seed,
 )
 
@@ -53,7 +53,7 @@ class AuditItem:
     def start(self) -> list[Probe]:
         outcome = self.outcome
         turns = Recall(((outcome.text, outcome.answer),))
-        steps = (Show(outcome.images), turns, Audit(outcome.truth))
+        steps = (Show(outcome.images), turns, VerifyAgain(outcome.truth))
         return [Probe(f"{outcome.key}!", outcome.wanted.text, steps, 0)]
 
     def tell(self, trial: Trial) -> list[Probe]:
