@@ -32,7 +32,7 @@ def task(number: int, count: int) -> Task:
 
 
 async def train(study: Any, room: Classroom) -> None:
-    warm = [(task(99, 1), "what colour is the cow?", 1.0)]
+    warm = [(task(99, 1), "what colour is the cow?", 1.0, "colour")]
 
     async def lesson(number: int) -> None:
         texts = await room.ask(task(number, 4))
