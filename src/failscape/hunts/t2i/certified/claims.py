@@ -22,15 +22,15 @@ CERTIFIED, LISTED = "certified", "listed"
 @dataclass(frozen=True, slots=True)
 class Claim:
     """`doubt` is the chance that an ancestor fails too, so that the claim is not minimal; `doubt_fails` that
-    the node itself does not fail. `since`: trials told when it was first claimed. `images` are those of the
-    node and all its ancestors when it was last held against them."""
+    the node itself does not fail. `since`: trials told when it was first claimed. `images` are the numbers of
+    images of the node, and of all its ancestors, when it was last held against them."""
 
     slot: int
     doubt: float
     doubt_fails: float = 0.0
     status: str = CERTIFIED
     since: int = 0
-    images: int = 0
+    images: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,9 @@ class ClaimBook:
             images = self._images_behind(slot)
             if images == claim.images:
                 continue
-            reason = self._against(posterior, failing, slot)
+            reason = self._against_it(posterior, slot) if images[0] != claim.images[0] else ""
+            if not reason and images[1] != claim.images[1]:
+                reason = self._against_ancestors(posterior, failing, slot)
             if reason:
                 del self._standing[slot]
                 self.certified.discard(slot)
@@ -123,16 +125,22 @@ class ClaimBook:
             else:
                 self._standing[slot] = replace(claim, images=images)
 
-    def _images_behind(self, slot: int) -> int:
+    def _images_behind(self, slot: int) -> tuple[int, int]:
         ledger = self._ledger
         bases = (ledger.slot_by_key[key] for key in ancestors_of(ledger.keys[slot]))
-        return ledger.images(slot) + sum(map(ledger.images, bases))
+        return ledger.images(slot), sum(map(ledger.images, bases))
 
-    def _against(self, posterior: Posterior, failing: set[int], slot: int) -> str:
-        """What the images now say against a claim that stands; empty if it stays."""
-        ledger, fails = self._ledger, posterior.of(slot).fails
-        if fails < tuning.KEEP_FAILS:
-            return f"more images of it passed: {_counts(ledger, slot)}, it fails with a chance of {fails:.0%}"
+    def _against_it(self, posterior: Posterior, slot: int) -> str:
+        """What new images of a node say against the claim that it fails; empty if it stays."""
+        fails = posterior.of(slot).fails
+        if fails >= tuning.KEEP_FAILS:
+            return ""
+        counts = _counts(self._ledger, slot)
+        return f"more images of it passed: {counts}, it fails with a chance of {fails:.0%}"
+
+    def _against_ancestors(self, posterior: Posterior, failing: set[int], slot: int) -> str:
+        """What new images of ancestors say against the claim that a node is minimal; empty if it stays."""
+        ledger = self._ledger
         bases = [ledger.slot_by_key[key] for key in ancestors_of(ledger.keys[slot])]
         for base in bases:
             if base in failing and posterior.of(base).passes < tuning.MOST_DOUBT:
