@@ -57,15 +57,15 @@ def one_entity(strategy: str, images: int, seed: int) -> tuple[CertifiedHunt, li
 
 @pytest.mark.parametrize("strategy", ["certified", "listed"])
 def test_eight_values_of_one_entity_are_decided_within_1500_images(strategy: str) -> None:
-    """The entity passes at .88. Every value at least 15 points below τ is claimed: in 5 runs, 30 of 30 but
+    """The entity passes at .88. Every value at least 15 points below τ is claimed: in 3 runs, 18 of 18 but
     for the luck of one."""
     missed = 0
-    for seed in range(5):
+    for seed in range(3):
         hunt, values = one_entity(strategy, 1_500, seed)
         failing = dict(zip(values, (0.27, 0.35, 0.45, 0.5, 0.58, 0.65), strict=False))
         play(hunt, Rates({"cat": 0.88} | failing, 0.95, seed), 1_500)
         missed += len(failing.keys() - {finding.subject for finding in hunt.findings()})
-    assert missed <= 2
+    assert missed <= 1
 
 
 def test_a_hunt_does_not_end_with_questions_that_images_could_answer() -> None:
@@ -122,7 +122,7 @@ def assert_none_vanished(hunt: CertifiedHunt, before: list[Finding], after: list
 def test_few_claims_are_false_and_none_vanish_in_worlds_of_other_shapes(shape: str) -> None:
     claims = false = 0
     for seed in range(2):
-        truth, shown = hunted(shape, "medium", seed, 3_000)
+        truth, shown = hunted(shape, "medium", seed, 2_000)
         claims += len(shown[-1])
         false += sum(not truth.fails(finding.subject) for finding in shown[-1])
     assert claims >= 10
@@ -132,10 +132,10 @@ def test_few_claims_are_false_and_none_vanish_in_worlds_of_other_shapes(shape: s
 def test_as_much_is_found_where_entities_fail_as_by_the_failureatlas_rule() -> None:
     ours = theirs = 0
     for seed in range(2):
-        truth, shown = hunted("entity-dominated", "medium", seed, 3_000)
+        truth, shown = hunted("entity-dominated", "medium", seed, 2_000)
         ours += sum(finding.subject in truth.subjects for finding in shown[-1])
         rule = FailureAtlasHunt(LATTICE, Wording(CORPUS), seed=seed)
-        simulate(rule, truth.world, 3_000, shuffle=seed)
+        simulate(rule, truth.world, 2_000, shuffle=seed)
         theirs += sum(finding.subject in truth.subjects for finding in rule.findings())
     assert ours >= theirs
 
