@@ -14,6 +14,7 @@ from scipy import stats
 
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.t2i.certified.standing import ancestors_of
 from failscape.spaces import Lattice, Wording, load_corpus
 from failscape.testing.planted import PlantedWorld, simulate
 from failscape.testing.planted_corpus import planted_corpus
@@ -96,26 +97,29 @@ def hunted(
         lattice, Wording(CORPUS), CertifiedSettings(strategy="listed", images=images), seed=seed
     )
     shown: list[list[Finding]] = []
+    standing: dict[int, tuple[int, int]] = {}
 
     def look(spent: int) -> None:
         if spent % (images // 10) == 0:
             shown.append(hunt.findings())
-            if len(shown) > 1:
-                assert_none_vanished(hunt, shown[-2], shown[-1])
+            assert_none_vanished(hunt, standing)
+            standing.clear()
+            standing.update({claim.slot: claim.images for claim in hunt.claims()})
 
     simulate(hunt, truth.world, images, shuffle=seed, after=look)
     return truth, shown
 
 
-def assert_none_vanished(hunt: CertifiedHunt, before: list[Finding], after: list[Finding]) -> None:
-    gone = {one.subject for one in before} - {one.subject for one in after}
-    withdrawn = {hunt.ledger.subjects[slot] for slot in hunt.book.withdrawn}
-    assert gone <= withdrawn
-    images = {one.subject: one.details.claim.images for one in before}
-    for slot, one in hunt.book.withdrawn.items():
-        if hunt.ledger.subjects[slot] in gone:
-            own = hunt.ledger.images(slot) > images[hunt.ledger.subjects[slot]]
-            assert own or "“" in one.reason, "it went without a new image of it or of an ancestor"
+def assert_none_vanished(hunt: CertifiedHunt, before: dict[int, tuple[int, int]]) -> None:
+    """`before` has the claims that stood, with the images of each, and of its ancestors, that they had seen."""
+    ledger = hunt.ledger
+    for slot in before.keys() - {claim.slot for claim in hunt.claims()}:
+        reason = hunt.book.withdrawn[slot].reason
+        above = sum(ledger.images(ledger.slot_by_key[key]) for key in ancestors_of(ledger.keys[slot]))
+        new = (ledger.images(slot) if "images of it" in reason else above) - before[slot][
+            "images of it" not in reason
+        ]
+        assert new > 0, f"{ledger.subjects[slot]} went without a new image: {reason}"
 
 
 @pytest.mark.parametrize("shape", ["entity-dominated", "near-miss", "sparse", "unrelated"])

@@ -32,7 +32,7 @@ ABOUT = {
 }
 FEWEST_ENTITIES = 4
 MOST_PER_NODE = 40
-"""A node that is neither certified nor passed after so many images is given up by the search."""
+"""Images of one node that the arithmetic goes up to; the search itself knows no such limit."""
 
 TOO_FEW = 5
 """A budget that finds fewer than this, if the model is like the medium one, is too small for its space."""
