@@ -111,7 +111,7 @@ def hunted(
 
 
 def assert_none_vanished(hunt: CertifiedHunt, before: dict[int, tuple[int, int]]) -> None:
-    """`before` has the claims that stood, with the images of each, and of its ancestors, that they had seen."""
+    """`before`: claims that stood, and how many images of each, and of its ancestors, they had seen."""
     ledger = hunt.ledger
     for slot in before.keys() - {claim.slot for claim in hunt.claims()}:
         reason = hunt.book.withdrawn[slot].reason
