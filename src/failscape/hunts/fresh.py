@@ -14,10 +14,14 @@ from typing import Any, Protocol
 from failscape.hunts.protocol import Hunt
 from failscape.trials import Finding, Generate, Probe, Progress, Step, Trial, Verdict, derive_seed
 
-MARK = "d"
-"""What the keys of fresh tries have before their number: `cat#d3`."""
+MARKS = {"t2i": "r", "classifier": "f"}
+"""Kind of hunt → the letter of trials that do not follow its search: it can be told fresh tries, too."""
 
-_KEY = re.compile(rf"^(.*)#{MARK}(\d+)\D*", re.DOTALL)
+OTHER_MARK = "d"
+FIRST_NUMBER = 1_000
+"""Fresh tries are numbered from here on: a search numbers its own from 0, and counts those alone."""
+
+_KEY = re.compile(r"^(.*)#[a-z](\d+)\D*", re.DOTALL)
 _STREAM = -1
 """No hunt draws its pictures from this seed, so that fresh tries share none with the search."""
 
@@ -48,8 +52,9 @@ class SingleTry:
         return []
 
 
-def key_of(subject: str, number: int) -> str:
-    return f"{subject}#{MARK}{number}"
+def key_of(subject: str, number: int, kind: str = "") -> str:
+    """`cat#r1003` for the third fresh try of a cat in a t2i hunt."""
+    return f"{subject}#{MARKS.get(kind, OTHER_MARK)}{FIRST_NUMBER + number}"
 
 
 def fresh_seed(run_seed: int, number: int) -> int:
@@ -70,7 +75,7 @@ def recorded_tries(config: Any, plans: Plans) -> MakeTry:
         if not known:
             return None
         steps, seed = known[number % len(known)], fresh_seed(config.seed, number)
-        return SingleTry(Probe(key_of(subject, number), subject, steps, seed))
+        return SingleTry(Probe(key_of(subject, number, config.hunt), subject, steps, seed))
 
     return make
 
@@ -108,7 +113,7 @@ class FreshTries(Hunt):
         match = _KEY.match(trial.key)
         if match is None or match[1] not in self._subjects:
             return
-        subject, number = match[1], int(match[2])
+        subject, number = match[1], int(match[2]) - FIRST_NUMBER
         state = self._subjects[subject]
         if (subject, number) not in self._tries:
             self._start(subject, number)

@@ -16,7 +16,7 @@ from failscape.atlas import Atlas
 from failscape.atlas.decisions import plans_of
 from failscape.comparison import CompareRules
 from failscape.comparison.cases import AskedCase
-from failscape.config import ModelConfig
+from failscape.config import HuntConfig, ModelConfig
 from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import HuntEvidence
 from failscape.evidence.found import config_of
@@ -124,6 +124,12 @@ def parts_of(hunt: HuntEvidence, most_others: int) -> Parts:
     return choose_parts([one.subject for one in hunt.findings], others, most_others, seed)
 
 
+def _of_all_classes(config: HuntConfig) -> HuntConfig:
+    """Plain pictures are of every class, and a hunt must know the classes of its trials."""
+    known = tuple(target.name for target in all_targets(cast(ClassifierConfig, config)))
+    return config.model_copy(update={"classes": known})
+
+
 def _finite(layer: Layer) -> Layer:
     if not all(np.isfinite(part).all() for part in layer if part is not None):
         raise ConfigError("the new last layer has numbers that are none", "draw more failures, and try again")
@@ -165,7 +171,7 @@ async def _plain_pictures(
         raise ConfigError(
             "this hunt has no generator to draw plain pictures with", "hunt with a `generator`, then repair"
         )
-    plain = with_seed(config, _CLEAN_STREAM)
+    plain = _of_all_classes(with_seed(config, _CLEAN_STREAM))
     plans = baseline_plans(config)
     probes = probes_for(recorded_tries(plain, plans), dict.fromkeys(plans, number))
     cases = (await ask_all(plain, {}, probes, folder, reporter))[BEFORE]
@@ -237,7 +243,7 @@ async def _try_all(
     reporter: Reporter,
 ) -> dict[str, list[AskedCase]]:
     """Before, placebo and after on the same fresh pictures."""
-    fresh = with_seed(config)
+    fresh = _of_all_classes(with_seed(config))
     subjects = [*parts.shown, *parts.hidden, *parts.rest]
     plans: Plans = {
         **baseline_plans(config),

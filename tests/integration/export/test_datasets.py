@@ -81,6 +81,7 @@ def test_a_t2i_dataset_has_prompts_checks_and_pairs(t2i: Path, tmp_path: Path) -
     card = (tmp_path / "out" / "README.md").read_text()
     assert "text-to-image" in card
     assert rows[0]["prompt"] in card
+    run("findings", t2i / "drawn-1")
     again = run("dataset", t2i, "-o", tmp_path / "again", "--draw", 3).output
     assert "0 fresh tries" in again, "what was drawn before serves again"
 

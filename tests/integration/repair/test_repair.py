@@ -47,6 +47,9 @@ def test_a_network_is_repaired_and_the_change_is_shown(classifier: Path, tmp_pat
         assert [row.config["target"].get("model") for row in tried.hunts()] == ["cnn", "placebo", "after"]
         trained |= {trial.seed for trial in drawn.replay(1)}
         assert not trained & {trial.seed for trial in tried.replay(1)}, "a proof is on fresh seeds"
+    for words in (["findings", str(out / "proof")], ["compare", str(out / "proof")]):
+        looked = CliRunner().invoke(cli, words)
+        assert looked.exit_code == 0, (looked.output, looked.exception)
     text = page.read_text()
     assert "The placebo" in text
     assert "data:image/webp" in text

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from failscape.hunts.fresh import FreshTries, fresh_seed, recorded_tries
+from failscape.hunts.fresh import FIRST_NUMBER, FreshTries, fresh_seed, recorded_tries
 from failscape.hunts.protocol import replay
 from failscape.trials import Check, Decide, Generate, Probe, Show, Trial, Verdict, derive_seed
 
-CONFIG = SimpleNamespace(seed=7)
+CONFIG = SimpleNamespace(seed=7, hunt="t2i")
 CHECK = Decide((Check("entity", "cat", "It is a cat."),))
 PLANS = {
     "cat": [(Generate("a cat"), CHECK), (Generate("one cat"), CHECK)],
@@ -19,7 +19,7 @@ PLANS = {
 
 def told(probe: Probe) -> Trial:
     """Dogs always fail, every third cat does."""
-    fails = probe.subject == "dog" or int(probe.key.rpartition("d")[2]) % 3 == 0
+    fails = probe.subject == "dog" or (int(probe.key.rpartition("#r")[2]) - FIRST_NUMBER) % 3 == 0
     verdict = Verdict.FAIL if fails else Verdict.PASS
     return Trial(probe.key, probe.subject, verdict, seed=probe.seed)
 
