@@ -15,8 +15,10 @@ from failscape.review.folder import write_review
 from failscape.review.labels import Reviewed, measure, read_table
 from failscape.review.live import COUNT, EVERY, Known, plan_review
 from failscape.review.sample import draw_sample
+from failscape.review.words import words_to_label
 from failscape.stats.judging.accuracy import ALL_OTHERS
 from failscape.stats.judging.errors import Measured
+from failscape.stats.judging.words import DoubtedWord
 
 
 @click.group("review")
@@ -42,7 +44,27 @@ def plan(atlas: Path, half_width: float, hunt_id: int | None) -> None:
     with Atlas.open(atlas, readonly=True) as opened:
         row = opened.hunt(hunt_id)
         print_plan(plan_review(opened, row, half_width), half_width, Console())
+        print_words(words_to_label(opened, row), Console())
     click.echo(f"failscape view {atlas} lets people label, and shows how far they are.")
+
+
+def print_words(words: list[DoubtedWord], console: Console) -> None:
+    """Where labels would help most; nothing when no word stands out."""
+    if not words:
+        return
+    console.print(
+        "\nLabel these first: their checks fail far more often than others of their kind. Either the"
+    )
+    console.print("model never draws them or the judge misreads them, and only people can tell.")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("word")
+    table.add_column("kind of check")
+    for name in ("not seen in", "usual", "pictures failing by it alone", "labels"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in words:
+        cells = (percent(one.counts.drop_rate), percent(one.usual), f"{one.counts.alone:,}", f"{one.labels}")
+        table.add_row(one.counts.word, one.counts.kind, *cells)
+    console.print(table)
 
 
 def print_plan(lines: list[Known], half_width: float, console: Console) -> None:

@@ -1,7 +1,8 @@
 """Draws the sample of a review: checks that a judge decided, stratified, blind, the same for the same seed.
 
 Strata are kind of check x the judge's answer x near to or far from the threshold. Each gets the same share
-of the sample, as far as it has so many; what it stands for is kept with each item.
+of the sample, as far as it has so many; what it stands for is kept with each item. A word that the judge may
+misread is a kind of its own, so that it gets labels, and an accuracy, of its own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.decisions import Decision, decisions, has_image
 from failscape.atlas.reviews import Review, ReviewItem, atlas_uid, decider_of
 from failscape.errors import AtlasError
+from failscape.review.words import own_kinds, words_to_label
+from failscape.stats.judging.accuracy import word_key
 from failscape.trials import Verdict
 
 NEAR = 0.15
@@ -83,7 +86,7 @@ def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> ReviewSamp
 def _stratify(
     atlas: Atlas, row: HuntRow, most: int, chance: random.Random
 ) -> tuple[dict[Key, _Stratum], int]:
-    near = _near_subjects(atlas, row)
+    near, own = _near_subjects(atlas, row), own_kinds(words_to_label(atlas, row))
     strata: dict[Key, _Stratum] = {}
     skipped, image, kept = 0, "", False
     for decision in decisions(atlas, row.id):
@@ -92,7 +95,9 @@ def _stratify(
         if not kept:
             skipped += 1
             continue
-        key = decision.check.kind, decision.answer, decision.subject in near
+        check = decision.check
+        kind = word_key(check.kind, check.value) if (check.kind, check.value) in own else check.kind
+        key = kind, decision.answer, decision.subject in near
         strata.setdefault(key, _Stratum()).offer(decision, most, chance)
     return strata, skipped
 

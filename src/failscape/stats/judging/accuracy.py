@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from failscape.errors import ConfigError
 from failscape.stats.intervals import clopper_pearson
 from failscape.stats.judging.errors import Chances, KindAccuracy, Measured
+from failscape.stats.judging.joint_bounds import lowest_limit
 
 ALL_OTHERS = "*"
 LEVEL = 0.95
@@ -40,6 +41,7 @@ class Limits(NamedTuple):
 class JudgeAccuracy:
     """`kinds` maps kinds of checks to how the judge errs on them; "*" stands for all kinds not named.
 
+    A single word that the judge misreads may have an entry of its own (`word_key`).
     `limits` hold for all nodes at once with probability `level`: the doubt is shared among all measured
     kinds. `judge` is the digest of the identity it was measured for, `source` says where it comes from.
     """
@@ -114,7 +116,13 @@ class JudgeAccuracy:
         said = replace(self, source="").to_json()
         return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
 
+    def named(self, kind: str, word: str) -> str:
+        """What to ask for a check of this word: its own entry where people labelled it, else its kind's."""
+        own = word_key(kind, word)
+        return own if own in self.kinds else kind
+
     def of(self, kind: str) -> KindAccuracy:
+        """Of a kind, or of one word of it (`word_key`) where that has an entry of its own."""
         found = self.kinds.get(kind) or self.kinds.get(ALL_OTHERS)
         if found is None:
             raise ConfigError(
@@ -155,6 +163,21 @@ class JudgeAccuracy:
         if known is None:
             known = self._known[asked] = self._limits(kinds, threshold)
         return known
+
+    def believed(self, kinds: Sequence[str], threshold: float) -> Limits:
+        """As `limits`, for hunts that claim many nodes by failing only, whose claims are bounded in the mean.
+
+        `fail` holds with probability `level` for each node by itself, not for all at once: accuracies are
+        not all at their worst together (`lowest_limit`). `passes` is at the accuracies as measured: that a
+        node passes is a belief there, never a certificate. With simultaneous bounds for both, a review of a
+        few hundred labels would leave hardly anything to claim.
+        """
+        now = self.chances(kinds)
+        passes = max(_mixed(now.right, now.wrong(max), threshold), now.wrong(max))
+        fail = self.limits(kinds, threshold).fail
+        if any(not self.of(kind).exact for kind in kinds):
+            fail = max(fail, lowest_limit([self.of(kind) for kind in kinds], threshold, 1 - self.level))
+        return Limits(_inside(fail), _inside(passes))
 
     def _limits(self, kinds: Sequence[str], threshold: float) -> Limits:
         if not 0 < threshold < 1:
@@ -230,6 +253,11 @@ class JudgeAccuracy:
         bottom = _true_rate(float(low_judged), high.right, high.wrong(max))
         top = _true_rate(float(high_judged), low.right, low.wrong(min))
         return rate, (min(bottom, rate), max(top, rate))
+
+
+def word_key(kind: str, word: str) -> str:
+    """Under which the accuracy on one word of a kind is kept."""
+    return f"{kind}={word}"
 
 
 def _read(pair: Mapping[str, Any]) -> KindAccuracy:

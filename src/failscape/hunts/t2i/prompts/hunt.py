@@ -98,7 +98,10 @@ class PromptHunt(Hunt):
         self._features = PromptFeatures.of(self.ledger.prompts)
         judge = accuracy or JudgeAccuracy.perfect()
         self.limits = np.array(
-            [judge.limits(one.kinds, settings.threshold).fail for one in self.ledger.prompts]
+            [
+                judge.believed([judge.named(c.kind, c.value) for c in one.checks], settings.threshold).fail
+                for one in self.ledger.prompts
+            ]
         )
         self._steps = [(Generate(one.text), Decide(one.checks)) for one in self.ledger.prompts]
         self.panel = self._draw_panel()
