@@ -17,11 +17,11 @@ from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 
 WORLD = {"corpus": "starter", "regime": "weak", "seed": 2}
-STRATEGIES = ("certified", "probable", "failureatlas", "curtailed", "sprt", "random")
+STRATEGIES = ("certified", "listed", "failureatlas", "curtailed", "sprt", "random")
 
 
 def found_in(folder: Path) -> set[str]:
-    """Findings that some picture of their own shows; `probable` may claim others, by its model alone."""
+    """Findings that some picture of their own shows; `listed` may claim others, by its model alone."""
     with Atlas.open(folder, readonly=True) as atlas:
         return {finding.subject for finding in load_hunt(atlas).findings if finding.failures}
 
