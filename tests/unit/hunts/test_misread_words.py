@@ -1,13 +1,17 @@
-"""From an uneven judge to the words that it misreads."""
+"""From an uneven judge to the words that it misreads, and to limits of their own in the search."""
 
 import io
 
+import numpy as np
 from rich.console import Console
 
 from failscape.atlas.decisions import Decision
 from failscape.cli.review import print_words
+from failscape.hunts.belief.nodes import Nodes
+from failscape.hunts.t2i.certified.forecast import Bars
 from failscape.review.words import count_words, own_kinds
 from failscape.spaces import Lattice, Wording, load_corpus
+from failscape.stats.judging.accuracy import JudgeAccuracy, word_key
 from failscape.stats.judging.words import doubted_words
 from failscape.testing.planted import PlantedWorld
 from failscape.trials import Decide, Generate, Probe
@@ -53,3 +57,12 @@ def test_values_get_an_accuracy_of_their_own_and_entities_do_not() -> None:
     print_words(found, Console(file=out, width=140))
     assert found[0].counts.word in out.getvalue()
     assert "Label these first" in out.getvalue()
+
+
+def test_the_search_tests_a_labelled_word_against_limits_of_its_own() -> None:
+    value = CORPUS.values[3]
+    rates = {"*": (0.98, 0.98), word_key(value.kind, value.name): (0.5, 0.98)}
+    bars = Bars(CORPUS, JudgeAccuracy.from_rates(rates), 0.8)
+    nodes = Nodes(np.zeros(2, dtype=np.int64), np.array([[3], [4]], dtype=np.int64))
+    misread, usual = (bars.limits[bar].fail for bar in bars.of(nodes).tolist())
+    assert misread < 0.45 < 0.7 < usual

@@ -33,7 +33,7 @@ class Bars:
     def __init__(
         self, corpus: Corpus, accuracy: JudgeAccuracy, threshold: float, tolerance: float = 0.0
     ) -> None:
-        self._names = [value.kind for value in corpus.values]
+        self._names = [accuracy.named(value.kind, value.name) for value in corpus.values]
         kinds = sorted(set(self._names))
         number = {kind: place for place, kind in enumerate(kinds)}
         self._kinds = kinds
@@ -60,8 +60,8 @@ class Bars:
     def _bar(self, kinds: tuple[int, ...]) -> int:
         if kinds not in self._known:
             names = ("entity", *(self._kinds[kind] for kind in kinds))
-            fail = self._accuracy.limits(names, self._threshold).fail
-            passes = self._accuracy.limits(names, self._passing).passes
+            fail = self._accuracy.believed(names, self._threshold).fail
+            passes = self._accuracy.believed(names, self._passing).passes
             rounded = Limits(round(fail, 6), round(passes, 6))
             if rounded not in self.limits:
                 self.limits.append(rounded)
