@@ -21,7 +21,7 @@ from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.outcomes import QuestionOutcome
 from failscape.spaces.questions import Pattern, explains
 from failscape.stats import log_e_bh, log_e_value
-from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 
 FAILING, PASSING, OPEN, UNDECIDED = "failing", "passing", "open", "undecided"
 ANSWER = "answer"
@@ -110,9 +110,10 @@ class Confirmation:
 
     def kinds(self, pattern: Pattern) -> tuple[str, ...]:
         """The kinds of check that the verifier's accuracy is known by: the mode's skills, where they were
-        measured one by one, else all answers together."""
+        measured one by one, else all answers together, else whatever was measured."""
         known = self.accuracy.kinds if self.accuracy else {}
-        return tuple(skill for skill in pattern.skills if skill in known) or (ANSWER,)
+        named = tuple(skill for skill in pattern.skills if skill in known)
+        return named or ((ANSWER,) if ANSWER in known or ALL_OTHERS in known else tuple(known)) or (ANSWER,)
 
     def audited(self, pattern: Pattern) -> bool:
         """Whether it is known how the verifier errs on this very mode: on every skill that it takes.
