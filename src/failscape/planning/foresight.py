@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -134,7 +135,9 @@ def expected(
 def count_range(counts: Sequence[float], part: Part) -> tuple[int, int]:
     """Around the mean of scaled-up counts, as wide as worlds differ, wider by the luck of small numbers."""
     mean = part.scale * sum(counts) / len(counts)
-    factor, luck = math.exp(WIDTH * part.doubt), WIDTH * math.sqrt(mean * part.scale)
+    logs = [math.log(count + 1) for count in counts]
+    seen = statistics.stdev(logs) if len(logs) > 1 else 0.0  # small budgets differ more from world to world
+    factor, luck = math.exp(WIDTH * max(part.doubt, seen)), WIDTH * math.sqrt(mean * part.scale)
     low, high = mean / factor - luck, mean * factor + luck + 2 * part.scale
     return max(0, math.floor(low)), math.ceil(high)
 
