@@ -182,14 +182,14 @@ def _by_features(
     """Agglomerative clusters of image vectors; without an embedder, of which clauses were said."""
     if len(members) < 6:
         return []
-    from sklearn.cluster import AgglomerativeClustering  # here: it loads slowly, and few hunts need it
+    from scipy.cluster.hierarchy import fcluster, linkage  # here: it loads slowly, and few hunts need it
 
     features = _features(images, rows, members)
     if features.shape[1] == 0 or np.allclose(features, features[0]):
         return []
     count = min(3, len(members) // 3)
-    labels = AgglomerativeClustering(n_clusters=count).fit_predict(features)
-    groups = [[at for at, label in zip(members, labels, strict=True) if label == one] for one in range(count)]
+    labels = fcluster(linkage(features, "ward"), count, "maxclust")
+    groups = [[at for at, label in zip(members, labels, strict=True) if label == one] for one in set(labels)]
     return [group for group in groups if SMALLEST <= len(group) < len(members)]
 
 

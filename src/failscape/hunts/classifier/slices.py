@@ -30,7 +30,7 @@ def metadata_clauses(details: Mapping[str, Any]) -> Iterator[Clause]:
 
 def cluster_clauses(seen: Sequence[SeenPhoto], classes: int) -> None:
     """Give every photo the cluster of its vector as a clause. The suggesting half makes the clusters."""
-    from sklearn.cluster import KMeans  # here: it loads slowly, and few hunts need it
+    from scipy.cluster.vq import kmeans2, vq  # here: it loads slowly, and few hunts need it
 
     for label in range(classes):
         mine = [one for one in seen if one.photo.label == label and one.vector]
@@ -42,8 +42,8 @@ def cluster_clauses(seen: Sequence[SeenPhoto], classes: int) -> None:
         if count < 2:
             continue
         rows = np.array([one.vector for one in suggesting])
-        model = KMeans(count, random_state=0, n_init=4).fit(rows)
-        numbers = model.predict(np.array([one.vector for one in mine]))
+        centres, _ = kmeans2(rows, count, iter=50, minit="++", rng=0)
+        numbers, _ = vq(np.array([one.vector for one in mine]), centres)
         for number in range(count):
             members = [one for one, at in zip(mine, numbers, strict=True) if at == number]
             clause = Clause(CLUSTER, _name(number, members, mine), "")
