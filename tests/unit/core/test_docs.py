@@ -22,7 +22,8 @@ from failscape.config.files import load_config, parse_config
 
 ROOT = Path(__file__).parents[3]
 WRITTEN = [page for page in sorted((ROOT / "docs").glob("*.md")) if not page.name.startswith("reference-")]
-PAGES = [ROOT / "README.md", *WRITTEN]
+CHINESE = ROOT / "README.zh.md"
+PAGES = [ROOT / "README.md", CHINESE, *WRITTEN]
 
 
 def test_the_published_schema_is_current() -> None:
@@ -49,6 +50,22 @@ def test_every_page_is_on_the_site() -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     listed = {line.strip() for line in re.sub(r"```bash.*?```", "", index, flags=re.DOTALL).splitlines()}
     assert {page.stem for page in WRITTEN} - {"index"} <= listed
+
+
+def test_both_readmes_say_the_same() -> None:
+    """The same commands, configs, pictures and links in the same order; only words and comments differ."""
+
+    def bones(page: Path) -> list[list[str]]:
+        text = page.read_text(encoding="utf-8")
+        blocks = re.findall(r"```(?:bash|yaml)\n(.*?)```", text, re.DOTALL)
+        lines = [re.split(r"\s+# ", line)[0].strip() for block in blocks for line in block.splitlines()]
+        return [
+            lines,
+            re.findall(r"^#+", text, re.MULTILINE),
+            sorted(set(re.findall(r"\]\(([^)]+)\)", text))),
+        ]
+
+    assert bones(CHINESE) == bones(ROOT / "README.md")
 
 
 def shown_commands(page: Path) -> list[str]:
