@@ -184,10 +184,19 @@ def make_older(atlas: Path) -> None:
     for pack in (atlas / "images").glob("*.pack"):
         pack.unlink()
     with sqlite3.connect(atlas / "atlas.db") as db:
-        for table in ("accuracies", "reviews", "review_items", "review_labels", "packs", "results"):
+        for table in (
+            "accuracies",
+            "reviews",
+            "review_items",
+            "review_labels",
+            "packs",
+            "results",
+            "confidences",
+        ):
             db.execute(f"DROP TABLE {table}")
         for column in ("pack", "start"):
             db.execute(f"ALTER TABLE images DROP COLUMN {column}")
+        db.execute("ALTER TABLE calls DROP COLUMN endpoint")
         db.execute("PRAGMA user_version = 1")
 
 

@@ -56,7 +56,9 @@ def _letters(chance: random.Random) -> tuple[Any, Any]:
 
 def _word(chance: random.Random) -> tuple[Any, Any]:
     decided = chance.choice((True, False))
-    return (decided, "seen"), {"reason": "seen", "right": decided}
+    answer = chance.choice(("", "three"))
+    said = {"answer": answer} if answer else {}
+    return (decided, "seen", answer), {"reason": "seen", **said, "right": decided}
 
 
 def _scores(chance: random.Random) -> tuple[Any, Any]:

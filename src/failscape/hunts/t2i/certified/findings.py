@@ -146,7 +146,7 @@ def survey_hunt(hunt: CertifiedHunt) -> T2ISurvey:
             variants=_variants(hunt),
             states=states,
             withdrawn=withdrawn,
-            notes=[*_read_anew(hunt), *_notes(withdrawn)],
+            notes=[*_read_anew(hunt), *_bound_of_shown(hunt), *_notes(withdrawn)],
         )
     )
 
@@ -156,6 +156,29 @@ def _withdrawn(hunt: CertifiedHunt) -> tuple[WithdrawnClaim, ...]:
     return tuple(
         WithdrawnClaim(hunt.ledger.subjects[one.slot], one.since, one.at, one.reason) for one in rows
     )
+
+
+def _bound_of_shown(hunt: CertifiedHunt) -> list[str]:
+    """e-BH bounds the false share of all that it certifies. What is shown is the minimal part of that.
+
+    That part keeps the level by itself only if its e-values reach tests / (level · number shown).
+    """
+    shown = [claim.slot for claim in hunt.claims() if claim.status == CERTIFIED]
+    if not shown:
+        return []
+    evidence, layers = hunt.evidence(), hunt.ledger.layers
+    false = 0.0
+    for above, tests in enumerate(hunt.tests):
+        mine = [slot for slot in shown if (layers[slot] > 0) == bool(above)]
+        false += tests * math.exp(-float(evidence[mine].min())) if mine else 0.0
+    bound = min(false / len(shown), 1.0)
+    if bound <= hunt.settings.fdr:
+        return []
+    return [
+        f"At most {hunt.settings.fdr:.0%} of all nodes certified to fail are expected not to. For the "
+        f"{len(shown):,} of them that are known to be minimal, taken alone, the bound is {bound:.0%}; it "
+        "falls as more of the others are settled."
+    ]
 
 
 def _read_anew(hunt: CertifiedHunt) -> list[str]:
