@@ -15,6 +15,7 @@ from failscape.atlas.formats.failureatlas import KIND, write_rows
 from failscape.atlas.formats.parquet import write_parquet
 from failscape.atlas.formats.plain import write_csv, write_jsonl, write_pictures
 from failscape.cli.telling import TellingLine
+from failscape.errors import ConfigError
 from failscape.evidence import load_hunt
 from failscape.evidence.node_verdicts import node_verdicts, told_hunt
 from failscape.export.every_eval_ever import write_record
@@ -78,7 +79,15 @@ def _write_record(atlas: Atlas, hunt_id: int | None, out: Path) -> None:
 
 def _verdicts(atlas: Atlas, hunt: HuntRow) -> dict[str, bool] | None:
     """What the hunt itself decided, which is more than its images say: error control, early stops."""
-    return node_verdicts(told_hunt(atlas, hunt)) if hunt.kind == KIND else None
+    if hunt.kind != KIND:
+        return None
+    try:
+        return node_verdicts(told_hunt(atlas, hunt))
+    except ConfigError as error:
+        click.echo(
+            f"Verdicts go by images alone, since the hunt cannot be told again: {error.message}", err=True
+        )
+        return None
 
 
 def _write_pictures(atlas: Atlas, hunt: HuntRow, output: str) -> None:

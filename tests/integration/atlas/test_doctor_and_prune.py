@@ -102,7 +102,7 @@ def test_malformed_rows_are_named_and_nothing_is_made_up(folder: Path) -> None:
 
 
 def test_an_older_atlas_is_brought_up_to_date_and_its_findings_kept(tmp_path: Path) -> None:
-    kept = Path(__file__).parents[2] / "golden" / "fixtures" / "classifier"
+    kept = Path(__file__).parents[2] / "golden" / "earlier" / "t2i"
     folder = Path(shutil.copytree(kept, tmp_path / "atlas"))
     assert "of version 2" in run("doctor", folder).output
     done = run("doctor", folder, "--mend")
@@ -161,7 +161,7 @@ def test_a_rule_is_needed(folder: Path) -> None:
 
 
 def test_old_files_are_pruned_too(tmp_path: Path) -> None:
-    kept = Path(__file__).parents[2] / "golden" / "fixtures" / "classifier"
+    kept = Path(__file__).parents[2] / "golden" / "earlier" / "t2i"
     folder = Path(shutil.copytree(kept, tmp_path / "atlas"))
     files = len(list((folder / "images").rglob("*.png")))
     assert files

@@ -59,13 +59,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def told_again(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often trials were told again."""
     counted: list[int] = []
-    tell_all = found._tell_all
+    tell_all = found.tell_all
 
     def counting(*given: Any) -> Any:
         counted.append(1)
         return tell_all(*given)
 
-    monkeypatch.setattr(found, "_tell_all", counting)
+    monkeypatch.setattr(found, "tell_all", counting)
     return counted
 
 

@@ -85,7 +85,7 @@ def tiles(context: Context) -> Iterator[Tile]:
     if survey:
         hit = sum(bool(row.bugs) for row in survey.classes)
         yield Tile("Classes with bugs", f"{hit}", f"of {len(survey.classes)}")
-    causes = sum(bool(finding.details.spurious) for finding in context.loaded.findings)
+    causes = sum(bool(finding.details_data.get("spurious")) for finding in context.loaded.findings)
     if causes:
         yield Tile("Spurious correlations", f"{causes:,}")
 
@@ -119,7 +119,9 @@ def sections(context: Context) -> Iterator[Section]:
 
 
 def notes(finding: Finding) -> Iterator[str]:
-    details: BugDetails = finding.details
+    details = finding.details
+    if not isinstance(details, BugDetails):
+        return
     if details.spurious:
         yield "A spurious correlation: what matters is the background or the style, not the object."
     if details.seen:
@@ -155,7 +157,8 @@ def _cards(context: Context) -> Iterator[BugCard]:
     """In turn from all classes, so that no class fills the page; those with fresh images first."""
     seen: Counter[str] = Counter()
     ranked = []
-    for at, finding in sorted(enumerate(context.loaded.findings), key=lambda one: _is_bare(one[1])):
+    bugs = [one for one in enumerate(context.loaded.findings) if isinstance(one[1].details, BugDetails)]
+    for at, finding in sorted(bugs, key=lambda one: _is_bare(one[1])):
         name = str(finding.details.class_name)
         seen[name] += 1
         ranked.append((seen[name], at, finding))
