@@ -97,7 +97,7 @@ def test_new_trials_go_where_the_answer_is_open_and_are_found_again(atlases: Pat
 def test_a_model_is_run_now_on_the_cases_of_another(atlases: Path, tmp_path: Path) -> None:
     config = tmp_path / "strong.yaml"
     config.write_text(yaml.safe_dump(settings("strong")))
-    data = compared(atlases / "weak", "--target", config, "--budget", 300, "--atlas", tmp_path / "pairs")
+    data = compared(atlases / "weak", "--target", config, "--budget", 1500, "--atlas", tmp_path / "pairs")
     assert data["models"] == ["weak", "strong"]
     assert data["fixed"] or data["better"]
     assert not data["worse"] and not data["new"]  # noqa: PT018
