@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 from scipy import stats
 
+import failscape
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
 from failscape.hunts.t2i.certified.standing import ancestors_of
@@ -19,7 +20,7 @@ from failscape.spaces import Lattice, Wording, load_corpus
 from failscape.testing.planted import PlantedWorld, simulate
 from failscape.testing.planted_corpus import planted_corpus
 from failscape.testing.scoring import Truth
-from failscape.trials import Finding, Probe, Trial, Verdict
+from failscape.trials import Finding, Probe, Trial, Verdict, reach_verdict
 
 STARTER = load_corpus("starter")
 
@@ -160,3 +161,24 @@ def test_a_model_that_fails_almost_everywhere_or_almost_never(rate: float, least
     found = hunt.findings()
     assert least <= len(found) <= (50 if least else 2)
     assert all("; " not in finding.subject for finding in found) or not least
+
+
+@pytest.mark.parametrize("order", range(12))
+def test_what_always_fails_is_claimed_in_any_order_of_replies(order: int) -> None:
+    """Whatever the order of replies: what always fails is claimed before a small hunt is over."""
+    space = {"corpus": "toybox", "entities": ["car", "owl", "apple"], "families": ["Base"], "depth": 1}
+    models = {role: {"provider": "python", "path": "none:none"} for role in ("target", "judge")}
+    config = {"hunt": "t2i", **models, "space": space, "budget": {"images": 600}, "seed": 7}
+    hunt, chance, images = failscape.hunt(config), random.Random(order), 0
+    pending: list[Probe] = []
+    while True:
+        asked = hunt.ask(min(64 - len(pending), 600 - images))
+        images, pending = images + len(asked), pending + asked
+        if not pending:
+            break
+        for probe in [pending.pop(0) for _ in range(min(len(pending), chance.choice((1, 8, 64))))]:
+            facts = ["", ["pink" not in probe.subject] * len(probe.steps[1].checks)]
+            verdict, reason = reach_verdict(probe.steps, facts)
+            hunt.tell(Trial(probe.key, probe.subject, verdict, reason, facts, probe.seed))
+    assert {finding.subject.partition("; ")[2] for finding in hunt.findings()} == {"Base: colour=pink"}
+    assert len(hunt.findings()) == 3

@@ -112,6 +112,7 @@ class CertifiedHunt(Hunt):
         self._next_refit = 100
         self._heard = 0
         self._next_revision = tuning.FIRST_REVISION
+        self._revised_at = 0
         self._counts_at_refit, self._goal = self._count(), self._current_goal()
         self._posterior: Posterior | None = None
         self._agenda: Agenda | None = None
@@ -208,6 +209,7 @@ class CertifiedHunt(Hunt):
         """Look at the claims again. When this is done depends on the number of trials alone, so that claims
         are the same whoever looks at them, and when."""
         self.book.revise(self.posterior, self.certified_now(), self._heard)
+        self._revised_at = self._heard
         self._sharpening = None
         self._mostly_failing = self._mostly_failing or self._look_at_entities()
         self._next_revision = self._heard + max(tuning.FIRST_REVISION, self._heard // tuning.REVISIONS)
@@ -324,6 +326,7 @@ class CertifiedHunt(Hunt):
             probe = self._next_panel() or self._next_replicate() or self._next_search(self._worthwhile)
             probe = probe or self._next_sharpening() or self._next_search(self._least)
             probe = probe or self._next_panel(due=True) or self._next_replicate(due=True)
+            probe = probe or self._next_before_revision()
             if probe is None:
                 self._over = not self._flying
                 break
@@ -352,6 +355,20 @@ class CertifiedHunt(Hunt):
             self._sharpening = Sharpening((slot, int(passes), int(fails)) for slot, (passes, fails) in rows)
         slot = self._sharpening.take()
         return None if slot is None else self._probe_slot(slot, bet=slot in self.ledger.adopted)
+
+    def _next_before_revision(self) -> Probe | None:
+        """Claims are looked at again at certain numbers of trials alone. A hunt does not end between two of
+        them while something looks failing: until the next, that gets the images."""
+        reached = self._heard + self._flying
+        if not self._revised_at < reached < self._next_revision:
+            return None
+        claimed = {claim.slot for claim in self.book.claims}
+        open_slots = [slot for slot in sorted(self.ledger.adopted) if slot not in claimed]
+        evidence = self.evidence()
+        likeliest = max(open_slots, key=lambda slot: evidence[slot], default=None)
+        if likeliest is None or evidence[likeliest] <= 0:
+            return None
+        return self._probe_slot(likeliest, bet=True)
 
     @property
     def _flying(self) -> int:
