@@ -357,10 +357,10 @@ class CertifiedHunt(Hunt):
         return None if slot is None else self._probe_slot(slot, bet=slot in self.ledger.adopted)
 
     def _next_before_revision(self) -> Probe | None:
-        """Claims are looked at again at certain numbers of trials alone. A hunt does not end between two of
-        them while something looks failing: until the next, that gets the images."""
+        """Claims are looked at again at certain numbers of trials alone. A hunt with a budget does not end
+        between two of them while something looks failing: until the next, that gets the images."""
         reached = self._heard + self._flying
-        if not self._revised_at < reached < self._next_revision:
+        if self.settings.images is None or not self._revised_at < reached < self._next_revision:
             return None
         claimed = {claim.slot for claim in self.book.claims}
         open_slots = [slot for slot in sorted(self.ledger.adopted) if slot not in claimed]
