@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from failscape.atlas.formats.plain import trial_to_data
 from failscape.atlas.records import HuntRow, StoredTrial, prompts_of
 from failscape.atlas.store import Atlas
 from failscape.errors import MissingExtra
-from failscape.trials import steps_to_json
 
 GROUP = 10_000
 """Rows that are in memory at once."""
@@ -49,19 +49,9 @@ def _groups(atlas: Atlas, hunt_id: int) -> Iterator[list[dict[str, Any]]]:
 
 
 def _row(stored: StoredTrial) -> dict[str, Any]:
-    trial = stored.trial
-    return {
-        "id": stored.id,
-        "hunt": stored.hunt,
-        "key": trial.key,
-        "subject": trial.subject,
-        "seed": trial.seed,
-        "verdict": trial.verdict.value,
-        "reason": trial.reason,
-        "prompts": prompts_of(stored.steps, trial.facts),
-        "images": list(stored.images),
-        "steps": steps_to_json(stored.steps),
-        "facts": json.dumps(trial.facts, ensure_ascii=False),
-        "started": stored.started,
-        "seconds": stored.seconds,
-    }
+    """A line of `jsonl` without its calls, with what nests as text, and prompts and pictures beside it."""
+    row = trial_to_data(stored)
+    del row["calls"]
+    nested = {name: json.dumps(row[name], ensure_ascii=False) for name in ("steps", "facts")}
+    prompts = prompts_of(stored.steps, stored.trial.facts)
+    return {**row, **nested, "prompts": prompts, "images": list(stored.images)}
