@@ -129,6 +129,9 @@ class HuntKind:
     sampled: str = ""
     """Letters of trials that speak for more than their subject: a random sample, or plain pictures."""
 
+    sample_names: Mapping[str, str] = {}
+    """What those are called, by letter, where “random sample” would not do."""
+
     judged_again: bool = False
     """Its verdicts are a judge's checks on drawn pictures, so that another judge can look at them."""
 

@@ -15,12 +15,8 @@ from rich.text import Text
 
 from failscape.atlas.connect import holds_atlas
 from failscape.comparison.comparing import ManyCompared, Trend
-from failscape.comparison.result import (
-    PROVEN,
-    STATUSES,
-    ComparedSubject,
-    OverallDifference,
-)
+from failscape.comparison.matrix import ModelMatrix
+from failscape.comparison.result import PROVEN, STATUSES, ComparedSubject, OverallDifference
 from failscape.comparison.session import CompareRequest, compare_models, compared_folder
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
@@ -46,6 +42,13 @@ SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 )
 @click.option("--budget", type=click.IntRange(min=1), help="New trials where the answer is open, in all.")
 @click.option("--atlas", type=click.Path(path_type=Path), help="Where new trials go [FIRST-compared].")
+@click.option("--matrix", is_flag=True, help="All models on whole sets: plain pictures, each one's findings.")
+@click.option(
+    "--photos",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
+    help="A folder of labelled pictures as one more set of the matrix.",
+)
 @click.option("--rejudge", "again", is_flag=True, help="Let the first's judge look at the others' pictures.")
 @click.option("--threshold", type=SHARE, help="The success rate that counts; that of the hunts unless told.")
 @click.option("--level", type=SHARE, default=0.05, show_default=True, help="False share of claims, at most.")
@@ -57,6 +60,8 @@ def command(
     targets: tuple[str, ...],
     budget: int | None,
     atlas: Path | None,
+    matrix: bool,
+    photos: tuple[Path, ...],
     again: bool,
     threshold: float | None,
     level: float,
@@ -69,7 +74,9 @@ def command(
     ATLASES are in the order of the models' age; one alone stands for all of its hunts.
     """
     models = dict(model_of(text) for text in targets)
-    request = CompareRequest(atlases, models, budget, atlas, again, threshold, level, margin)
+    request = CompareRequest(
+        atlases, models, budget, atlas, again, threshold, level, margin, matrix, photos
+    )
     reporter = choose_reporter(False)
     try:
         compared, stopped = asyncio.run(compare_models(request, reporter))
@@ -115,6 +122,9 @@ def print_comparison(compared: ManyCompared, console: Console) -> None:
         console.print(overall_line(last.first, last.second, last.overall), highlight=False)
     if compared.trend:
         console.print(_trend(compared.trend))
+    if compared.matrix:
+        console.print(_matrix(compared.matrix))
+        console.print(MATRIX_NOTE, highlight=False)
     console.print(f"Power: {last.power.sentence}.", highlight=False)
     for note in last.notes:
         console.print(f"Note: {note}.", highlight=False)
@@ -171,4 +181,29 @@ def _trend(trend: Trend) -> Table:
         change = f"{100 * step.difference:+.1f} ({_spread(step.interval)})" if step else ""
         rate = f"{percent(point.rate)} ({percent(low)} – {percent(high)})" if point.cases else "–"
         table.add_row(Text(point.name), rate, change)
+    return table
+
+
+MATRIX_NOTE = (
+    "Failure rates with 95% intervals; below, points more than the first model on the same cases, "
+    "proven where marked *."
+)
+
+
+def _matrix(matrix: ModelMatrix) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    table.add_column("model", overflow="fold")
+    for name, cell in zip(matrix.sets, matrix.cells[0], strict=True):
+        table.add_column(Text(f"{name}\n{cell.cases:,} cases"), justify="right", overflow="fold")
+    for model, row in zip(matrix.models, matrix.cells, strict=True):
+        cells = []
+        for cell in row:
+            low, high = cell.interval
+            text = "–" if cell.rate is None else f"{percent(cell.rate)} ({percent(low)} – {percent(high)})"
+            if cell.beside:
+                star = "*" if cell.proven else ""
+                difference, interval = cell.beside.difference, cell.beside.interval
+                text = f"{text}\n{100 * difference:+.1f}{star} ({_spread(interval)})"
+            cells.append(Text(text, justify="right"))
+        table.add_row(Text(model), *cells)
     return table

@@ -10,6 +10,7 @@ from typing import Any
 from failscape.comparison.comparable import NotComparable, drift_between, refuse_unlike
 from failscape.comparison.decide import FEWEST_SAMPLED, compare_results, overall_difference
 from failscape.comparison.judges import knows_truth
+from failscape.comparison.matrix import CaseSet, ModelMatrix, matrix_of
 from failscape.comparison.pairs import CasePair
 from failscape.comparison.reading import ModelSide, rules_for, with_findings_of_photos
 from failscape.comparison.result import CompareRules, OverallDifference, PairedComparison
@@ -62,17 +63,22 @@ class Trend:
 
 @dataclass(frozen=True)
 class ManyCompared:
-    """The last of several models against the first; `trend` where there are more than two."""
+    """The last of several models against the first; `trend` where there are more than two.
+
+    `matrix` has all of them on whole sets of cases, where somebody asked for it.
+    """
 
     sides: tuple[ModelSide, ...]
     last: PairedComparison
     trend: Trend | None = None
+    matrix: ModelMatrix | None = None
 
     def as_data(self) -> dict[str, Any]:
         data = self.last.as_data()
         data["models"] = [side.name for side in self.sides]
         data["kind"] = self.sides[0].kind
-        return {**data, "trend": self.trend.as_data()} if self.trend else data
+        more = {"trend": self.trend, "matrix": self.matrix}
+        return {**data, **{name: one.as_data() for name, one in more.items() if one}}
 
 
 def compare_sides(
@@ -81,6 +87,7 @@ def compare_sides(
     level: float = 0.05,
     margin: float = 0.05,
     rules: CompareRules | None = None,
+    sets: Sequence[CaseSet] = (),
 ) -> ManyCompared:
     """All sides must measure the same thing; a judge that has drifted is refused."""
     named = with_findings_of_photos(with_own_names(sides))
@@ -100,7 +107,8 @@ def compare_sides(
     if first.accuracy is None and not knows_truth(first.row.identities):
         notes.append("the judge's errors are not known: rates are as it saw them (failscape review)")
     trend = trend_of(named) if len(named) > 2 else None
-    return ManyCompared(tuple(named), replace(compared, notes=tuple(notes)), trend)
+    matrix = matrix_of(named, sets) if sets else None
+    return ManyCompared(tuple(named), replace(compared, notes=tuple(notes)), trend, matrix)
 
 
 def with_own_names(sides: Sequence[ModelSide]) -> list[ModelSide]:

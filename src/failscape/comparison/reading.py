@@ -40,6 +40,8 @@ class ModelSide:
     accuracy: JudgeAccuracy | None = None
     photos: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Findings about photos → those that decided it: their trials are about the photos' class."""
+    found: frozenset[str] = frozenset()
+    """Subjects of its certified and listed findings; `results.claimed` has suspects too."""
 
     @property
     def kind(self) -> str:
@@ -87,7 +89,12 @@ def side_of(hunt: HuntEvidence, name: str = "") -> ModelSide:
         titles={one.subject: short_title(one) for one in found},
     )
     return replace(
-        side, results=results, limit=hunt.limit, accuracy=hunt.judge, photos=_photos(hunt.findings)
+        side,
+        results=results,
+        limit=hunt.limit,
+        accuracy=hunt.judge,
+        photos=_photos(hunt.findings),
+        found=frozenset(one.subject for one in hunt.findings),
     )
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from failscape.atlas import Atlas
 from failscape.atlas.connect import holds_atlas
 from failscape.comparison.comparable import refuse_unlike
-from failscape.comparison.comparing import ManyCompared, compare_sides
+from failscape.comparison.comparing import ManyCompared, compare_sides, with_own_names
 from failscape.comparison.drawing import draw_pairs
 from failscape.comparison.judges import judge_difference
+from failscape.comparison.matrix import CaseSet
 from failscape.comparison.pairs import ModelResults
 from failscape.comparison.reading import (
     ModelSide,
@@ -21,8 +22,8 @@ from failscape.comparison.reading import (
     rules_for,
     with_cases_in,
 )
-from failscape.config import HuntConfig, ModelConfig
-from failscape.config.files import parse_config
+from failscape.comparison.whole_sets import ask_sets, settings_of
+from failscape.config import ModelConfig
 from failscape.errors import ConfigError
 from failscape.evidence import config_of
 from failscape.models.registry import create_model
@@ -36,7 +37,10 @@ TARGET_BUDGET = 1_000
 
 @dataclass(frozen=True)
 class CompareRequest:
-    """What somebody wants to know. `targets` are models to run now, by name; `folder` is where that goes."""
+    """What somebody wants to know. `targets` are models to run now, by name; `folder` is where that goes.
+
+    `matrix`: ask all models for whole sets of cases, folders of `photos` among them.
+    """
 
     references: Sequence[str]
     targets: Mapping[str, ModelConfig]
@@ -46,6 +50,8 @@ class CompareRequest:
     threshold: float | None = None
     level: float = 0.05
     margin: float = 0.05
+    matrix: bool = False
+    photos: Sequence[Path] = ()
 
 
 async def compare_models(request: CompareRequest, reporter: Reporter) -> tuple[ManyCompared, bool]:
@@ -58,11 +64,14 @@ async def compare_models(request: CompareRequest, reporter: Reporter) -> tuple[M
     if len(sides) > 1:
         refuse_unlike(sides, request.threshold)
     sides += [target_side(sides[0], name, model) for name, model in request.targets.items()]
-    budget = request.budget or (TARGET_BUDGET * len(request.targets))
-    stopped = False
-    if budget:
+    sets, stopped = list[CaseSet](), False
+    if request.matrix or request.photos:
+        sides = with_own_names([with_earlier(side, folder) for side in sides])
+        sides, sets, stopped = await ask_sets(sides, folder, request.photos, reporter)
+    budget = request.budget or (0 if sets else TARGET_BUDGET * len(request.targets))
+    if budget and not stopped:
         sides, stopped = await _draw(sides, folder, budget, request, reporter)
-    return compare_sides(sides, request.threshold, request.level, request.margin), stopped
+    return compare_sides(sides, request.threshold, request.level, request.margin, sets=sets), stopped
 
 
 def compared_folder(folder: Path) -> Path:
@@ -99,7 +108,8 @@ def target_side(first: ModelSide, name: str, model: ModelConfig) -> ModelSide:
     identities = {**first.row.identities, kind.target: create_model(kind.target, model).identity}
     config = {**first.row.config, "target": model.model_dump(mode="json")}
     row = replace(first.row, config=config, identities=identities)
-    return replace(first, name=name, row=row, cases={}, results=ModelResults(name, ()))
+    results = ModelResults(name, ())
+    return replace(first, name=name, row=row, cases={}, results=results, photos={}, found=frozenset())
 
 
 async def judged_by(first: ModelSide, other: ModelSide, reporter: Reporter) -> ModelSide:
@@ -124,13 +134,9 @@ async def _draw(
     first, *others = sides
     each, found = max(1, budget // len(others)), []
     for other in others:
-        configs = (config_of(first.row), _config(other))
+        configs = (config_of(first.row), settings_of(other))
         first, drawn, stopped = await draw_pairs((first, other), configs, folder, each, rules, reporter)
         found.append(drawn)
         if stopped:
             return [first, *found, *others[len(found) :]], True
     return [first, *found], False
-
-
-def _config(side: ModelSide) -> HuntConfig:
-    return config_of(side.row) if side.cases else parse_config(side.row.config, side.name)

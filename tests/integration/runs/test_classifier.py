@@ -17,6 +17,7 @@ from failscape.config.files import parse_config
 from failscape.evidence import load_hunt
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import Summary, run_session
+from failscape.toybox.renderer import draw
 from failscape.trials import Verdict
 
 SETTINGS: dict[str, Any] = {
@@ -102,6 +103,49 @@ def test_other_classifiers_see_the_same_pictures(atlas: Path, tmp_path: Path) ->
     assert data["overall"]["difference"] == 0
     first, vit, last = data["trend"]["models"]
     assert first["rate"] == last["rate"] != vit["rate"]
+
+
+def photo_folder(folder: Path) -> Path:
+    """Six labelled pictures of each class, and one of a class that nobody hunts."""
+    for name, count in {"car": 6, "apple": 6, "owl": 1}.items():
+        (folder / name).mkdir(parents=True)
+        for seed in range(count):
+            drawn = draw(f"a realistic photograph of a {name}.", seed)
+            assert drawn is not None
+            Image.fromarray(drawn).save(folder / name / f"{seed}.png")
+    return folder
+
+
+def test_one_matrix_has_all_classifiers_on_all_sets(atlas: Path, tmp_path: Path) -> None:
+    photos = photo_folder(tmp_path / "val")
+    arguments = ["compare", str(atlas), "--target", "toybox:vit", "--target", "toybox:resnet", "--matrix"]
+    arguments += ["--photos", str(photos), "--atlas", str(tmp_path / "compared")]
+    result = CliRunner().invoke(cli, [*arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    matrix = json.loads(result.stdout.splitlines()[-1])["matrix"]
+    assert [one["name"] for one in matrix["sets"]] == [
+        "plain pictures",
+        "findings of cnn",
+        str(photos),
+        "all sets",
+    ]
+    assert all(one["given"] == one["shared"] for one in matrix["sets"]), "whole sets"
+    assert matrix["sets"][2]["given"] == 12, "the owl is of no class that was hunted"
+    assert matrix["sets"][3]["given"] == sum(one["given"] for one in matrix["sets"][:3])
+    cnn, vit, resnet = (one["cells"] for one in matrix["models"])
+    assert [one["model"] for one in matrix["models"]] == ["cnn", "vit", "resnet"]
+    assert cnn[1]["rate"] > cnn[0]["rate"], "what was found fails more often than plain pictures"
+    for row in (vit, resnet):
+        for cell, first in zip(row, cnn, strict=True):
+            assert cell["difference"] == pytest.approx(cell["rate"] - first["rate"])
+            assert cell["difference_interval"][0] <= cell["difference"] <= cell["difference_interval"][1]
+    again = CliRunner().invoke(cli, [*arguments, "-o", str(tmp_path / "page")])
+    assert again.exit_code == 0, again.output
+    assert "findings of cnn" in again.output
+    assert "trials" not in again.output.partition("cnn →")[0], "nothing is asked twice"
+    assert "Models and sets" in (tmp_path / "page" / "index.html").read_text()
+    empty = CliRunner().invoke(cli, [*arguments[:-4], "--photos", str(photo_folder(tmp_path / "x") / "owl")])
+    assert "no photo of a class that was hunted" in str(empty.exception)
 
 
 def test_a_classifier_that_gives_nan_or_too_few_rows_makes_trials_invalid(tmp_path: Path) -> None:

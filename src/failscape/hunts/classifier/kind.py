@@ -20,9 +20,11 @@ class ClassifierKind(HuntKind):
         "p": "photo",
         "s": "what the judge sees in a photo",
         "c": "caption",
+        "v": "photo of a set",
     }
     fresh = "bfp"
     sampled = "bp"
+    sample_names = {"b": "plain pictures", "p": "photos"}  # noqa: RUF012
     settings = lazy("failscape.hunts.classifier.config:ClassifierConfig")
     build = lazy("failscape.hunts.classifier.build:build_hunt")
     contents = lazy("failscape.hunts.classifier.build:contents")
