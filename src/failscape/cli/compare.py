@@ -74,9 +74,7 @@ def command(
     ATLASES are in the order of the models' age; one alone stands for all of its hunts.
     """
     models = dict(model_of(text) for text in targets)
-    request = CompareRequest(
-        atlases, models, budget, atlas, again, threshold, level, margin, matrix, photos
-    )
+    request = CompareRequest(atlases, models, budget, atlas, again, threshold, level, margin, matrix, photos)
     reporter = choose_reporter(False)
     try:
         compared, stopped = asyncio.run(compare_models(request, reporter))

@@ -94,7 +94,7 @@ class ModelMatrix:
 
 
 def recorded_sets(sides: Sequence[ModelSide]) -> list[CaseSet]:
-    """The sets that hunts have made themselves; what comparisons drew later, as it seemed open, is in none."""
+    """The sets that hunts made themselves; what comparisons drew where it seemed open is in none."""
     names = find_kind(sides[0].kind).sample_names
     sampled: dict[str, dict[Place, AskedCase]] = {}
     found: list[CaseSet] = []

@@ -73,7 +73,7 @@ def _probe(case: AskedCase, taken: set[str]) -> Probe:
 
 
 def settings_of(side: ModelSide) -> HuntConfig:
-    """Those that were recorded; of a model that nothing is recorded of yet, those that it shall be run with."""
+    """Those that were recorded, or that a model without a record shall be run with."""
     return config_of(side.row) if side.cases else parse_config(side.row.config, side.name)
 
 

@@ -25,9 +25,7 @@ def side(name: str, cases: list[AskedCase], found: tuple[str, ...] = ()) -> Mode
         CaseResult(one.subject, one.case, one.failed, one.mark in "bfp", one.mark in "bp", one.key)
         for one in cases
     )
-    return ModelSide(
-        name, Path(name), ROW, known, ModelResults(name, results), found=frozenset(found)
-    )
+    return ModelSide(name, Path(name), ROW, known, ModelResults(name, results), found=frozenset(found))
 
 
 def sides() -> list[ModelSide]:
