@@ -39,6 +39,8 @@ from failscape.testing.servers import planted_server
 from failscape.trials import Decide, Generate, Trial, Verdict
 
 IN_FLIGHT = 64
+MODEL = "planted"
+"""The name that the planted servers answer to; the instant server takes any."""
 
 
 Addresses = tuple[str, str]
@@ -48,7 +50,7 @@ Addresses = tuple[str, str]
 def config(addresses: Addresses, images: int, **judge: Any) -> Any:
     """The strategy is named: it must ask for one image after another as the bare loop does."""
     roles: list[dict[str, Any]] = [
-        {"provider": "openai", "model": "instant", "endpoints": [url], "concurrency": IN_FLIGHT}
+        {"provider": "openai", "model": MODEL, "endpoints": [url], "concurrency": IN_FLIGHT}
         for url in addresses
     ]
     roles[1] |= judge
@@ -125,7 +127,7 @@ async def bare_loop(addresses: Addresses, images: int) -> Pace:
             generate, decide = probe.steps
             assert isinstance(generate, Generate)
             assert isinstance(decide, Decide)
-            payload: dict[str, Any] = {"model": "instant", "prompt": generate.prompt, "n": 1}
+            payload: dict[str, Any] = {"model": MODEL, "prompt": generate.prompt, "n": 1}
             payload |= {"seed": probe.seed, "response_format": "b64_json"}
             async with session.post(f"{painter}/images/generations", json=payload) as reply:
                 image = base64.b64decode((await reply.json())["data"][0]["b64_json"])
@@ -136,7 +138,7 @@ async def bare_loop(addresses: Addresses, images: int) -> Pace:
         url = "data:image/png;base64," + base64.b64encode(image).decode()
         content = [{"type": "text", "text": ask.text}, {"type": "image_url", "image_url": {"url": url}}]
         schema = {"name": "reply", "schema": ask.schema, "strict": True}
-        payload = {"model": "instant", "messages": [{"role": "user", "content": content}]}
+        payload = {"model": MODEL, "messages": [{"role": "user", "content": content}]}
         payload["response_format"] = {"type": "json_schema", "json_schema": schema}  # type: ignore[assignment]
         async with session.post(f"{eyes}/chat/completions", json=payload) as reply:
             json.loads((await reply.json())["choices"][0]["message"]["content"])
