@@ -1,4 +1,4 @@
-"""The runtime's benchmark asks our loop and the bare one for the same trials, over every server that it starts."""
+"""The runtime's benchmark asks our loop and the bare one for the same trials, over each of its servers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from benchmarks.runtime import bare_loop, config, instant_server, our_loop, planted_servers
 
 
