@@ -1,6 +1,9 @@
-"""Train toy-vlm: questions of eleven skills about scenes of one to five things, frequent forms and rare ones.
+"""Train toy-vlm: questions of all skills about scenes of one to five things, frequent forms and rare ones.
 
 Usage: python -m tools.toybox_training.vlm [--steps N] [--out DIR] [--resume]
+
+It starts from the toy-vlm that is shipped, if there is one: what sees stays as it is, what thinks is trained
+on. Without one it starts from toy-eyes' first layers, and learns to see as well.
 """
 
 from dataclasses import replace
@@ -14,16 +17,17 @@ from torch.nn import functional
 from failscape.toybox import world
 from failscape.toybox.question_sampling import ask, scene_for
 from failscape.toybox.questions import ANSWERS, vocabulary, words
-from failscape.toybox.vlm import LENGTH, encode
+from failscape.toybox.vlm import LENGTH, grammar_lexicon, shipped_lexicon
 from tools.toybox_training import vlm_card
 from tools.toybox_training.export import save_onnx
-from tools.toybox_training.trainer import Plan, options, train, weights
+from tools.toybox_training.trainer import MODELS, Plan, options, train, weights
 from tools.toybox_training.vlm_nets import CELLS, VlmNet
+from tools.toybox_training.vlm_start import start_from
 from tools.toybox_training.vlm_tail import WEIGHTS, kept
 
-PLAN = Plan("vlm", steps=2800, batch=40, rate=1.5e-3, seed=5, average=0.995)
-#: Questions asked about every picture of a batch: looking is dear, asking is cheap.
-QUESTIONS = 4
+PLAN = Plan("vlm", steps=2400, batch=32, rate=1.2e-3, seed=5, average=0.995, every=100)
+#: Questions asked about every picture of a batch: drawing and looking are dear, asking is cheap.
+QUESTIONS = 6
 COLOURS = (*world.COLOURS, world.DEFAULTS["colour"])
 #: What the cell heads can say; the first value means an empty cell.
 CELL_VALUES = {"entity": ("", *world.ENTITIES), "colour": ("", *COLOURS), "size": ("", "small", "large")}
@@ -61,11 +65,13 @@ def batch(rng: np.random.Generator, size: int) -> dict[str, torch.Tensor]:
     """Return pictures, cell labels, and several questions with answers about each picture."""
     pictures: list[Any] = []
     cells, asked, answers = [], [], []
+    encode = grammar_lexicon().encode
     while len(pictures) < size:
-        scene = scene_for(rng, _KEYS[int(rng.choice(len(_KEYS), p=_CHANCES))])
+        keys = [_KEYS[i] for i in rng.choice(len(_KEYS), size=40, p=_CHANCES)]
+        scene = scene_for(rng, keys[0])
         rows = []
-        for _ in range(40):
-            question = ask(rng, scene, _KEYS[int(rng.choice(len(_KEYS), p=_CHANCES))])
+        for key in keys:
+            question = ask(rng, scene, key)
             if question is not None and kept(rng, question):
                 rows.append(question)
             if len(rows) == QUESTIONS:
@@ -87,7 +93,8 @@ def batch(rng: np.random.Generator, size: int) -> dict[str, torch.Tensor]:
 def loss_of(net: VlmNet, rng: np.random.Generator, step: int) -> tuple[torch.Tensor, dict[str, float]]:
     """The answers' loss, and that of the cell heads, which teaches the eyes before the questions can."""
     data = batch(rng, PLAN.batch)
-    cells, whole = net.see(data["image"].to(memory_format=torch.channels_last))
+    with torch.set_grad_enabled(not net.steady):
+        cells, whole = net.see(data["image"].to(memory_format=torch.channels_last))
     aside = torch.zeros(())
     numbers: dict[str, float] = {}
     for i, (name, head) in enumerate(net.cell_heads.items()):
@@ -121,7 +128,10 @@ def main() -> None:
     plan = replace(PLAN, steps=chosen.steps)
     torch.manual_seed(plan.seed)
     net = network()
-    borrow(net, chosen.checkpoints / "eyes.pt")
+    if (MODELS / "vlm.onnx").exists():
+        start_from(net, MODELS / "vlm.onnx", shipped_lexicon(), grammar_lexicon())
+    else:
+        borrow(net, chosen.checkpoints / "eyes.pt")
     net = net.to(memory_format=torch.channels_last)
     smooth, seconds = train(net, loss_of, plan, chosen)
     inputs = {"image": torch.zeros(2, 3, 64, 64), "question": torch.ones(2, LENGTH, dtype=torch.long)}

@@ -27,9 +27,16 @@ class VlmNet(nn.Module):  # type: ignore[misc,unused-ignore]
     """
 
     def __init__(
-        self, words: int, answers: torch.Tensor, cells: dict[str, torch.Tensor], length: int, width: int = 128
+        self,
+        words: int,
+        answers: torch.Tensor,
+        cells: dict[str, torch.Tensor],
+        length: int,
+        width: int = 128,
+        depth: int = 4,
     ) -> None:
         super().__init__()
+        self.steady = False
         self.trunk = nn.Sequential(
             nn.PixelUnshuffle(2),
             conv(12, 32),
@@ -52,10 +59,24 @@ class VlmNet(nn.Module):  # type: ignore[misc,unused-ignore]
         self.embed = nn.Embedding(words, width)
         nn.init.normal_(self.embed.weight, std=0.15)
         self.spot = nn.Parameter(torch.randn(1, CELLS + 2 + length, width) * 0.1)
-        self.layers = nn.ModuleList([Attention(width, 8) for _ in range(3)])
+        self.layers = nn.ModuleList([Attention(width, 8) for _ in range(depth)])
         self.norm = nn.LayerNorm(width)
         self.answer = nn.Linear(width, len(answers))
         self.ask = nn.Parameter(torch.randn(1, 1, width) * 0.1)
+
+    def keep_eyes(self) -> None:
+        """Train no layer that sees: they were trained before, and their norms are folded in."""
+        self.steady = True
+        for part in (self.trunk, self.cells):
+            part.requires_grad_(False)
+        self.pool.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> "VlmNet":
+        super().train(mode)
+        if self.steady:
+            self.trunk.eval()
+            self.cells.eval()
+        return self
 
     def see(self, image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return cell features (n, 9, 192) and features of the whole picture (n, 128)."""

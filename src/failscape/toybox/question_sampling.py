@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from failscape.toybox import world
+from failscape.toybox.compound_sampling import compound_scene, compound_slots
 from failscape.toybox.questions import (
     BY_KEY,
     FORMS,
@@ -101,13 +102,14 @@ _SLOTTERS: Final[dict[str, Slotter]] = {
 
 def draw_slots(rng: np.random.Generator, scene: world.Scene, key: str) -> Slots:
     """Return random slots for a form; the question need not be valid for the scene."""
-    return _SLOTTERS[key](rng, scene)
+    slotter = _SLOTTERS.get(key)
+    return slotter(rng, scene) if slotter else compound_slots(rng, scene, BY_KEY[key])
 
 
 def ask(rng: np.random.Generator, scene: world.Scene, key: str) -> Question | None:
     """Return a random valid question of a form, or None if none was found for this scene."""
     form = BY_KEY[key]
-    for _ in range(_TRIES):
+    for _ in range(_TRIES if key in _SLOTTERS else 2):  # slots of compound forms are tried out where drawn
         slots = draw_slots(rng, scene, key)
         answer = form.solve(scene, slots)
         if answer is not None:
@@ -131,6 +133,8 @@ def ask_any(
 
 def scene_for(rng: np.random.Generator, key: str) -> world.Scene:
     """Return a layout on which a form can probably be asked."""
+    if key not in _SLOTTERS:
+        return compound_scene(rng, BY_KEY[key])
     if key == "odd kind":
         first, second = rng.permutation(len(world.ENTITIES))[:2]
         names = [world.ENTITIES[first]] * int(rng.integers(2, 5)) + [world.ENTITIES[second]]

@@ -1,51 +1,55 @@
-"""Questions about scenes: a small grammar in which every question has one exact answer, or none.
+"""Questions about scenes: a grammar in which every question has one exact answer, or none.
 
 Pure: a question is parsed into a form with slots, and the scene graph answers it. A question whose
 presupposition fails ("what colour is the cow?" without a cow, or with two) is not valid for that scene.
-Random questions are made in `question_sampling`.
+The simple forms are here, those put together from parts in `compounds`; random questions are made in
+`question_sampling`.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from failscape.spaces.wording import with_article
-from failscape.toybox.world import COLOURS, DEFAULTS, ENTITIES, PLACES, PLURALS, Scene, Thing, relations
-
-NUMBERS: Final = ("zero", "one", "two", "three", "four", "five")
-SIZES: Final = ("small", "large")
-RELATIONS: Final = ("left of", "right of", "above", "below")
-#: All answers there are.
-ANSWERS: Final[tuple[str, ...]] = ("yes", "no", *NUMBERS, *COLOURS, *SIZES, *PLACES, *ENTITIES)
-SKILLS: Final = (
-    "existence",
-    "colour",
-    "counting",
-    "size",
-    "place",
-    "relation",
-    "comparison",
-    "negation",
-    "conjunction",
-    "odd one out",
-    "two-hop",
+from failscape.toybox.compounds import COMPOUNDS, yes
+from failscape.toybox.conditions import (
+    COLUMNS,
+    ENDS,
+    EXTREMES,
+    GROUPS,
+    LINES,
+    NATURAL,
+    RANKS,
+    ROWS,
+    SIDES,
+    Slots,
+    only,
 )
-_NATURAL: Final = DEFAULTS["colour"]
+from failscape.toybox.forms import (
+    GROUP_PLURALS,
+    NUMBERS,
+    RELATIONS,
+    ONE,
+    SIZES,
+    Form,
+    Solver,
+    word_question,
+    words,
+)
+from failscape.toybox.world import COLOURS, ENTITIES, PLACES, PLURALS, STYLES, TIMES, Scene, Thing, relations
 
-Slots = dict[str, str]
-Solver = Callable[[Scene, Slots], str | None]
+__all__ = ["ANSWERS", "BY_KEY", "FORMS", "NUMBERS", "RELATIONS", "SIZES", "SKILLS", "Checked", "Form", "Query", "Question", "Slots", "check_answer", "normal_answer", "parse_question", "vocabulary", "word_question", "words"]
 
-
-@dataclass(frozen=True)
-class Form:
-    """One way to ask: its key, its skill, its wordings (the first is canonical) and how it is answered."""
-
-    key: str
-    skill: str
-    wordings: tuple[str, ...]
-    solve: Solver
+#: All answers there are.
+ANSWERS: Final[tuple[str, ...]] = tuple(
+    dict.fromkeys(
+        [
+            *("yes", "no", *NUMBERS, *COLOURS, *SIZES, *PLACES, *ENTITIES),
+            *(*STYLES, *TIMES, *GROUP_PLURALS, *COLUMNS, *ROWS, "above", "below"),
+        ]
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -86,17 +90,12 @@ def _of(scene: Scene, entity: str) -> list[Thing]:
 
 
 def _only(scene: Scene, entity: str) -> Thing | None:
-    found = _of(scene, entity)
-    return found[0] if len(found) == 1 else None
-
-
-def _yes(fact: bool) -> str:
-    return "yes" if fact else "no"
+    return only(scene.things, entity)
 
 
 def _colour(thing: Thing | None) -> str | None:
     # A thing in its natural colours has no one colour that could be named.
-    return None if thing is None or thing.colour == _NATURAL else thing.colour
+    return None if thing is None or thing.colour == NATURAL else thing.colour
 
 
 def _size(thing: Thing | None) -> str | None:
@@ -104,11 +103,11 @@ def _size(thing: Thing | None) -> str | None:
 
 
 def _exists(scene: Scene, slots: Slots) -> str | None:
-    return _yes(bool(_of(scene, slots["thing"])))
+    return yes(bool(_of(scene, slots["thing"])))
 
 
 def _absent(scene: Scene, slots: Slots) -> str | None:
-    return _yes(not _of(scene, slots["thing"]))
+    return yes(not _of(scene, slots["thing"]))
 
 
 def _colour_of(scene: Scene, slots: Slots) -> str | None:
@@ -141,14 +140,14 @@ def _related(scene: Scene, slots: Slots) -> str | None:
     first, second = _only(scene, slots["thing"]), _only(scene, slots["other"])
     if first is None or second is None or first is second:
         return None
-    return _yes(slots["relation"] in relations(first, second))
+    return yes(slots["relation"] in relations(first, second))
 
 
 def _more(scene: Scene, slots: Slots) -> str | None:
     if slots["thing"] == slots["other"]:
         return None
     first, second = len(_of(scene, slots["thing"])), len(_of(scene, slots["other"]))
-    return None if first == second == 0 else _yes(first > second)
+    return None if first == second == 0 else yes(first > second)
 
 
 def _has_all(scene: Scene, slots: Slots) -> str | None:
@@ -159,17 +158,17 @@ def _has_all(scene: Scene, slots: Slots) -> str | None:
         if slots.get("thing", thing.entity) == thing.entity and slots.get("size", thing.size) == thing.size
     ]
     if "colour" not in slots:
-        return _yes(bool(fits))
+        return yes(bool(fits))
     if any(thing.colour == slots["colour"] for thing in fits):
         return "yes"
-    return None if any(thing.colour == _NATURAL for thing in fits) else "no"
+    return None if any(thing.colour == NATURAL for thing in fits) else "no"
 
 
 def _odd(attribute: str) -> Solver:
     def solve(scene: Scene, slots: Slots) -> str | None:
         values = [str(getattr(thing, attribute)) for thing in scene.things]
         alone = [i for i, value in enumerate(values) if values.count(value) == 1]
-        if len(values) < 3 or len(alone) != 1 or len(set(values)) != 2 or _NATURAL in values:
+        if len(values) < 3 or len(alone) != 1 or len(set(values)) != 2 or NATURAL in values:
             return None
         return scene.things[alone[0]].entity
 
@@ -198,7 +197,7 @@ def _hop_size(scene: Scene, slots: Slots) -> str | None:
     return _size(_beside(scene, slots))
 
 
-FORMS: Final[tuple[Form, ...]] = (
+BASIC: Final[tuple[Form, ...]] = (
     Form("exists", "existence", ("is there {a thing}", "do you see {a thing}"), _exists),
     Form(
         "colour", "colour", ("what colour is the {thing}", "which colour does the {thing} have"), _colour_of
@@ -208,19 +207,24 @@ FORMS: Final[tuple[Form, ...]] = (
     Form("size", "size", ("is the {thing} small or large", "what size is the {thing}"), _size_of),
     Form("place", "place", ("what place is this", "where is this"), _place),
     Form("relation", "relation", ("is the {thing} {relation} the {other}",), _related),
-    Form("more", "comparison", ("are there more {things} than {others}",), _more),
-    Form("absent", "negation", ("is there no {thing}",), _absent),
-    Form("not size", "negation", ("how many things are not {size}",), _count_not_size),
-    Form("colour+thing", "conjunction", ("is there a {colour} {thing}",), _has_all),
-    Form("size+thing", "conjunction", ("is there a {size} {thing}",), _has_all),
-    Form("size+colour", "conjunction", ("is there a {size} {colour} thing",), _has_all),
-    Form("size+colour+thing", "conjunction", ("is there a {size} {colour} {thing}",), _has_all),
-    Form("odd size", "odd one out", ("which thing differs in size",), _odd("size")),
-    Form("odd colour", "odd one out", ("which thing differs in colour",), _odd("colour")),
+    Form("more", "comparison", ("are there more {things} than {others}",), _more, ("counting",)),
+    Form("absent", "negation", ("is there no {thing}",), _absent, ("existence",)),
+    Form("not size", "negation", ("how many things are not {size}",), _count_not_size, ("counting", "size")),
+    Form("colour+thing", "conjunction", ("is there a {colour} {thing}",), _has_all, ("colour", "existence")),
+    Form("size+thing", "conjunction", ("is there a {size} {thing}",), _has_all, ("existence", "size")),
+    Form("size+colour", "conjunction", ("is there a {size} {colour} thing",), _has_all, ("colour", "size")),
+    Form("size+colour+thing", "conjunction", ("is there a {size} {colour} {thing}",), _has_all, ("colour", "existence", "size")),
+    Form("odd size", "odd one out", ("which thing differs in size",), _odd("size"), ("size",)),
+    Form("odd colour", "odd one out", ("which thing differs in colour",), _odd("colour"), ("colour",)),
     Form("odd kind", "odd one out", ("which thing differs in kind",), _odd("entity")),
-    Form("hop thing", "two-hop", ("which thing is {relation} the {other}",), _hop_thing),
-    Form("hop colour", "two-hop", ("what colour is the thing {relation} the {other}",), _hop_colour),
-    Form("hop size", "two-hop", ("what size is the thing {relation} the {other}",), _hop_size),
+    Form("hop thing", "two-hop", ("which thing is {relation} the {other}",), _hop_thing, ("relation",)),
+    Form("hop colour", "two-hop", ("what colour is the thing {relation} the {other}",), _hop_colour, ("colour", "relation")),
+    Form("hop size", "two-hop", ("what size is the thing {relation} the {other}",), _hop_size, ("relation", "size")),
+)
+FORMS: Final[tuple[Form, ...]] = (*BASIC, *COMPOUNDS)
+#: Every primitive skill, in the order in which forms bring them in.
+SKILLS: Final[tuple[str, ...]] = tuple(
+    dict.fromkeys([*(form.skill for form in BASIC), *(skill for form in COMPOUNDS for skill in form.skills)])
 )
 BY_KEY: Final[dict[str, Form]] = {form.key: form for form in FORMS}
 _SINGULAR: Final = {plural: name for name, plural in PLURALS.items()}
@@ -246,18 +250,13 @@ _SLOT_PATTERNS: Final[dict[str, str]] = {
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], Form], ...]:
     table = []
-    for form in FORMS:
+    for form in BASIC:
         for wording in form.wordings:
             pattern = wording.replace("is there a {", "is there an? {")
             for slot, part in _SLOT_PATTERNS.items():
                 pattern = pattern.replace(slot, part)
             table.append((re.compile(pattern), form))
     return tuple(table)
-
-
-def words(text: str) -> list[str]:
-    """Split a question into lower-case words."""
-    return ["colour" if word == "color" else word for word in re.findall(r"[a-z]+", text.lower())]
 
 
 def parse_question(text: str) -> Query | None:
@@ -271,22 +270,76 @@ def parse_question(text: str) -> Query | None:
                 if many in found:
                     found[one] = _SINGULAR[found.pop(many)]
             return Query(form, tuple(sorted(found.items())))
+    return _parse_compound(plain)
+
+
+#: What can be put into each slot of a compound form.
+SLOT_VALUES: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("thing", "other", "another"), ENTITIES),
+    **dict.fromkeys(("colour", "tint", "unlike", "either", "else"), COLOURS),
+    **dict.fromkeys(("size", "extent"), SIZES),
+    **dict.fromkeys(("side", "far side"), tuple(SIDES)),
+    **dict.fromkeys(("relation", "second"), RELATIONS),
+    "group": tuple(GROUP_PLURALS),
+    "horizontal": RELATIONS[:2],
+    "vertical": RELATIONS[2:],
+    "line": tuple(LINES),
+    "number": NUMBERS[2:4],
+    "extreme": tuple(EXTREMES),
+    "rank": tuple(RANKS),
+    "end": tuple(ENDS),
+}
+#: Value of a slot, or its plural → the mark that stands for values of its kind.
+_MARKS: Final[dict[str, str]] = {
+    value: f"<{kind}>"
+    for kind, values in {
+        "thing": (*ENTITIES, *_SINGULAR),
+        "group": (*GROUP_PLURALS, *GROUP_PLURALS.values()),
+        "where": (*SIDES, *ENDS),
+        **{name: SLOT_VALUES[name] for name in ("colour", "size", "relation", "line", "number", "extreme", "rank")},
+    }.items()
+    for value in values
+}
+_VALUES: Final = re.compile(rf"\b(?:{'|'.join(sorted(_MARKS, key=len, reverse=True))})\b")
+_SAMPLES: Final = {name: values[0] for name, values in SLOT_VALUES.items()}
+_ONE_OF_MANY: Final = {**_SINGULAR, **{many: one for one, many in GROUP_PLURALS.items()}}
+
+
+def _skeleton(plain: str) -> tuple[str, list[str]]:
+    """A question with marks in place of values, and the values in order."""
+    found: list[str] = []
+
+    def mark(match: re.Match[str]) -> str:
+        found.append(match[0])
+        return _MARKS[match[0]]
+
+    return re.sub(r"\ban\b", "a", _VALUES.sub(mark, plain)), found
+
+
+@cache
+def _skeletons() -> dict[str, list[tuple[Form, int, tuple[str, ...]]]]:
+    """Skeleton → forms, which of their wordings it is, and the slot that each value fills ("" for none)."""
+    table: dict[str, list[tuple[Form, int, tuple[str, ...]]]] = {}
+    for form in COMPOUNDS:
+        for at, wording in enumerate(form.wordings):
+            slots: list[str] = []
+            for part in re.split(r"(\{[a-z ]+\})", wording):
+                slots += [ONE.get(part[1:-1], part[1:-1])] if part.startswith("{") else [""] * len(_skeleton(part)[1])
+            plain = " ".join(words(word_question(form, _SAMPLES, at)))
+            table.setdefault(_skeleton(plain)[0], []).append((form, at, tuple(slots)))
+    return table
+
+
+def _parse_compound(plain: str) -> Query | None:
+    """Look the question up by its skeleton; worded again with the slots read, it must be the same text."""
+    skeleton, values = _skeleton(plain)
+    for form, at, names in _skeletons().get(skeleton, ()):
+        pairs = zip(names, values, strict=True)
+        slots = {name: _ONE_OF_MANY.get(value, value) for name, value in pairs if name}
+        legal = all(value in SLOT_VALUES[name] for name, value in slots.items())
+        if legal and words(word_question(form, slots, at)) == words(plain):
+            return Query(form, tuple(sorted(slots.items())))
     return None
-
-
-def word_question(form: Form, slots: Slots, wording: int = 0) -> str:
-    """Put slots into a wording of a form."""
-    text = form.wordings[wording % len(form.wordings)]
-    values = dict(slots)
-    if "thing" in values:
-        values["things"] = PLURALS[values["thing"]]
-        values["a thing"] = with_article(values["thing"])
-    if "other" in values:
-        values["others"] = PLURALS[values["other"]]
-    for name, value in values.items():
-        text = text.replace(f"{{{name}}}", value)
-    text = re.sub(r"\ba (?=[aeiou])", "an ", text)
-    return f"{text}?"
 
 
 def normal_answer(text: str) -> str:
@@ -313,6 +366,7 @@ def check_answer(scene: Scene, question: str, answer: str) -> Checked:
 @cache
 def vocabulary() -> tuple[str, ...]:
     """Return every word that questions can use, sorted."""
-    texts = [*ENTITIES, *PLURALS.values(), *COLOURS, *SIZES, *RELATIONS, "a", "an"]
+    texts = [*ENTITIES, *PLURALS.values(), *(text for pair in GROUPS.values() for text in pair), "a", "an"]
+    texts += [value for values in SLOT_VALUES.values() for value in values]
     texts += [re.sub(r"\{[a-z ]+\}", " ", wording) for form in FORMS for wording in form.wordings]
     return tuple(sorted({word for text in texts for word in words(text)}))

@@ -1,11 +1,12 @@
 """toy-vlm at work: a picture and a question in, a short answer out.
 
-It answers from a closed list (`questions.ANSWERS`) and always answers something; whether the question made
-sense is not its business. Words it does not know are skipped.
+It answers from a closed list and always answers something; whether the question made sense is not its
+business. Words that it was not trained on are skipped: its card lists those that it knows.
 """
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -16,38 +17,59 @@ from numpy.typing import NDArray
 from failscape.toybox.questions import ANSWERS, vocabulary, words
 from failscape.toybox.sessions import MODELS, as_input, session, softmax
 
-#: The longest question, in words.
-LENGTH: Final = 14
+#: The longest question that the next toy-vlm will be trained on, in words.
+LENGTH: Final = 20
 _BATCH: Final = 128
 
 
+@dataclass(frozen=True)
+class Lexicon:
+    """The words and answers that a network knows, by number; 0 is padding."""
+
+    words: tuple[str, ...]
+    answers: tuple[str, ...]
+    length: int
+
+    def encode(self, question: str) -> NDArray[np.int64]:
+        """Return the word numbers of a question, padded to its length; unknown words are left out."""
+        numbers = _numbers(self.words)
+        known = [numbers[word] for word in words(question) if word in numbers][: self.length]
+        return np.array(known + [0] * (self.length - len(known)), dtype=np.int64)
+
+
 @cache
-def _numbers() -> dict[str, int]:
-    # 0 is padding.
-    return {word: i + 1 for i, word in enumerate(vocabulary())}
+def _numbers(known: tuple[str, ...]) -> dict[str, int]:
+    return {word: i + 1 for i, word in enumerate(known)}
 
 
-def encode(question: str) -> NDArray[np.int64]:
-    """Return the word numbers of a question, padded to LENGTH; unknown words are left out."""
-    known = [_numbers()[word] for word in words(question) if word in _numbers()][:LENGTH]
-    return np.array(known + [0] * (LENGTH - len(known)), dtype=np.int64)
+def grammar_lexicon() -> Lexicon:
+    """All that questions can say now: what a network is trained with."""
+    return Lexicon(vocabulary(), ANSWERS, LENGTH)
+
+
+@cache
+def shipped_lexicon() -> Lexicon:
+    """What the shipped network was trained with."""
+    about = card()
+    return Lexicon(tuple(about["words"]), tuple(about["answers"]), int(about["length"]))
 
 
 class ToyVlm:
     """The network with its words. Safe to use from several threads."""
 
-    def __init__(self, path: Path | None = None, threads: int = 1) -> None:
+    def __init__(self, path: Path | None = None, threads: int = 1, lexicon: Lexicon | None = None) -> None:
         self._session = session(path or MODELS / "vlm.onnx", threads)
+        self.lexicon = lexicon or shipped_lexicon()
 
     def probabilities(self, images: NDArray[np.uint8], questions: Sequence[str]) -> NDArray[np.float32]:
-        """Return one row of probabilities per picture and question, in the order of ANSWERS."""
+        """Return one row of probabilities per picture and question, in the order of its answers."""
         if len(images) != len(questions):
             raise ValueError(
                 f"one question per picture is needed, but got {len(questions)} for {len(images)}"
             )
         if not len(images):
-            return np.zeros((0, len(ANSWERS)), dtype=np.float32)
-        pixels, asked = as_input(images), np.stack([encode(question) for question in questions])
+            return np.zeros((0, len(self.lexicon.answers)), dtype=np.float32)
+        pixels, asked = as_input(images), np.stack([self.lexicon.encode(question) for question in questions])
         parts = []
         for i in range(0, len(pixels), _BATCH):
             feed = {"image": pixels[i : i + _BATCH], "question": asked[i : i + _BATCH]}
@@ -56,7 +78,7 @@ class ToyVlm:
 
     def answer(self, images: NDArray[np.uint8], questions: Sequence[str]) -> list[str]:
         """Answer one question per picture."""
-        return [ANSWERS[i] for i in self.probabilities(images, questions).argmax(axis=1)]
+        return [self.lexicon.answers[i] for i in self.probabilities(images, questions).argmax(axis=1)]
 
 
 @cache
