@@ -76,7 +76,12 @@ def measure(path: Path, lexicon: Lexicon, n: int = PER_FORM, compound: int = PER
             for relation, group in by_relation.items():
                 if f" {relation} " in question.text:
                     group.append(flag)
-    groups = {"skills": by_skill, "rarity": by_rarity, "relations": by_relation, "training_of_forms": by_training}
+    groups = {
+        "skills": by_skill,
+        "rarity": by_rarity,
+        "relations": by_relation,
+        "training_of_forms": by_training,
+    }
     rates = {name: {key: _rate(flags) for key, flags in group.items()} for name, group in groups.items()}
     return {"forms": forms, **rates}
 
@@ -107,17 +112,17 @@ def _card(found: dict[str, Any], training: dict[str, Any], size: float) -> str:
     lines = [
         "# toy-vlm",
         "",
-        "Answers questions about 64x64 pictures of one to five things. A small CNN turns the picture into nine",
-        "cell tokens and one for the whole; transformer layers read them with the words of the question; the",
-        "answer is one of a closed list.",
+        "Answers questions about 64x64 pictures of one to five things. A small CNN turns the picture into",
+        "nine cell tokens and one for the whole; transformer layers read them with the words of the",
+        "question; the answer is one of a closed list.",
         "",
         f"- Weights: {training['weights']:,}; `vlm.onnx` has {size:.1f} MB.",
         f"- Training: {training['steps']:,} steps of {training['pictures']} pictures with"
         f" {training['questions']} questions each, {training['minutes']} minutes,"
         " one thread of a shared CPU.",
-        "- It started from the toy-vlm before it, which knew the 20 simple forms; the layers that see were kept.",
-        "- Data: fresh rendered layouts. Skills, forms, relations and some things are long-tailed on purpose, and",
-        "  some forms and combinations never occur: `tools/toybox_training/vlm_tail.py`.",
+        "- It started from the toy-vlm before it, which knew the simple forms; what sees was kept.",
+        "- Data: fresh rendered layouts. Skills, forms, relations and some things are long-tailed on",
+        "  purpose, and some forms and combinations never occur: `tools/toybox_training/vlm_tail.py`.",
         "- Made by `python -m tools.toybox_training.vlm`.",
         "",
         "Accuracy on held-out scenes, things and relations asked for alike:",

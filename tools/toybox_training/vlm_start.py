@@ -1,7 +1,8 @@
 """Start a toy-vlm from the weights of a shipped one, read from its ONNX file.
 
 Words and answers that both know keep their weights. Norms of convolutions are folded into them in the file:
-here they become the convolution's weights and the norm's offset. Layers beyond the file's add nothing at first.
+here they become the convolution's weights and the norm's offset. Layers beyond the file's add nothing
+at first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,8 +27,14 @@ def start_from(net: VlmNet, path: Path, old: Lexicon, new: Lexicon) -> None:
     by_kind = [(node.op_type, [known[name] for name in names]) for node, names in pairs]
     with torch.no_grad():
         _convolutions(net, [tensors for kind, tensors in by_kind if kind == "Conv"])
-        products = [names[0] for node, names in zip(graph.node, used, strict=True) if node.op_type == "MatMul" and names]
-        _linears(net, [known[name] for name in products if name.startswith("onnx::") and len(known[name]) != 56])
+        products = [
+            names[0]
+            for node, names in zip(graph.node, used, strict=True)
+            if node.op_type == "MatMul" and names
+        ]
+        _linears(
+            net, [known[name] for name in products if name.startswith("onnx::") and len(known[name]) != 56]
+        )
         _named(net, known)
         _words(net, known, old, new)
         for layer in list(net.layers)[_depth(known) :]:

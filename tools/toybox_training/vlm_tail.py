@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from failscape.toybox.questions import COMPOUNDS, Form, Question, parse_question
+from failscape.toybox.compounds import COMPOUNDS
+from failscape.toybox.questions import Form, Question, parse_question
 
 #: How often each simple form of question is asked in training, relative to the others.
 BASIC_WEIGHTS: Final[dict[str, float]] = {
@@ -61,7 +62,9 @@ def _compound_weight(form: Form) -> float:
     family = ":" in form.key
     if family and len(form.skills) > 2 and zlib.crc32(form.key.encode()) % 100 < 100 * LEFT_OUT:
         return 0.0
-    return (FAMILY_WEIGHT if family else SPECIAL_WEIGHT) * prod(RARE_SKILLS.get(skill, 1.0) for skill in form.skills)
+    return (FAMILY_WEIGHT if family else SPECIAL_WEIGHT) * prod(
+        RARE_SKILLS.get(skill, 1.0) for skill in form.skills
+    )
 
 
 #: How often each form is asked in training; 0: never.

@@ -34,6 +34,7 @@ from failscape.spaces.questions import (
 from failscape.toybox import world
 from failscape.toybox.question_sampling import draw_slots, scene_for
 from failscape.toybox.questions import (
+    BASIC,
     BY_KEY,
     FORMS,
     NUMBERS,
@@ -179,29 +180,16 @@ WORDS: Final = {
 }
 
 SKILLS_OF: Final[dict[str, tuple[str, ...]]] = {
-    "exists": ("existence",),
-    "colour": ("colour",),
-    "count": ("counting",),
-    "count all": ("counting",),
-    "size": ("size",),
-    "place": ("place",),
-    "relation": ("relation",),
-    "more": ("comparison", "counting"),
-    "absent": ("existence", "negation"),
-    "not size": ("counting", "negation", "size"),
-    "colour+thing": ("colour", "conjunction", "existence"),
-    "size+thing": ("conjunction", "existence", "size"),
-    "size+colour": ("colour", "conjunction", "size"),
-    "size+colour+thing": ("colour", "conjunction", "existence", "size"),
-    "odd size": ("odd one out", "size"),
-    "odd colour": ("colour", "odd one out"),
-    "odd kind": ("odd one out",),
-    "hop thing": ("relation", "two-hop"),
-    "hop colour": ("colour", "relation", "two-hop"),
-    "hop size": ("relation", "size", "two-hop"),
+    **{form.key: form.skills for form in FORMS},
     **{form.key: form.skills for form in PAIRS},
 }
 """The primitive skills of every form."""
+
+ASKED: Final = BASIC
+"""What a search asks of its own accord: the forms that toy-vlm was trained on. Others are understood."""
+
+_WHOLE: Final = tuple(key for key in (*(form.key for form in ASKED), *_BY_KEY) if ":" not in key)
+"""Forms that are not put together from parts."""
 
 _PICTURE: Final = ("place", "style", "time")
 _WHERE: Final = frozenset(("across", "height"))
@@ -220,7 +208,7 @@ class ToyGrammar:
     """`images` is how many pictures a question is about: 1, or 2 for comparisons."""
 
     exact = True
-    skills = SKILLS
+    skills = tuple(skill for skill in SKILLS if any(skill == form.skill for form in ASKED))
 
     def __init__(self, sights: Sights | None = None, images: int = 1) -> None:
         if sights is not None:
@@ -229,7 +217,7 @@ class ToyGrammar:
         self._images = images
 
     def patterns(self) -> Sequence[Pattern]:
-        keys = [form.key for form in FORMS] if self._images == 1 else [form.key for form in PAIRS]
+        keys = [form.key for form in ASKED] if self._images == 1 else [form.key for form in PAIRS]
         return [make_pattern(key, SKILLS_OF[key]) for key in keys]
 
     def pick(self, rng: random.Random, fresh: bool, skill: str = "") -> Sight:
@@ -330,9 +318,14 @@ def scene_of(prompt: str) -> world.Scene:
 def _layout(number: int, skill: str) -> world.Scene:
     """One that suits the skill; without one, half suit a rare form, as in the training of toy-questioner."""
     rng = np.random.default_rng(number)
-    forms = [form.key for form in FORMS if not skill or form.skill == skill] or ["exists"]
+    forms = _forms_of(skill) or ("exists",)
     key = forms[int(rng.integers(len(forms)))] if skill or rng.random() < 0.5 else "exists"
     return scene_for(rng, key)
+
+
+@cache
+def _forms_of(skill: str) -> tuple[str, ...]:
+    return tuple(form.key for form in ASKED if not skill or skill == form.skill)
 
 
 @lru_cache(maxsize=8192)
@@ -420,20 +413,23 @@ def _forms_with(clauses: tuple[Clause, ...]) -> tuple[str, ...]:
     names = {name for name, _ in clauses} - {"answer", "things", "words", *_PICTURE}
     if names & _WHERE:
         names = (names - _WHERE) | {"thing"}
-    return tuple(form.key for form in FORMS if names <= _slot_names(form.key))
+    return tuple(form.key for form in ASKED if names <= _slot_names(form.key))
 
 
 @cache
 def _slot_names(key: str) -> frozenset[str]:
-    rng = np.random.default_rng(0)
-    return frozenset(draw_slots(rng, scene_for(rng, key), key))
+    return frozenset(BY_KEY[key].slots)
 
 
 @cache
 def _fewer_skills(form: str) -> tuple[str, ...]:
-    """Forms whose skills are a proper part of this one's, and not a part of another such form's."""
+    """Forms with one part less; where a form has no parts, those whose skills are a proper part of its own,
+    and not a part of another such form's."""
+    if form in BY_KEY and ":" in form:
+        own_parts = [key for key in BY_KEY[form].simpler if set(SKILLS_OF[key]) < set(SKILLS_OF[form])]
+        return tuple(dict.fromkeys(own_parts))
     own = set(SKILLS_OF.get(form, ()))
-    below = [key for key in SKILLS_OF if set(SKILLS_OF[key]) < own and key != form]
+    below = [key for key in _WHOLE if set(SKILLS_OF[key]) < own and key != form]
     return tuple(
         key for key in below if not any(set(SKILLS_OF[key]) < set(SKILLS_OF[other]) for other in below)
     )

@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from failscape.toybox import world
-from failscape.toybox.conditions import GROUP_OF, GROUPS, NATURAL
-from failscape.toybox.forms import Form, Slots
+from failscape.toybox.conditions import GROUP_OF, GROUPS, NATURAL, Slots
+from failscape.toybox.forms import Form
 from failscape.toybox.questions import SLOT_VALUES
 from failscape.toybox.world.scenes import SIDE, square_box
 

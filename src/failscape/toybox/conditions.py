@@ -200,7 +200,9 @@ AFTER: Final[dict[str, Condition]] = {
             "{relation} the {other}",
             _to(lambda thing, other, slots: slots["relation"] in relations(thing, other)),
         ),
-        Condition("diagonal", ("diagonal", "relation"), "{vertical} and {horizontal} the {other}", _to(_diagonal)),
+        Condition(
+            "diagonal", ("diagonal", "relation"), "{vertical} and {horizontal} the {other}", _to(_diagonal)
+        ),
         Condition(
             "in line",
             ("alignment",),
@@ -208,7 +210,10 @@ AFTER: Final[dict[str, Condition]] = {
             _to(lambda thing, other, slots: aligned(thing, other, LINES[slots["line"]])),
         ),
         Condition(
-            "next to", ("adjacency",), "next to the {other}", _to(lambda thing, other, slots: adjacent(thing, other))
+            "next to",
+            ("adjacency",),
+            "next to the {other}",
+            _to(lambda thing, other, slots: adjacent(thing, other)),
         ),
         Condition(
             "coloured like",
@@ -223,7 +228,12 @@ AFTER: Final[dict[str, Condition]] = {
             _to(lambda thing, other, slots: thing.size == other.size),
         ),
         Condition("besides", ("exclusion",), "other than the {other}", _to(lambda thing, other, slots: True)),
-        Condition("hidden", ("occlusion",), "that {be} partly hidden", lambda scene, thing, slots: hidden(scene, thing)),
+        Condition(
+            "hidden",
+            ("occlusion",),
+            "that {be} partly hidden",
+            lambda scene, thing, slots: hidden(scene, thing),
+        ),
         Condition(
             "not colour",
             ("negation", "colour"),
@@ -261,7 +271,9 @@ def _by_distance(sign: int) -> Choice:
         anchor = only(scene.things, slots["other"])
         if anchor is None:
             return None
-        order = sorted((sign * distance(one, anchor), at) for at, one in enumerate(things) if one is not anchor)
+        order = sorted(
+            (sign * distance(one, anchor), at) for at, one in enumerate(things) if one is not anchor
+        )
         if len(order) < 2 or order[1][0] - order[0][0] < NEARER:
             return None
         return things[order[0][1]]
@@ -277,7 +289,9 @@ def _between(scene: Scene, things: Sequence[Thing], slots: Slots) -> Thing | Non
     first, second = only(scene.things, slots["other"]), only(scene.things, slots["another"])
     if first is None or second is None or first is second:
         return None
-    return _single([t for t in things if t is not first and t is not second and lies_between(t, first, second)])
+    return _single(
+        [t for t in things if t is not first and t is not second and lies_between(t, first, second)]
+    )
 
 
 def _in_front(scene: Scene, things: Sequence[Thing], slots: Slots) -> Thing | None:
@@ -286,7 +300,11 @@ def _in_front(scene: Scene, things: Sequence[Thing], slots: Slots) -> Thing | No
         return None
     later = scene.things[scene.things.index(behind) + 1 :]
     over = [one for one in later if covered(scene, behind, one) > BARE]
-    return _single([one for one in things if one in over and covered(scene, behind, one) >= HIDDEN]) if len(over) == 1 else None
+    return (
+        _single([one for one in things if one in over and covered(scene, behind, one) >= HIDDEN])
+        if len(over) == 1
+        else None
+    )
 
 
 def _chain(scene: Scene, things: Sequence[Thing], slots: Slots) -> Thing | None:
@@ -334,12 +352,14 @@ SELECTORS: Final[dict[str, Selector]] = {
             "centre",
             ("centre",),
             "{np} in the centre",
-            lambda scene, things, slots: _single([t for t in things if third(t, 0) == third(t, 1) == 1])
-            if len(things) > 1
-            else None,
+            lambda scene, things, slots: (
+                _single([t for t in things if third(t, 0) == third(t, 1) == 1]) if len(things) > 1 else None
+            ),
         ),
         Selector("in front", ("depth",), "{np} in front of the {other}", _in_front),
-        Selector("chain", ("three-hop", "relation"), "{np} {relation} the thing {second} the {other}", _chain),
+        Selector(
+            "chain", ("three-hop", "relation"), "{np} {relation} the thing {second} the {other}", _chain
+        ),
         *(_unique(condition) for key, condition in AFTER.items() if key not in _NEVER_ONE),
     )
 }

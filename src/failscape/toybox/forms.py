@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from failscape.spaces.wording import with_article
-from failscape.toybox.conditions import GROUPS, Slots
+from failscape.toybox.conditions import GROUPS, Fact, Slots
 from failscape.toybox.world import PLURALS, Scene
 
 NUMBERS: Final = ("zero", "one", "two", "three", "four", "five")
@@ -66,3 +66,8 @@ def word_question(form: Form, slots: Slots, wording: int = 0) -> str:
         text = text.replace(f"{{{name}}}", value)
     text = re.sub(r"\ba (?=[aeiou])", "an ", text)
     return f"{text}?"
+
+
+def yes(fact: Fact) -> str | None:
+    """The answer that a fact gives to a yes-or-no question."""
+    return None if fact is None else "yes" if fact else "no"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from failscape.toybox.compounds import COMPOUNDS, yes
+from failscape.toybox.compounds import COMPOUNDS
 from failscape.toybox.conditions import (
     COLUMNS,
     ENDS,
@@ -29,17 +29,37 @@ from failscape.toybox.conditions import (
 from failscape.toybox.forms import (
     GROUP_PLURALS,
     NUMBERS,
-    RELATIONS,
     ONE,
+    RELATIONS,
     SIZES,
     Form,
     Solver,
     word_question,
     words,
+    yes,
 )
 from failscape.toybox.world import COLOURS, ENTITIES, PLACES, PLURALS, STYLES, TIMES, Scene, Thing, relations
 
-__all__ = ["ANSWERS", "BY_KEY", "FORMS", "NUMBERS", "RELATIONS", "SIZES", "SKILLS", "Checked", "Form", "Query", "Question", "Slots", "check_answer", "normal_answer", "parse_question", "vocabulary", "word_question", "words"]
+__all__ = [
+    "ANSWERS",
+    "BY_KEY",
+    "FORMS",
+    "NUMBERS",
+    "RELATIONS",
+    "SIZES",
+    "SKILLS",
+    "Checked",
+    "Form",
+    "Query",
+    "Question",
+    "Slots",
+    "check_answer",
+    "normal_answer",
+    "parse_question",
+    "vocabulary",
+    "word_question",
+    "words",
+]
 
 #: All answers there are.
 ANSWERS: Final[tuple[str, ...]] = tuple(
@@ -213,13 +233,31 @@ BASIC: Final[tuple[Form, ...]] = (
     Form("colour+thing", "conjunction", ("is there a {colour} {thing}",), _has_all, ("colour", "existence")),
     Form("size+thing", "conjunction", ("is there a {size} {thing}",), _has_all, ("existence", "size")),
     Form("size+colour", "conjunction", ("is there a {size} {colour} thing",), _has_all, ("colour", "size")),
-    Form("size+colour+thing", "conjunction", ("is there a {size} {colour} {thing}",), _has_all, ("colour", "existence", "size")),
+    Form(
+        "size+colour+thing",
+        "conjunction",
+        ("is there a {size} {colour} {thing}",),
+        _has_all,
+        ("colour", "existence", "size"),
+    ),
     Form("odd size", "odd one out", ("which thing differs in size",), _odd("size"), ("size",)),
     Form("odd colour", "odd one out", ("which thing differs in colour",), _odd("colour"), ("colour",)),
     Form("odd kind", "odd one out", ("which thing differs in kind",), _odd("entity")),
     Form("hop thing", "two-hop", ("which thing is {relation} the {other}",), _hop_thing, ("relation",)),
-    Form("hop colour", "two-hop", ("what colour is the thing {relation} the {other}",), _hop_colour, ("colour", "relation")),
-    Form("hop size", "two-hop", ("what size is the thing {relation} the {other}",), _hop_size, ("relation", "size")),
+    Form(
+        "hop colour",
+        "two-hop",
+        ("what colour is the thing {relation} the {other}",),
+        _hop_colour,
+        ("colour", "relation"),
+    ),
+    Form(
+        "hop size",
+        "two-hop",
+        ("what size is the thing {relation} the {other}",),
+        _hop_size,
+        ("relation", "size"),
+    ),
 )
 FORMS: Final[tuple[Form, ...]] = (*BASIC, *COMPOUNDS)
 #: Every primitive skill, in the order in which forms bring them in.
@@ -296,7 +334,10 @@ _MARKS: Final[dict[str, str]] = {
         "thing": (*ENTITIES, *_SINGULAR),
         "group": (*GROUP_PLURALS, *GROUP_PLURALS.values()),
         "where": (*SIDES, *ENDS),
-        **{name: SLOT_VALUES[name] for name in ("colour", "size", "relation", "line", "number", "extreme", "rank")},
+        **{
+            name: SLOT_VALUES[name]
+            for name in ("colour", "size", "relation", "line", "number", "extreme", "rank")
+        },
     }.items()
     for value in values
 }
@@ -324,7 +365,11 @@ def _skeletons() -> dict[str, list[tuple[Form, int, tuple[str, ...]]]]:
         for at, wording in enumerate(form.wordings):
             slots: list[str] = []
             for part in re.split(r"(\{[a-z ]+\})", wording):
-                slots += [ONE.get(part[1:-1], part[1:-1])] if part.startswith("{") else [""] * len(_skeleton(part)[1])
+                slots += (
+                    [ONE.get(part[1:-1], part[1:-1])]
+                    if part.startswith("{")
+                    else [""] * len(_skeleton(part)[1])
+                )
             plain = " ".join(words(word_question(form, _SAMPLES, at)))
             table.setdefault(_skeleton(plain)[0], []).append((form, at, tuple(slots)))
     return table
