@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {  # the same names, for type checkers, are in __init__.pyi
     "failscape.api": ("LoadedAtlas", "Run", "compare", "hunt", "load", "run", "versioned"),

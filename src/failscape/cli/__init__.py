@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import keyword
 import sys
+import warnings
 from typing import Any
 
 import click
@@ -102,6 +103,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point. Errors that a user can mend are printed without a traceback."""
+    warnings.showwarning = lambda message, *_, **__: click.echo(f"warning: {message}", err=True)
     try:
         code = cli.main(arguments, prog_name="failscape", standalone_mode=False)
     except click.ClickException as error:

@@ -24,7 +24,7 @@ from failscape.runtime.after.match_corpus import (
     read_votes,
 )
 from failscape.spaces.corpus import Corpus, folder_of, load_corpus
-from failscape.spaces.corpus.writing import corpus_files, match_data, write_files
+from failscape.spaces.corpus.writing import corpus_files, failureatlas_files, match_data, write_files
 from failscape.spaces.lattice import Lattice
 
 VOTES_FILE = "match_votes.jsonl"
@@ -68,6 +68,13 @@ VOTES_FILE = "match_votes.jsonl"
     show_default=True,
     help="Which ones to match; the others stay as they are.",
 )
+@click.option(
+    "--layout",
+    type=click.Choice(["failscape", "failureatlas"]),
+    default="failscape",
+    show_default=True,
+    help="Names of the files; failureatlas has bare words: no wording, plurals, articles or conflicts.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say how many questions there are.")
 def command(
     corpus: str,
@@ -81,6 +88,7 @@ def command(
     threshold: float,
     values_per_question: int,
     entities: str,
+    layout: str,
     dry_run: bool,
 ) -> None:
     """Score every (entity, Base value) pair of CORPUS and write it with a new match.json to --out.
@@ -100,7 +108,7 @@ def command(
         return
     unusable = asyncio.run(_ask(loaded, llm, settings, file, known, questions))
     allowed, left_out = matched(loaded, chosen, known, votes, threshold)
-    _write(replace(loaded, allowed=allowed), corpus, folder)
+    _write(replace(loaded, allowed=allowed), corpus, folder, layout)
     base = np.array([value.family == "Base" for value in loaded.values], dtype=np.bool_)
     share = float(allowed[list(chosen)][:, base].mean()) if base.any() else 0.0
     click.echo(
@@ -160,10 +168,12 @@ def _settings(
         raise ConfigError(f"{path or 'the options'}: {faults}", "see docs/providers.md") from error
 
 
-def _write(after: Corpus, name: str, folder: Path) -> None:
+def _write(after: Corpus, name: str, folder: Path, layout: str) -> None:
     """The whole corpus, or only the whitelist where the corpus lies in that folder already."""
+    theirs = layout == "failureatlas"
     if folder.resolve() == folder_of(name).resolve():
-        write_files(folder, {"match.json": match_data(after)})
+        match = failureatlas_files(after)["match.json"] if theirs else match_data(after)
+        write_files(folder, {"match.json": match})
     else:
-        write_files(folder, corpus_files(after))
+        write_files(folder, failureatlas_files(after) if theirs else corpus_files(after))
     load_corpus(str(folder))

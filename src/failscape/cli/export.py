@@ -19,9 +19,10 @@ from failscape.errors import ConfigError
 from failscape.evidence import load_hunt
 from failscape.evidence.node_verdicts import node_verdicts, told_hunt
 from failscape.export.every_eval_ever import write_record
+from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 
 WRITERS: dict[str, Callable[[Atlas, HuntRow, TextIO], int]] = {
-    "failureatlas": lambda atlas, hunt, out: write_rows(atlas, hunt, out, _verdicts(atlas, hunt)),
+    "failureatlas": lambda atlas, hunt, out: write_rows(atlas, hunt, out, *_told(atlas, hunt)),
     "jsonl": write_jsonl,
     "csv": write_csv,
 }
@@ -77,17 +78,24 @@ def _write_record(atlas: Atlas, hunt_id: int | None, out: Path) -> None:
     )
 
 
-def _verdicts(atlas: Atlas, hunt: HuntRow) -> dict[str, bool] | None:
-    """What the hunt itself decided, which is more than its images say: error control, early stops."""
+def _told(atlas: Atlas, hunt: HuntRow) -> tuple[dict[str, bool] | None, dict[str, float]]:
+    """What the hunt itself decided, which is more than its images say (error control, early stops), and what
+    its predictor said."""
     if hunt.kind != KIND:
-        return None
+        return None, {}
     try:
-        return node_verdicts(told_hunt(atlas, hunt))
+        told = told_hunt(atlas, hunt)
     except ConfigError as error:
         click.echo(
             f"Verdicts go by images alone, since the hunt cannot be told again: {error.message}", err=True
         )
-        return None
+        return None, {}
+    try:
+        scores = told.predicted() if isinstance(told, FailureAtlasHunt) else {}
+    except ConfigError as error:
+        click.echo(f"`predictor_score` is null, since the predictor cannot be asked: {error}", err=True)
+        scores = {}
+    return node_verdicts(told), scores
 
 
 def _write_pictures(atlas: Atlas, hunt: HuntRow, output: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import (
     BaseModel,
@@ -189,6 +189,13 @@ class EngineConfig(Settings):
     runtime_env: dict[str, Any] = Field(default_factory=dict, description="passed on to ray.init")
 
 
+class EarlierWord(NamedTuple):
+    """`now` is the word of today; in a file the earlier one is refused from version `until` on."""
+
+    now: str
+    until: tuple[int, int]
+
+
 class HuntConfig(Settings):
     """What every hunt has. Each kind adds its own roles and settings."""
 
@@ -198,6 +205,9 @@ class HuntConfig(Settings):
     runtime: RuntimeConfig = RuntimeConfig()
     engine: EngineConfig = Field(EngineConfig(), exclude=True)
     seed: int = Field(0, ge=0)
+
+    earlier_words: ClassVar[Mapping[tuple[str, str], EarlierWord]] = {}
+    """(key, earlier value) → what it is called now. Atlases keep theirs for good: see docs/upgrade.md."""
 
     @abstractmethod
     def models(self) -> dict[str, ModelConfig]:

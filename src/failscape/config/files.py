@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import types
 import typing
+import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +13,8 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from failscape.config import HuntConfig, ModelConfig, Settings
+from failscape import __version__
+from failscape.config import EarlierWord, HuntConfig, ModelConfig, Settings
 from failscape.errors import ConfigError
 from failscape.names import nearest_names
 from failscape.plugins import find_kind, kind_names
@@ -49,7 +51,26 @@ def parse_config(data: dict[str, Any], source: str) -> HuntConfig:
             f"{source}: `hunt` must be one of {known}, but got {hunt!r}{_nearest(str(hunt), kinds)}",
             "write `hunt: t2i` at the top of the file",
         )
-    return _validated(find_kind(hunt).settings, data, source)
+    settings = find_kind(hunt).settings
+    for (key, earlier), word in settings.earlier_words.items():
+        if _value_at(data, key.split(".")) == earlier:
+            _speak_of(f"{source}: `{key}: {earlier}`", word)
+    return _validated(settings, data, source)
+
+
+def _value_at(data: Any, path: Sequence[str]) -> Any:
+    for part in path:
+        data = data.get(part) if isinstance(data, dict) else None
+    return data
+
+
+def _speak_of(what: str, word: EarlierWord) -> None:
+    """An earlier word is understood for one minor version, with a warning; then it is an error."""
+    called = f"{what} is called `{word.now}` now"
+    if tuple(map(int, __version__.split(".")[:2])) >= word.until:
+        raise ConfigError(called, f"write `{word.now}`")
+    until = ".".join(map(str, word.until))
+    warnings.warn(f"{called}; the earlier word is refused from {until} on", FutureWarning, stacklevel=4)
 
 
 def _validated(settings: type[S], data: dict[str, Any], source: str) -> S:

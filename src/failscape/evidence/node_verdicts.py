@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.reviews import hunt_accuracy
 from failscape.evidence.found import rebuild_hunt, tell_all
 from failscape.hunts.protocol import Hunt
-from failscape.spaces.subjects import parents_of
+from failscape.spaces.subjects import ancestors_of
 
 
 def told_hunt(atlas: Atlas, row: HuntRow) -> Hunt:
@@ -22,12 +20,6 @@ def node_verdicts(hunt: Hunt) -> dict[str, bool]:
     """Subject → whether it passes. What a finding rests on passes, as the hunt says; the rest is open."""
     decided = hunt.decided()
     for finding in hunt.findings():
-        for ancestor in _ancestors(finding.subject):
+        for ancestor in ancestors_of(finding.subject):
             decided.setdefault(ancestor, True)
     return decided
-
-
-def _ancestors(subject: str) -> Iterator[str]:
-    for parent in parents_of(subject):
-        yield parent
-        yield from _ancestors(parent)

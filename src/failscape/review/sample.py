@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -65,7 +66,11 @@ def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> ReviewSamp
     if judge is None:
         raise AtlasError(f"hunt {row.id} has no judge: there is nothing to review", "give another --hunt")
     chance = random.Random(f"{seed}/{count}")
-    strata, skipped = _stratify(atlas, row, count, chance)
+    near, own = _near_subjects(atlas, row), own_kinds(words_to_label(atlas, row))
+    strata, skipped = _stratify(atlas, row, count, chance, near, own)
+    if len(strata) > count:
+        strata, _ = _stratify(atlas, row, count, chance, set(), frozenset())
+        strata = _commonest_kinds(strata, count)
     if not strata:
         raise AtlasError(
             f"no picture of hunt {row.id} with a judge's answer was kept",
@@ -83,10 +88,33 @@ def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> ReviewSamp
     return ReviewSample(review, [item for item, _ in items], [question for _, question in items], skipped)
 
 
+def _commonest_kinds(strata: dict[Key, _Stratum], count: int) -> dict[Key, _Stratum]:
+    """What `count` labels can speak for: whole kinds, since one of a kind's answers alone would mislead."""
+    sizes: Counter[str] = Counter()
+    for (kind, *_), stratum in strata.items():
+        sizes[kind] += stratum.size
+    found: dict[Key, _Stratum] = {}
+    for kind, _ in sizes.most_common():
+        more = {key: stratum for key, stratum in strata.items() if key[0] == kind}
+        if len(found) + len(more) <= count:
+            found |= more
+    if strata and not found:
+        raise AtlasError(
+            f"a review of {count} checks says nothing: a kind has checks with both answers",
+            "give --count 2 or more",
+        )
+    return found
+
+
 def _stratify(
-    atlas: Atlas, row: HuntRow, most: int, chance: random.Random
+    atlas: Atlas,
+    row: HuntRow,
+    most: int,
+    chance: random.Random,
+    near: set[str],
+    own: frozenset[tuple[str, str]],
 ) -> tuple[dict[Key, _Stratum], int]:
-    near, own = _near_subjects(atlas, row), own_kinds(words_to_label(atlas, row))
+    """`own`: words that are a kind of their own. `skipped` comes with the strata."""
     strata: dict[Key, _Stratum] = {}
     skipped, image, kept = 0, "", False
     for decision in decisions(atlas, row.id):
@@ -114,9 +142,9 @@ def _near_subjects(atlas: Atlas, row: HuntRow) -> set[str]:
 
 
 def _share_out(sizes: dict[Key, int], count: int) -> dict[Key, int]:
-    """Equal shares; what small strata cannot use goes to the others. Nobody who can get one gets none."""
+    """Equal shares of `count`, one at least; what small strata cannot use goes to the others."""
     taken = dict.fromkeys(sizes, 0)
-    left = max(count, len(sizes))
+    left = count
     while left > 0 and (hungry := [key for key in sorted(sizes) if taken[key] < sizes[key]]):
         each = max(1, left // len(hungry))
         for key in hungry[: left // each]:

@@ -7,7 +7,9 @@ once and are called one batch at a time.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from failscape.errors import BadReply, ModelError
@@ -107,6 +109,7 @@ class Stage:
 
     async def _run(self, items: Sequence[Item]) -> Sequence[Reply[Any]]:
         columns = [list(column) for column in zip(*items, strict=True)]
+        started = time.perf_counter()
         try:
             replies = await self._method(*columns)
         except (ModelError, asyncio.CancelledError):
@@ -119,13 +122,19 @@ class Stage:
             ) from error
         if len(replies) != len(items):
             raise BadReply(f"the {self.role} gave {len(replies)} replies to {len(items)} items")
-        return replies
+        share = (time.perf_counter() - started) / len(items)
+        return [reply if reply.usage.seconds else _timed(reply, share) for reply in replies]
 
     async def close(self) -> None:
         under_way = [*self._workers, *(task for task in self._shared.values() if not task.done())]
         for task in under_way:
             task.cancel()
         await asyncio.gather(*under_way, return_exceptions=True)
+
+
+def _timed(reply: Reply[Any], seconds: float) -> Reply[Any]:
+    """Models in this process do not know how long they took: time is what they cost."""
+    return replace(reply, usage=replace(reply.usage, seconds=seconds))
 
 
 def _method(role: str) -> str:

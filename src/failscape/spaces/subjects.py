@@ -5,6 +5,9 @@ The lattice writes them; here they are taken apart without a corpus.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import combinations
+
 Pair = tuple[str, str]
 """A kind such as `Base: Colour`, and a value."""
 
@@ -27,3 +30,10 @@ def parents_of(subject: str) -> list[str]:
     """The subjects with one value less."""
     entity, *labels = subject.split("; ")
     return ["; ".join((entity, *labels[:at], *labels[at + 1 :])) for at in range(len(labels))]
+
+
+def ancestors_of(subject: str) -> Iterator[str]:
+    """The subjects with fewer values, each once, the entity alone last."""
+    entity, *labels = subject.split("; ")
+    for size in range(len(labels) - 1, -1, -1):
+        yield from ("; ".join((entity, *some)) for some in combinations(labels, size))

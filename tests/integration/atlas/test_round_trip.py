@@ -35,9 +35,9 @@ def test_findings_come_back(strategy: str, tmp_path: Path) -> None:
     config = {
         "hunt": "t2i",
         **planted,
-        "space": {"corpus": "starter", "entities": "sample", "depth": 1},
+        "space": {"corpus": "starter", "entities": "sample", "depth": 2},
         "search": {"strategy": strategy, "images_per_node": 8},
-        "budget": {"images": 1200 if strategy == "certified" else 400},
+        "budget": {"images": 1200 if strategy == "certified" else 600},
     }
     asyncio.run(run_session(parse_config(config, "a test"), tmp_path / "out", PlainReporter()))
     rows = tmp_path / "rows.jsonl"

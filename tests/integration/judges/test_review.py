@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import csv
 import sqlite3
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from failscape.atlas import Atlas
+from failscape.atlas.decisions import decisions
 from failscape.atlas.merge import merge_atlases
 from failscape.atlas.reviews import hunt_accuracy, items_of, reviewed_accuracy
-from failscape.errors import ConfigError
+from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import load_hunt
 from failscape.review.labels import measure
 from failscape.review.sample import draw_sample
@@ -49,6 +51,19 @@ def test_every_stratum_is_there_with_what_it_stands_for(atlas: Path) -> None:
     assert sum(item.stands_for for item in sample.items) == pytest.approx(len(facts))
     assert {item.answer for item in sample.items} == {True, False}
     assert {item.near for item in sample.items} == {True, False}
+
+
+@pytest.mark.parametrize("count", [2, 5, 9, 31])
+def test_no_more_checks_than_asked_for_and_kinds_stay_whole(atlas: Path, count: int) -> None:
+    with Atlas.open(atlas, readonly=True) as opened:
+        sample = draw_sample(opened, opened.hunt(), count, 3)
+        sizes = Counter(kind for one in decisions(opened, 1) for kind in [(one.check.kind, one.answer)])
+        with pytest.raises(AtlasError, match="--count 2"):
+            draw_sample(opened, opened.hunt(), 1, 3)
+    assert count - 1 <= len(sample.items) <= count
+    for kind in {item.kind for item in sample.items if "=" not in item.kind}:
+        answers = {item.answer for item in sample.items if item.kind == kind}
+        assert answers == {answer for known, answer in sizes if known == kind}, "both answers, or neither"
 
 
 def test_labels_measure_the_judge_and_are_used_from_then_on(

@@ -151,3 +151,20 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     pairs = [(row["entity"], label) for row in rows[1:] for label in row["scores"]]
     assert len(pairs) == len(set(pairs)) == len(corpus.entities) * len(base)
+
+
+def test_a_match_in_the_layout_of_failureatlas_reads_back_and_spells_out_each_entity(
+    corpus: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    with FaultyServer(answer=opinion) as server:
+        result = match(corpus, out, server, "--votes", "1", "--layout", "failureatlas")
+    assert result.exit_code == 0, result.output
+    written = {path.name for path in out.glob("*.json")}
+    attributes = {f"attribute_en_{family}.json" for family in ("base", "background")}
+    assert written == {"entity_en.json", "entity_en_sample.json", "match.json"} | attributes
+    whitelist = json.loads((out / "match.json").read_text())
+    assert whitelist["Food"]["Fruit"]["apple"] == {"Colour": ["red"]}
+    built = load_corpus(str(out))
+    assert names(built, "cat") == ["red", "beach", "forest"]
+    assert json.loads((out / "entity_en.json").read_text())["Food"]["Fruit"] == ["apple"]

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from failscape.atlas import Atlas
 from failscape.atlas.formats.failureatlas import FIELDS, export_rows
 from failscape.atlas.formats.failureatlas_import import import_rows
+from failscape.cli import cli
 from failscape.errors import AtlasError
 from failscape.evidence import load_hunt
 from failscape.hunts.t2i.build import build_hunt
@@ -192,6 +194,21 @@ def test_a_parent_without_images_passed_when_the_file_says_so(tmp_path: Path, at
     assert findings_of(atlas, hunt) == {"Apple; Base: Colors=Red": (4, 4, 0)}
 
 
+def test_what_the_file_does_not_have_does_not_take_a_verdict_away(tmp_path: Path, atlas: Atlas) -> None:
+    """One parent is there, the other and the entity are not; the file comes back as it was."""
+    fails, passes = [[True, False, False]] * 4, [[True, True]] * 4
+    pair = [["Base: Colors", "Red"], ["Image: Style", "Sketch"]]
+    rows = [row(0, [pair[1]], passes), row(1, pair, fails), row(2, [["Base: Size", "Big"]], passes)]
+    file = write(tmp_path / "f.jsonl", rows)
+    hunt = import_rows(file, atlas)
+    assert findings_of(atlas, hunt) == {"Apple; Base: Colors=Red; Image: Style=Sketch": (4, 4, 0)}
+    assert import_rows(file, atlas) == hunt
+    assert [one["idx"] for one in export_rows(atlas, atlas.hunt(hunt))] == [0, 1, 2]
+    done = CliRunner().invoke(cli, ["import", str(file), "--atlas", str(tmp_path / "other")])
+    assert "1 findings" in done.output
+    assert "2 simpler nodes that failing ones rest on are not in the file" in done.output
+
+
 def test_answers_follow_the_corpus_order_inside(tmp_path: Path, atlas: Atlas) -> None:
     one = row(0, [["Image: Style", "Sketch"], ["Base: Colors", "Red"]], [[True, False, True]])
     hunt = import_rows(write(tmp_path / "f.jsonl", [one]), atlas)
@@ -235,6 +252,7 @@ def test_a_hunt_of_our_own_is_exported(atlas: Atlas) -> None:
     assert (colour["parent"], colour["value"], colour["acc"]) == ([0], [["Base: Colour", "red"]], 0.6)
     assert (colour["valid"], colour["tested"], colour["upper_class"]) == (False, True, "")
     assert colour["eval"] == [[True, False]] * 2 + [[True, True]] * 3
+    assert colour["eval_raw"] == ["[(True, False)]"] * 2 + ["[(True, True)]"] * 3, "the judge's own words"
     assert colour["caption"] == f"An image of {red}."
     assert (style["parent"], style["acc"], style["valid"], style["eval"]) == ([1], None, True, [None, None])
 

@@ -136,3 +136,22 @@ def test_ridge_learns_what_fails() -> None:
 def test_settings_that_cannot_work() -> None:
     with pytest.raises(ConfigError, match="warm_up and retrain_every must be at least 1"):
         Ordering(Diviner(WORLD), 0, 10)
+
+
+def test_scores_of_a_hunt_told_again_come_from_what_was_settled_before() -> None:
+    trials = simulate(make(RidgePredictor(CORPUS)), WORLD, 800, in_flight=7, keep=True).trials
+    again = make(RidgePredictor(CORPUS))
+    for trial in trials:
+        again.tell(trial)
+    scores = again.predicted()
+    subjects = list(dict.fromkeys(trial.subject for trial in trials))
+    assert set(scores) < set(subjects), "nodes of the warm-up have none"
+    assert not set(scores) & set(subjects[:20])
+    assert all(0 <= score <= 1 for score in scores.values())
+    true = [WORLD.rate(SMALL.parse(subject)) for subject in scores]
+    assert np.corrcoef(true, list(scores.values()))[0, 1] > 0.2, "it learnt something"
+    cut = next(at for at, trial in enumerate(trials) if trial.subject == list(scores)[-1])
+    early = make(RidgePredictor(CORPUS))
+    for trial in trials[: cut + 1]:
+        early.tell(trial)
+    assert early.predicted() == scores, "what came later changes nothing"

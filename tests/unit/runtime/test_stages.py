@@ -23,6 +23,15 @@ async def test_items_are_gathered_into_batches() -> None:
     assert [reply.value.digest for reply in replies] == [picture_of("a cat", s).digest for s in range(20)]
 
 
+async def test_what_a_model_in_this_process_takes_is_time() -> None:
+    model = FakeGenerator(batch=4, wait=0.02)
+    stage = Stage("generator", model)
+    replies = await asyncio.gather(*(stage.call(("a cat", seed)) for seed in range(4)))
+    assert sum(reply.usage.seconds for reply in replies) >= 0.02
+    assert len({reply.usage.seconds for reply in replies}) == 1, "a batch is shared out"
+    assert [reply.usage.requests for reply in replies] == [1] * 4
+
+
 async def test_a_model_that_takes_one_item_gets_calls_side_by_side() -> None:
     model = FakeGenerator(batch=1, wait=0.05)
     stage = Stage("generator", model)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from failscape.atlas.records import HuntRow
+from failscape.atlas.records import HuntRow, StoredTrial
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError, FailscapeError
 from failscape.spaces.corpus import load_corpus
-from failscape.spaces.subjects import Pair, parents_of, split_subject
+from failscape.spaces.subjects import Pair, ancestors_of, parents_of, split_subject
 from failscape.trials import Decide, Facts, Generate, Step
 
 KIND = "t2i"
@@ -38,6 +38,9 @@ FIELDS = (
     "eval_raw",
     "predictor_score",
 )
+ABSENT = "absent"
+"""Marks a node that a file does not have but rests on: it is kept for its verdict, and not written."""
+
 FAMILIES = ("Base", "Background", "Image")
 _FORBIDDEN = ("; ", "\n", "\r", "\t")
 
@@ -189,22 +192,32 @@ class _Line:
         return AtlasError(f"{where}: {message}", fix or "see docs/atlas.md for the format")
 
 
-def write_rows(atlas: Atlas, hunt: HuntRow, out: TextIO, verdicts: Mapping[str, bool] | None = None) -> int:
+def write_rows(
+    atlas: Atlas,
+    hunt: HuntRow,
+    out: TextIO,
+    verdicts: Mapping[str, bool] | None = None,
+    scores: Mapping[str, float] | None = None,
+) -> int:
     """Write a hunt's nodes as FailureAtlas would have; gives their number."""
     number = 0
-    for row in export_rows(atlas, hunt, verdicts):
+    for row in export_rows(atlas, hunt, verdicts, scores):
         out.write(json.dumps(row, ensure_ascii=False) + "\n")
         number += 1
     return number
 
 
 def export_rows(
-    atlas: Atlas, hunt: HuntRow, verdicts: Mapping[str, bool] | None = None
+    atlas: Atlas,
+    hunt: HuntRow,
+    verdicts: Mapping[str, bool] | None = None,
+    scores: Mapping[str, float] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Nodes in the order in which they were first tried. Imported ones come back as they were.
 
     `verdicts` says which nodes pass and which fail, as the hunt decided: these are `tested`, all others are
-    not, and count as `valid`. Without it, FailureAtlas's own rule decides from the images.
+    not, and count as `valid`. Without it, FailureAtlas's own rule decides from the images. `scores` are what
+    a predictor said of nodes before they were tried.
     """
     if hunt.kind != KIND:
         raise AtlasError(
@@ -214,29 +227,39 @@ def export_rows(
     classes = _classes(hunt)
     numbers: dict[str, int] = {}
     for subject in atlas.subjects(hunt.id):
-        steps, facts = atlas.facts_of(hunt.id, subject)
-        images = [_answers(steps, one) for one in facts]
         details = atlas.node_details(hunt.id, subject)
         if details:
-            yield _as_imported(details, subject, images)
+            if ABSENT not in details:
+                steps, facts = atlas.facts_of(hunt.id, subject)
+                yield _as_imported(details, [_answers(steps, one) for one in facts])
             continue
         numbers[subject] = len(numbers)
-        row = _as_recorded(subject, numbers, steps, images, classes, hunt)
+        row = _as_recorded(subject, numbers, list(atlas.trials(hunt.id, subject)), classes, hunt)
         if verdicts is not None:
             row |= {"tested": subject in verdicts, "valid": verdicts.get(subject, True)}
-        yield row
+        yield row | {"predictor_score": (scores or {}).get(subject)}
+    for subject in _untried(numbers, verdicts or {}):
+        numbers[subject] = len(numbers)
+        yield _as_recorded(subject, numbers, [], classes, hunt) | {"tested": False, "valid": True}
+
+
+def _untried(numbers: Mapping[str, int], verdicts: Mapping[str, bool]) -> list[str]:
+    """Simpler nodes than failing ones that nobody tried or judged: left out, they would be taken to pass."""
+    failing = [subject for subject in numbers if verdicts.get(subject) is False]
+    simpler = dict.fromkeys(one for subject in failing for one in ancestors_of(subject))
+    return [subject for subject in simpler if subject not in numbers and subject not in verdicts]
 
 
 def _as_recorded(
     subject: str,
     numbers: dict[str, int],
-    steps: tuple[Step, ...],
-    images: list[list[bool | None] | None],
+    trials: list[StoredTrial],
     classes: dict[str, tuple[str, str]],
     hunt: HuntRow,
 ) -> dict[str, Any]:
     entity, pairs = split_subject(subject)
     upper, sub = classes.get(entity, ("", ""))
+    images = [_answers(one.steps, one.trial.facts) for one in trials]
     accuracy = accuracy_of(images)
     return {
         "idx": numbers[subject],
@@ -246,19 +269,19 @@ def _as_recorded(
         "layer": len(pairs),
         "upper_class": upper,
         "sub_class": sub,
-        "caption": next((step.prompt for step in steps if isinstance(step, Generate)), ""),
+        "caption": next(
+            (step.prompt for one in trials for step in one.steps if isinstance(step, Generate)), ""
+        ),
         "valid": accuracy is None or not fails(accuracy, hunt.config),
         "tested": _is_tested(images, hunt.config),
         "acc": accuracy,
         "eval": images,
-        "eval_raw": images,
+        "eval_raw": [_said(one) or answers for one, answers in zip(trials, images, strict=True)],
         "predictor_score": None,
     }
 
 
-def _as_imported(
-    details: dict[str, Any], subject: str, images: list[list[bool | None] | None]
-) -> dict[str, Any]:
+def _as_imported(details: dict[str, Any], images: list[list[bool | None] | None]) -> dict[str, Any]:
     """The answers go back into the order of the file's `value`."""
     if images:
         order = details.pop("order")
@@ -297,6 +320,11 @@ def _answers(steps: tuple[Step, ...], facts: Facts) -> list[bool | None] | None:
         if isinstance(step, Decide):
             return list(fact) if fact is not None else None
     return None
+
+
+def _said(trial: StoredTrial) -> str:
+    """The judge's own words, where it has any: a judge in this process may give its answers and no text."""
+    return next((call.raw for call in trial.calls if call.role == Decide.role), "")
 
 
 def _classes(hunt: HuntRow) -> dict[str, tuple[str, str]]:

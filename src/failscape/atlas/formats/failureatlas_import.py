@@ -17,13 +17,13 @@ from typing import Any
 
 from failscape.atlas.faults import explained
 from failscape.atlas.files import refuse_link, write_whole
-from failscape.atlas.formats.failureatlas import FAMILIES, KIND, NodeRow, fails, read_rows
+from failscape.atlas.formats.failureatlas import ABSENT, FAMILIES, KIND, NodeRow, fails, read_rows
 from failscape.atlas.reader import CORPORA, CORPUS_HERE
 from failscape.atlas.records import Recorded
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
 from failscape.plugins import find_kind
-from failscape.spaces.subjects import Pair, join_subject
+from failscape.spaces.subjects import Pair, ancestors_of, join_subject
 from failscape.trials import Check, Decide, Facts, Generate, Probe, Trial, Verdict, reach_verdict
 
 _GROUP = 256
@@ -154,18 +154,26 @@ class _Judged:
 def _record(atlas: Atlas, hunt: int, judged: _Judged, words: Vocabulary) -> None:
     trials: list[Recorded] = []
     nodes: dict[str, dict[str, Any]] = {}
-    ranks = words.ranks()
+    ranks, known, failing = words.ranks(), set[str](), list[str]()
     for row in judged.rows:
         order = sorted(range(len(row.pairs)), key=lambda at: ranks[row.pairs[at][0]])
         subject = join_subject(row.entity, [(row.pairs[at][0], words.name(*row.pairs[at])) for at in order])
+        known.add(subject)
+        passed = judged.passed(row)
+        if passed is False:
+            failing.append(subject)
         if atlas.node_details(hunt, subject):
             continue  # an earlier import got this far
         trials += _trials(row, subject, order)
-        nodes[subject] = {**_details(row, order), "passed": judged.passed(row)}
+        nodes[subject] = {**_details(row, order), "passed": passed}
         if len(trials) >= _GROUP or len(nodes) >= _GROUP:
             atlas.record(hunt, trials, nodes=nodes)
             trials, nodes = [], {}
     atlas.record(hunt, trials, nodes=nodes)
+    # FailureAtlas tries nothing below what fails, so that what a failing node rests on passed there.
+    missing = dict.fromkeys(one for subject in failing for one in ancestors_of(subject) if one not in known)
+    missing = {subject: None for subject in missing if not atlas.node_details(hunt, subject)}
+    atlas.record(hunt, [], nodes={subject: {ABSENT: True, "passed": True} for subject in missing})
 
 
 def _trials(row: NodeRow, subject: str, order: list[int]) -> Iterator[Recorded]:

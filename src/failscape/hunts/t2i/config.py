@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from failscape.config.base import HuntConfig, ModelConfig, Settings
+from failscape.config.base import EarlierWord, HuntConfig, ModelConfig, Settings
 
 
 class SpaceConfig(Settings):
@@ -52,8 +53,7 @@ class SearchConfig(Settings):
         BeforeValidator(lambda given: "listed" if given == "probable" else given),
     ] = Field(
         "listed",
-        description="certified: proven failures; listed: beside them likely ones, by posterior "
-        "(`probable`, its earlier name, is understood too)",
+        description="certified: proven failures; listed: beside them likely ones, by posterior",
     )
     threshold: float = Field(0.8, gt=0, lt=1, description="a node fails when its success rate is below")
     fdr: float = Field(
@@ -108,6 +108,10 @@ class T2IConfig(HuntConfig):
         description="how the judge errs: auto (a review in the atlas, else what ships with the judge), "
         "none (take it as perfect), or a JSON file",
     )
+
+    earlier_words: ClassVar[Mapping[tuple[str, str], EarlierWord]] = {
+        ("search.strategy", "probable"): EarlierWord("listed", (0, 3))
+    }
 
     def models(self) -> dict[str, ModelConfig]:
         roles = {"generator": self.target, "judge": self.judge}

@@ -68,6 +68,33 @@ def corpus_files(corpus: Corpus) -> Files:
     return files
 
 
+def failureatlas_files(corpus: Corpus) -> Files:
+    """The same under FailureAtlas's names: bare words, and a whitelist that spells out every entity.
+
+    Wording, plurals, articles, conflicts and a whitelist of other families have no place there.
+    """
+    entities = range(len(corpus.entities))
+    files: Files = {"entity_en.json": _nested(corpus, entities, plain=True)}
+    files["entity_en_sample.json"] = _nested(corpus, corpus.sample, plain=True)
+    match: dict[str, Any] = {}
+    for entity, row in zip(corpus.entities, corpus.allowed, strict=True):
+        home = match.setdefault(entity.upper_class, {}).setdefault(entity.sub_class, {})
+        plausible = [value for value, fits in zip(corpus.values, row, strict=True) if fits]
+        home[entity.name] = _names_by_sub_category([value for value in plausible if value.family == "Base"])
+    for family in FAMILIES:
+        groups = _names_by_sub_category([value for value in corpus.values if value.family == family])
+        if groups:
+            files[f"attribute_en_{family.lower()}.json"] = groups
+    return {**files, "match.json": match}
+
+
+def _names_by_sub_category(values: Sequence[Value]) -> dict[str, list[str]]:
+    groups: dict[str, list[str]] = {}
+    for value in values:
+        groups.setdefault(value.sub_category, []).append(value.name)
+    return groups
+
+
 def _nested(corpus: Corpus, indices: Sequence[int], plain: bool = False) -> dict[str, dict[str, list[Any]]]:
     table: dict[str, dict[str, list[Any]]] = {}
     for index in indices:

@@ -252,6 +252,11 @@ class FailureAtlasHunt(Hunt):
         tallies = self._tallies.items()
         return {subject: one.outcome == "pass" for subject, one in tallies if one.outcome in ("pass", "fail")}
 
+    def predicted(self) -> dict[str, float]:
+        """What the predictor said of each node before it was tried; see `Ordering.scores`."""
+        scores = self._order.scores() if self._order else {}
+        return {self.lattice.subject(node): score for node, score in scores.items()}
+
     def undecided(self) -> list[str]:
         """Nodes that used up their tries without a verdict; nothing below them was opened."""
         return [subject for subject, tally in self._tallies.items() if tally.outcome == "open"]

@@ -50,6 +50,7 @@ class Ordering:
         self._rates: list[float] = []
         self._trained_on = 0
         self._begun: set[Node] = set()
+        self._met_at: dict[Node, int] = {}
 
     @property
     def version(self) -> int:
@@ -60,6 +61,7 @@ class Ordering:
     def begin(self, node: Node) -> None:
         """Some images of this node are there already: it goes before all others."""
         self._begun.add(node)
+        self._met_at[node] = self.version
 
     def learn(self, node: Node, rate: float | None) -> None:
         """A node is settled. Without a rate (no valid image) there is nothing to learn."""
@@ -80,6 +82,19 @@ class Ordering:
             else:
                 waiting.add(node)
         yield from waiting
+
+    def scores(self) -> dict[Node, float]:
+        """Predictions for the nodes of a hunt that was told again, by what was settled when each was met.
+
+        So no node is predicted from its own images. Nodes of the warm-up have none.
+        """
+        found: dict[Node, float] = {}
+        for version in sorted({size for size in self._met_at.values() if size}):
+            nodes = [node for node, size in self._met_at.items() if size == version]
+            self._predictor.fit(self._nodes[:version], self._rates[:version])
+            self._trained_on = version
+            found |= zip(nodes, np.round(self._predictor.predict(nodes), DECIMALS).tolist(), strict=True)
+        return found
 
     def _predict(self, nodes: list[Node]) -> NDArray[np.float64]:
         self._train()
