@@ -28,7 +28,7 @@ from failscape.stats.judging.accuracy import JudgeAccuracy
     "--measure", "measuring", is_flag=True, help="Draw and judge a few images to know speed and size."
 )
 @click.option("--speed", type=click.FloatRange(0, min_open=True), help="Trials a second, where you know it.")
-@click.option("--worlds", type=click.IntRange(1, 20), help="Simulated worlds of each sort.")
+@click.option("--worlds", type=click.IntRange(2, 20), help="Simulated worlds of each sort.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     config: Path,

@@ -8,12 +8,11 @@ from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.prompts import Template
 from failscape.planning.foresight import (
     SIMULATED_IMAGES,
+    WORLDS,
     Expectation,
     Foresight,
-    Part,
     Proposal,
     expected,
-    worlds_for,
 )
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted_classifier import PlantedClassifier
@@ -26,6 +25,12 @@ BUGS = {
 }
 SIMULATED_CLASSES = 3
 """Classes of one simulated world: a race spends its budget class by class."""
+
+FEWEST_CLASSES = 2
+"""A planted classifier takes one class for another."""
+
+MOST_PER_CLASS = 2000
+"""Images of a class that are simulated: what more of them bring is little, and takes long."""
 
 PER_CLASS = 1000
 """Images for each class that a proposal gives."""
@@ -46,8 +51,10 @@ def foresee(
         return _in_photos(config, space)
     images = config.budget.images or NO_LIMIT
     each = images / len(targets)
-    expectations = tuple(_expect(config, name, len(targets), each, accuracy, worlds) for name in BUGS)
+    expectations = tuple(expect(config, name, len(targets), each, accuracy, worlds) for name in BUGS)
     warnings, proposals = forewarn(config, accuracy), list[Proposal]()
+    if each > MOST_PER_CLASS:
+        warnings.append(f"simulated with {MOST_PER_CLASS:,} images a class; more of them find what is rarer")
     if expectations[1].low < len(targets) / 2:
         warnings.append(
             f"{images:,} images are {each:,.0f} for a class: few bugs can be shown, confirmed and explained"
@@ -72,13 +79,13 @@ def _in_photos(config: ClassifierConfig, space: tuple[str, ...]) -> Foresight:
 
 
 def _more_images(config: ClassifierConfig, classes: int, accuracy: JudgeAccuracy | None) -> Proposal:
-    brings = _expect(config, "some", classes, PER_CLASS, accuracy, 2)
+    brings = expect(config, "some", classes, PER_CLASS, accuracy, 2)
     return Proposal(
         f"budget.images={PER_CLASS * classes}", f"{brings} findings, if there are two bugs a class"
     )
 
 
-def _expect(
+def expect(
     config: ClassifierConfig,
     name: str,
     classes: int,
@@ -87,14 +94,15 @@ def _expect(
     worlds: int | None,
 ) -> Expectation:
     bugs, about = BUGS[name]
-    number = min(classes, SIMULATED_CLASSES)
-    images = round(min(each, SIMULATED_IMAGES / number) * number)
-    seeds = range(worlds or worlds_for(images))
-    counts = [float(len(_race(config, bugs, number, images, seed, accuracy))) for seed in seeds]
-    return expected(name, about, counts, Part(number, classes, len(seeds)))
+    each = min(each, MOST_PER_CLASS)
+    number = max(FEWEST_CLASSES, min(classes, SIMULATED_CLASSES, round(SIMULATED_IMAGES / each)))
+    images = round(each * number)
+    seeds = range(worlds or WORLDS)
+    counts = [float(len(race(config, bugs, number, images, seed, accuracy))) for seed in seeds]
+    return expected(name, about, counts, classes / number)
 
 
-def _race(
+def race(
     config: ClassifierConfig, bugs: int, classes: int, images: int, seed: int, accuracy: JudgeAccuracy | None
 ) -> list[Finding]:
     world = PlantedClassifier(classes=classes, bugs=bugs, seed=seed)

@@ -8,24 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from scipy.stats import t as student
+
 from failscape.config import HuntConfig
 
-SIMULATED_IMAGES = 3000
-"""Images that are simulated for one sort of model, in one world or several. A larger run is simulated on a
-part of its space with as many images for each entity, and counts are scaled up: a hunt spends its budget
-entity by entity, and e-BH counts shares."""
+SIMULATED_IMAGES = 1000
+"""Most images of one simulated world. A larger run is simulated on a part of its space with as many images
+for each entity, and counts are scaled up: a hunt spends its budget entity by entity, e-BH counts shares."""
 
-MOST_WORLDS = 3
+WORLDS = 4
+"""Simulated worlds of each sort: with fewer, how much worlds differ is hardly known, and ranges are wide."""
 
-SPREAD_OF_ENTITY = 1.15
-"""How much findings differ from world to world, on the scale of logarithms, times the root of the number of
-entities: measured on worlds of 12 (32 to 80 findings, 13 to 40) and 40 entities (325 to 344, 155 to 189)."""
+COVERED = 0.9
+"""Share of worlds that a range should hold. What scaling up adds to doubt is what lies above 80 %."""
 
-SCALED = 0.2
-"""Doubt, on the same scale, that comes with scaling up: a part has fewer neighbours to learn from."""
-
-WIDTH = 1.7
-"""Ranges reach so many standard deviations to both sides: nine in ten worlds should lie inside."""
+ROUNDING = 1 / math.sqrt(12)
+"""Standard deviation of a rounded number: worlds with the same count differ by so much at least."""
 
 LABEL_SECONDS = 3.0
 """A person takes so long to decide one check of a review."""
@@ -99,47 +97,27 @@ class RunPlan:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Of `whole` entities (or classes), `simulated` were in each of `worlds` simulated ones."""
-
-    simulated: int
-    whole: int
-    worlds: int
-
-    @property
-    def scale(self) -> float:
-        return self.whole / self.simulated
-
-    @property
-    def doubt(self) -> float:
-        """Of a count, on the scale of logarithms: the world's own luck, and that of the simulated ones."""
-        own, seen = SPREAD_OF_ENTITY**2 / self.whole, SPREAD_OF_ENTITY**2 / self.simulated / self.worlds
-        return math.sqrt(own + seen + (SCALED**2 if self.simulated < self.whole else 0.0))
-
-
-def worlds_for(images: int) -> int:
-    """Several small worlds, or one large one."""
-    return max(1, min(MOST_WORLDS, SIMULATED_IMAGES // max(images, 1)))
-
-
 def expected(
-    like: str, about: str, counts: Sequence[float], part: Part, depths: Sequence[Mapping[str, float]] = ()
+    like: str, about: str, counts: Sequence[float], scale: float, depths: Sequence[Mapping[str, float]] = ()
 ) -> Expectation:
     """A range from the counts of simulated worlds; `depths` are the same counts by number of values."""
     names = list(dict.fromkeys(name for row in depths for name in row))
-    by_depth = {name: count_range([row.get(name, 0.0) for row in depths], part) for name in names}
-    return Expectation(like, about, *count_range(counts, part), by_depth=by_depth)
+    by_depth = {name: count_range([row.get(name, 0.0) for row in depths], scale) for name in names}
+    return Expectation(like, about, *count_range(counts, scale), by_depth=by_depth)
 
 
-def count_range(counts: Sequence[float], part: Part) -> tuple[int, int]:
-    """Around the mean of scaled-up counts, as wide as worlds differ, wider by the luck of small numbers."""
-    mean = part.scale * sum(counts) / len(counts)
+def count_range(counts: Sequence[float], scale: float = 1.0) -> tuple[int, int]:
+    """Where one more world would lie, by how much the simulated ones differ: nothing else is known of it.
+
+    A prediction interval (Student's) of the logarithms. A whole is taken to vary as much as its parts do:
+    entities of one world have their attributes in common, so that luck need not even out.
+    """
     logs = [math.log(count + 1) for count in counts]
-    seen = statistics.stdev(logs) if len(logs) > 1 else 0.0  # small budgets differ more from world to world
-    factor, luck = math.exp(WIDTH * max(part.doubt, seen)), WIDTH * math.sqrt(mean * part.scale)
-    low, high = mean / factor - luck, mean * factor + luck + 2 * part.scale
-    return max(0, math.floor(low)), math.ceil(high)
+    mean, number = statistics.fmean(logs), len(logs)
+    spread = max(statistics.stdev(logs), ROUNDING / math.exp(mean))
+    width = float(student.ppf((1 + COVERED) / 2, number - 1)) * spread * math.sqrt(1 + 1 / number)
+    low, high = math.exp(mean - width) - 1, math.exp(mean + width) - 1
+    return max(0, math.floor(scale * low)), math.ceil(scale * high)
 
 
 def reckon(config: HuntConfig, foresight: Foresight, measured: Pace) -> RunPlan:

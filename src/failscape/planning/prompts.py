@@ -7,7 +7,7 @@ import random
 
 from failscape.hunts.t2i.build import build_hunt, forewarn
 from failscape.hunts.t2i.config import T2IConfig
-from failscape.planning.foresight import SIMULATED_IMAGES, Expectation, Foresight, Part, expected, worlds_for
+from failscape.planning.foresight import SIMULATED_IMAGES, WORLDS, Expectation, Foresight, expected
 from failscape.spaces.prompt_list import load_prompts
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
@@ -26,15 +26,10 @@ def foresee_prompts(
     config: T2IConfig, accuracy: JudgeAccuracy | None = None, worlds: int | None = None
 ) -> Foresight:
     prompts, images = load_prompts(config.space.prompts), config.budget.images or NO_LIMIT
-    simulated = min(images, SIMULATED_IMAGES)
-    number = worlds or worlds_for(simulated)
-    expectations = tuple(_expect(config, regime, simulated, number, len(prompts)) for regime in FAILING)
+    expectations = tuple(expect(config, regime, len(prompts), images, worlds) for regime in FAILING)
     needed = math.log(len(prompts) / config.search.fdr)
     fails = next(n for n in range(1, 1000) if float(log_bet(0, n, config.search.threshold)) >= needed)
     space = f"{len(prompts):,} prompts; {images:,} images are {images / len(prompts):,.1f} for each"
-    warnings = [*forewarn(config, accuracy)]
-    if images > simulated:
-        warnings.append(f"simulated with {simulated:,} images; more of them find what fails less often")
     return Foresight(
         (space,),
         (f"a prompt alone: {fails} failures of {fails} images prove it",),
@@ -42,20 +37,24 @@ def foresee_prompts(
         images,
         {"generator": images, "judge": images},
         len(prompts.kinds),
-        tuple(warnings),
+        tuple(forewarn(config, accuracy)),
     )
 
 
-def _expect(config: T2IConfig, regime: str, images: int, worlds: int, prompts: int) -> Expectation:
-    counts = [float(_found(config, regime, images, world)) for world in range(worlds)]
-    about = f"{FAILING[regime]:.0%} of the prompts fail"
-    return expected(regime, about, counts, Part(prompts, prompts, worlds))
+def expect(
+    config: T2IConfig, regime: str, prompts: int, images: int, worlds: int | None = None
+) -> Expectation:
+    """Findings of simulated runs on every n-th prompt, scaled up to all."""
+    parts = min(math.ceil(images / SIMULATED_IMAGES), prompts)
+    simulated = round(images / parts)
+    counts = [float(found(config, regime, simulated, world, parts)) for world in range(worlds or WORLDS)]
+    return expected(regime, f"{FAILING[regime]:.0%} of the prompts fail", counts, parts)
 
 
-def _found(config: T2IConfig, regime: str, images: int, world: int) -> int:
+def found(config: T2IConfig, regime: str, images: int, world: int, parts: int = 1) -> int:
     """Findings of the config's hunt on prompts whose true rates are drawn at random."""
     budget = config.budget.model_copy(update={"images": images})
-    hunt = build_hunt(config.model_copy(update={"budget": budget}))
+    hunt = build_hunt(config.model_copy(update={"budget": budget}), shard=(world % parts, parts))
     luck = random.Random(f"plan/{regime}/{world}")
     rates: dict[str, float] = {}
     flying: list[Probe] = []

@@ -11,12 +11,11 @@ from failscape.hunts.t2i.build import build_hunt, build_lattice, forewarn
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.planning.foresight import (
     SIMULATED_IMAGES,
+    WORLDS,
     Expectation,
     Foresight,
-    Part,
     Proposal,
     expected,
-    worlds_for,
 )
 from failscape.planning.prompts import foresee_prompts
 from failscape.spaces.lattice import Lattice
@@ -73,27 +72,21 @@ def expect(
     regime: str,
     accuracy: JudgeAccuracy | None,
     worlds: int | None = None,
-    most: int = 0,
 ) -> Expectation:
     """Findings of simulated runs on parts of the space, scaled up to the whole."""
-    simulated = most or SIMULATED_IMAGES
-    number = worlds or (1 if most else worlds_for(images))
     counts, depths = list[float](), list[dict[str, float]]()
-    for world in range(number):
-        share, entities = _share(config, lattice, images, simulated, world)
+    for world in range(worlds or WORLDS):
+        share, entities = _share(config, lattice, images, world)
         found = [finding.subject.count("; ") for finding in _run(share, regime, world, accuracy)]
         counts.append(float(len(found)))
         depths.append({str(depth): float(found.count(depth)) for depth in range(config.space.depth + 1)})
-    part = Part(entities, len(lattice.entities), number)
-    return expected(regime, ABOUT[regime], counts, part, depths)
+    return expected(regime, ABOUT[regime], counts, len(lattice.entities) / entities, depths)
 
 
-def _share(
-    config: T2IConfig, lattice: Lattice, images: int, simulated: int, world: int
-) -> tuple[T2IConfig, int]:
+def _share(config: T2IConfig, lattice: Lattice, images: int, world: int) -> tuple[T2IConfig, int]:
     """A part of the space with its share of the budget, and how many entities it has."""
     names = [lattice.corpus.entities[entity].name for entity in lattice.entities]
-    wanted = max(FEWEST_ENTITIES, round(len(names) * simulated / images))
+    wanted = max(FEWEST_ENTITIES, round(len(names) * SIMULATED_IMAGES / images))
     chosen = random.Random(f"plan/{config.seed}/{world}").sample(names, min(wanted, len(names)))
     budget = config.budget.model_copy(update={"images": max(1, round(images * len(chosen) / len(names)))})
     space = config.space.model_copy(update={"entities": tuple(chosen)})
@@ -196,6 +189,6 @@ def _proposal(config: T2IConfig, change: dict[str, object], accuracy: JudgeAccur
     part = getattr(config, section).model_copy(update={name: value})
     other = config.model_copy(update={section: part})
     lattice, images = build_lattice(other), other.budget.images or NO_LIMIT
-    brings = expect(other, lattice, images, "medium", accuracy, most=SIMULATED_IMAGES // 2)
+    brings = expect(other, lattice, images, "medium", accuracy, worlds=2)
     shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else value
     return Proposal(f"{key}={shown}", f"{brings} findings, if the model is of medium strength")

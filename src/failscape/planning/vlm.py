@@ -10,7 +10,7 @@ from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds
-from failscape.planning.foresight import Foresight, Part, Proposal, expected
+from failscape.planning.foresight import WORLDS, Foresight, Proposal, expected
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
@@ -25,10 +25,9 @@ def foresee(config: VlmConfig, accuracy: JudgeAccuracy | None = None, worlds: in
     questions, confirm = config.questions, config.confirm
     expectations = []
     for name, spots in WEAK_SPOTS.items():
-        seeds = range(worlds or (1 if questions > 1000 else 2))
-        counts = [float(_found(config, spots, seed)) for seed in seeds]
+        counts = [float(found(config, spots, seed)) for seed in range(worlds or WORLDS)]
         about = f"{spots} weak spots among 21 forms of question"
-        expectations.append(expected(name, about, counts, Part(spots, spots, len(seeds))))
+        expectations.append(expected(name, about, counts, 1.0))
     warnings = forewarn(config, accuracy)
     if questions > MOST_SIMULATED:
         warnings.append(f"simulated with {MOST_SIMULATED:,} questions; more of them find what is rarer")
@@ -51,7 +50,7 @@ def foresee(config: VlmConfig, accuracy: JudgeAccuracy | None = None, worlds: in
     return Foresight(space, proves, tuple(expectations), questions, requests, 1, tuple(warnings), proposals)
 
 
-def _found(config: VlmConfig, spots: int, seed: int) -> int:
+def found(config: VlmConfig, spots: int, seed: int) -> int:
     confirm, grammar, log = config.confirm, PlantedGrammar(), QuestionLog()
     confirmation = Confirmation(
         margin=confirm.margin, fdr=confirm.fdr, modes=confirm.modes, most=confirm.most

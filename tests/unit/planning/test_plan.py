@@ -18,7 +18,6 @@ from failscape.planning.foresight import (
     Expectation,
     Foresight,
     Pace,
-    Part,
     count_range,
     labels_for,
     reckon,
@@ -31,7 +30,7 @@ THINGS = ["penguin", "camel", "owl", "turtle"]
 @pytest.fixture(autouse=True)
 def _briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulations of a few hundred images: here only that they are made matters, not how good they are."""
-    for kind in ("t2i", "classifier"):
+    for kind in ("t2i", "classifier", "prompts"):
         monkeypatch.setattr(f"failscape.planning.{kind}.SIMULATED_IMAGES", 300)
 
 
@@ -72,13 +71,15 @@ def test_a_limit_of_seconds_ends_it_sooner() -> None:
     assert plan.seconds == 60
 
 
-def test_ranges_widen_with_the_luck_of_small_numbers() -> None:
-    assert count_range([0.0], Part(40, 40, 1)) == (0, 2)
-    low, high = count_range([100.0, 130.0], Part(40, 40, 2))
+def test_ranges_are_as_wide_as_worlds_differ() -> None:
+    assert count_range([0.0] * 4) == (0, 2), "all alike: a world may still find one"
+    low, high = count_range([100.0, 130.0, 110.0, 120.0])
     assert low < 100 < 130 < high
-    assert high - low < 200
-    scaled = count_range([10.0], Part(4, 40, 1))
-    assert scaled[0] < low < high < scaled[1]
+    assert high - low < 120
+    wider = count_range([50.0, 200.0, 110.0, 120.0])
+    assert wider[0] < low < high < wider[1]
+    scaled = count_range([10.0, 13.0, 11.0, 12.0], 10)
+    assert scaled[0] < 100 < 130 < scaled[1]
 
 
 def test_more_kinds_of_checks_need_more_labels() -> None:
@@ -89,7 +90,7 @@ def test_more_kinds_of_checks_need_more_labels() -> None:
 def test_a_config_is_planned_as_json_and_by_dry_run(tmp_path: Path) -> None:
     (tmp_path / "hunt.yaml").write_text(json.dumps(config().model_dump(mode="json")))
     done = CliRunner().invoke(
-        cli, ["plan", str(tmp_path / "hunt.yaml"), "--json", "--worlds", "1", "--speed", "10"]
+        cli, ["plan", str(tmp_path / "hunt.yaml"), "--json", "--worlds", "2", "--speed", "10"]
     )
     assert done.exit_code == 0, done.output
     plan = json.loads(done.output)
@@ -105,7 +106,7 @@ def test_a_config_is_planned_as_json_and_by_dry_run(tmp_path: Path) -> None:
 
 def test_a_budget_far_too_small_is_warned_of_with_proposals() -> None:
     large = {"corpus": "general", "entities": "sample", "depth": 2}
-    plan = make_plan(config(space=large, budget={"images": 300}), worlds=1)
+    plan = make_plan(config(space=large, budget={"images": 300}), worlds=2)
     assert any("300 images are few for 4,6" in warning for warning in plan.foresight.warnings)
     changes = [proposal.change.partition("=")[0] for proposal in plan.foresight.proposals]
     assert changes == ["budget.images", "space.entities", "space.depth"]
@@ -123,13 +124,13 @@ def test_a_budget_far_too_small_is_warned_of_with_proposals() -> None:
 )
 def test_other_hunts_are_planned(data: dict[str, Any], said: str) -> None:
     settings = parse_config({**data, "budget": {"images": 1000}}, "a test")
-    plan = make_plan(settings, worlds=1)
+    plan = make_plan(settings, worlds=2)
     assert any(said in line for line in plan.foresight.space)
     assert len(plan.foresight.expectations) == 3
 
 
 def test_speed_is_measured_by_real_trials() -> None:
-    plan = make_plan(config(), measuring=True, worlds=1)
+    plan = make_plan(config(), measuring=True, worlds=2)
     assert plan.seconds
     assert "measured on" in plan.speed
     assert "as measured" in plan.disk_basis
@@ -138,11 +139,11 @@ def test_speed_is_measured_by_real_trials() -> None:
 def test_a_dead_model_cannot_be_measured() -> None:
     dead = {"provider": "python", "path": "no_such_module:draw"}
     with pytest.raises(ConfigError, match="nothing can be measured"):
-        make_plan(config(target=dead), measuring=True, worlds=1)
+        make_plan(config(target=dead), measuring=True, worlds=2)
 
 
 def test_no_budget_of_images_is_said() -> None:
-    plan = make_plan(config(budget={}), worlds=1)
+    plan = make_plan(config(budget={}), worlds=2)
     assert any("no `budget.images`" in warning for warning in plan.foresight.warnings)
 
 
@@ -151,7 +152,7 @@ def test_lists_of_prompts_are_planned(tmp_path: Path) -> None:
     rows = [{"id": f"p{n}", "prompt": f"a {n}", "checks": one} for n, one in enumerate(checks)]
     (tmp_path / "prompts.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
     data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": {"prompts": str(tmp_path / "prompts.jsonl")}}
-    plan = make_plan(parse_config({**data, "budget": {"images": 200}}, "a test"), worlds=1)
+    plan = make_plan(parse_config({**data, "budget": {"images": 200}}, "a test"), worlds=2)
     assert "20 prompts; 200 images are 10.0 for each" in plan.foresight.space[0]
     weak, _, strong = plan.foresight.expectations
     assert weak.high > strong.low
@@ -161,4 +162,4 @@ def test_an_empty_list_of_prompts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "prompts.jsonl").write_text("")
     data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": {"prompts": str(tmp_path / "prompts.jsonl")}}
     with pytest.raises(ConfigError):
-        make_plan(parse_config(data, "a test"), worlds=1)
+        make_plan(parse_config(data, "a test"), worlds=2)

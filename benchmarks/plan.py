@@ -1,0 +1,127 @@
+"""Do the ranges of `failscape plan` hold what runs find, in worlds that no plan has simulated?
+
+    python -m benchmarks.plan                           every case, three fresh worlds of each sort
+    python -m benchmarks.plan large shapes --seeds 5    some of them
+
+A plan is made as a user would make it; then the whole run is simulated in worlds with other seeds. `large`
+has the sizes that plans scale up to. `shapes` are worlds of other shapes than the simulated ones, of medium
+strength: there the line for the medium model need not hold, and the span from the strong to the weak one
+is looked at beside it. One line a world: those of a run that was stopped are not lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from failscape.config.files import parse_config
+from failscape.hunts.t2i.build import build_hunt, build_lattice
+from failscape.planning import classifier, prompts, t2i, vlm
+from failscape.planning.foresight import Expectation
+from failscape.testing.planted import SHAPES, PlantedWorld, simulate
+
+FIRST_SEED = 5000
+"""Plans simulate the worlds 0 to 3; tests use those from 100 on."""
+
+TOY = {"provider": "toybox"}
+Row = tuple[str, Expectation, int, Expectation | None]
+
+
+def lattice_runs(images: int, space: dict[str, Any], seeds: range, shape: str = "planted") -> Iterator[Row]:
+    data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": space, "budget": {"images": images}}
+    config: Any = parse_config(data, "the benchmark")
+    lattice = build_lattice(config)
+    said = {regime: t2i.expect(config, lattice, images, regime, None) for regime in t2i.ABOUT}
+    span = Expectation("any", "", said["strong"].low, said["weak"].high)
+    for regime in t2i.ABOUT if shape == "planted" else ("medium",):
+        for seed in seeds:
+            hunt = build_hunt(config)
+            simulate(hunt, PlantedWorld(lattice, regime, seed, shape=shape), images)
+            yield f"{shape} {regime}", said[regime], len(hunt.findings()), span
+
+
+def large(seeds: range) -> Iterator[Row]:
+    yield from lattice_runs(4_000, {"corpus": "toybox", "depth": 2}, seeds)
+    yield from lattice_runs(10_000, {"corpus": "general", "entities": "sample", "depth": 2}, seeds)
+
+
+def small(seeds: range) -> Iterator[Row]:
+    yield from lattice_runs(800, {"corpus": "starter", "entities": "sample", "depth": 2}, seeds)
+
+
+def shapes(seeds: range) -> Iterator[Row]:
+    for shape in SHAPES:
+        if shape != "planted":
+            space = {"corpus": "starter", "entities": "sample", "depth": 2}
+            yield from lattice_runs(2_000, space, seeds, shape)
+
+
+def classifiers(seeds: range) -> Iterator[Row]:
+    names = ["penguin", "camel", "owl", "turtle", "apple", "cow"]
+    data = {"hunt": "classifier", "target": TOY, "generator": TOY, "judge": TOY, "classes": names}
+    for images in (1_200, 4_800):
+        config: Any = parse_config({**data, "budget": {"images": images}}, "the benchmark")
+        for name, (bugs, _) in classifier.BUGS.items():
+            said = classifier.expect(config, name, len(names), images / len(names), None, None)
+            for seed in seeds:
+                found = classifier.race(config, bugs, len(names), images, seed, None)
+                yield f"{images} {name}", said, len(found), None
+
+
+def questions(seeds: range) -> Iterator[Row]:
+    for number in (500, 2_000):
+        config: Any = parse_config({"hunt": "vlm", "target": TOY, "questions": number}, "the benchmark")
+        for said in vlm.foresee(config).expectations:
+            for seed in seeds:
+                found = vlm.found(config, vlm.WEAK_SPOTS[said.like], seed)
+                yield f"{number} {said.like}", said, found, None
+
+
+def prompt_lists(seeds: range) -> Iterator[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        for number, images in ((60, 600), (300, 4_000)):
+            path = Path(folder) / f"{number}.jsonl"
+            check = {"kind": "thing", "value": "thing", "statement": "It is there."}
+            rows = ({"id": f"p{at}", "prompt": f"thing {at}", "checks": [check]} for at in range(number))
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+            data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": {"prompts": str(path)}}
+            config: Any = parse_config({**data, "budget": {"images": images}}, "the benchmark")
+            for regime in prompts.FAILING:
+                said = prompts.expect(config, regime, number, images)
+                for seed in seeds:
+                    yield f"{number} {regime}", said, prompts.found(config, regime, images, seed), None
+
+
+CASES: dict[str, Callable[[range], Iterator[Row]]] = {
+    "small": small,
+    "prompts": prompt_lists,
+    "vlm": questions,
+    "classifier": classifiers,
+    "shapes": shapes,
+    "large": large,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("cases", nargs="*", choices=[*CASES, []], help="all of them when left out")
+    parser.add_argument("--seeds", type=int, default=3, help="fresh worlds of each sort")
+    options = parser.parse_args()
+    seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
+    for name in options.cases or CASES:
+        held, spanned, number = 0, 0, 0
+        for what, said, found, span in CASES[name](seeds):
+            inside = said.low <= found <= said.high
+            held, number = held + inside, number + 1
+            spanned += span is not None and span.low <= found <= span.high
+            print(f"{name}: {what}: {found} in {said}: {'yes' if inside else 'NO'}", flush=True)
+        within = f"; {spanned} between the strong and the weak model's" if spanned else ""
+        print(f"{name}: {held} of {number} worlds lie in the range{within}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
