@@ -5,7 +5,7 @@ EXTRAS := .venv-extras
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo demo-classifier demo-vlm docs check test test-extras lint types pytest clean
+.PHONY: demo demo-classifier demo-vlm docs wheel-check check test test-extras lint types pytest clean
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -24,6 +24,11 @@ demo-classifier demo-vlm: demo-%: $(VENV)/.core  ## the same for an image classi
 
 docs: $(VENV)/.dev  ## the site, from the pages in docs/ and the code; a link that leads nowhere is an error
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_site
+
+wheel-check: $(VENV)/.dev  ## build the wheel and run all demos from it, by pipx or in a bare environment
+	rm -rf dist
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(BIN)/python -m tools.wheel_check dist/failscape-*.whl
 
 check: lint types $(VENV)/.dev  ## the fast part: lint, types, unit tests
 	$(BIN)/pytest -n 2 --dist worksteal tests/unit
