@@ -187,7 +187,7 @@ class FaultyServer:
 
         self._thread = threading.Thread(target=work, daemon=True, name="faulty-server")
         self._thread.start()
-        if not ready.wait(10) or failure:
+        if not ready.wait(60) or failure:
             raise RuntimeError(f"the faulty server did not start: {failure}")
 
     def stop(self) -> None:
@@ -195,7 +195,7 @@ class FaultyServer:
         if self._thread is None or self._loop is None or self._halt is None:
             return
         self._loop.call_soon_threadsafe(self._halt.set)
-        self._thread.join(10)
+        self._thread.join(60)
         self._thread = None
 
     async def serve(self, ready: Callable[[], object]) -> None:

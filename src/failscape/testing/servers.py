@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 
 
 class ModelServer:

@@ -31,7 +31,7 @@ def test_killed_while_starting(tmp_path: Path) -> None:
         with subprocess.Popen(
             [sys.executable, str(RECORDER), str(folder), "1"], stdout=subprocess.DEVNULL
         ) as process:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 120
             while not (folder / "atlas.lock").exists() and time.monotonic() < deadline:
                 time.sleep(0.001)
             time.sleep(rng.uniform(0, 0.02))

@@ -98,7 +98,7 @@ def settings(replicas: int, images: int, **more: Any) -> dict[str, Any]:
         "replicas": replicas,
         "cpus": 0.25,
         "batch": 4,
-        "timeout": 30,
+        "timeout": 60,
         "patience": 180,
     }
     return {
@@ -150,7 +150,7 @@ def _words(process: Any) -> list[str]:
 
 
 async def until(folder: Path, count: int) -> None:
-    for _ in range(2_000):
+    for _ in range(6_000):
         if (folder / "atlas.db").exists() and len(recorded(folder)) >= count:
             return
         await asyncio.sleep(0.1)
@@ -213,7 +213,7 @@ def test_the_demo_runs_on_ray(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         env=environment,
-        timeout=300,
+        timeout=1200,
     )
     assert run.returncode == 0, run.stderr
     assert "The report" in run.stdout

@@ -48,7 +48,7 @@ def serving(kind: str, folder: Path, tmp_path: Path, *more: str) -> Iterator[tup
         yield text, process
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(120)
         process.stdout.close()
         errors.close()
 
@@ -118,9 +118,9 @@ def test_a_hunt_over_two_servers_of_which_one_dies(pipeline_folder: Folder, tmp_
         assert len(urls(text)) == 2
         victim = children_of(process.pid)[0]
         os.kill(victim, signal.SIGKILL)
-        target = {"provider": "openai", "model": "sd", "endpoints": urls(text), "timeout": 60}
+        target = {"provider": "openai", "model": "sd", "endpoints": urls(text), "timeout": 120}
         assert hunt(tmp_path / "atlas", target) == 40
-        for _ in range(240):
+        for _ in range(600):
             if len(children_of(process.pid)) == 2:
                 break
             time.sleep(0.25)
@@ -185,5 +185,5 @@ def test_an_adapter_of_ones_own(tmp_path: Path) -> None:
         asyncio.run(ask())
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
         process.stdout.close()

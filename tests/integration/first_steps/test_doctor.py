@@ -128,7 +128,7 @@ def test_each_endpoint_of_a_pool_is_asked_by_itself() -> None:
 
     with toybox_server() as one, toybox_server() as other:
         urls = (one.url, other.url, "http://127.0.0.1:9")
-        config = ModelConfig(provider="openai", model="toybox", endpoints=urls, patience=0.2, timeout=20)
+        config = ModelConfig(provider="openai", model="toybox", endpoints=urls, patience=0.2, timeout=120)
         found = {seen.name: seen for seen in asyncio.run(examine_judges(config))}
         assert found["judge-endpoints"].status == "fail"
         assert "127.0.0.1:9" in found["judge-endpoints"].seen

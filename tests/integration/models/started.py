@@ -21,7 +21,7 @@ PICTURE = Picture(scripted_picture("x", 1, side=64))
 
 @asynccontextmanager
 async def opened(provider: Any, role: str, server: FaultyServer, **settings: Any) -> AsyncIterator[Any]:
-    values: dict[str, Any] = {"model": "m", "endpoints": (server.url,), "timeout": 5.0, "patience": 5.0}
+    values: dict[str, Any] = {"model": "m", "endpoints": (server.url,), "timeout": 60.0, "patience": 60.0}
     config = ModelConfig(provider="openai", **{**values, **settings})
     model = provider.create(role, config, QUICK)
     await model.start()

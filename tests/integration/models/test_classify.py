@@ -23,7 +23,7 @@ QUICK = Backoff(first=0.01, longest=0.05)
 
 @asynccontextmanager
 async def opened(server: FaultyServer, **settings: Any) -> AsyncIterator[HttpClassifier]:
-    values: dict[str, Any] = {"model": "m", "endpoints": (server.url,), "timeout": 5.0, "patience": 5.0}
+    values: dict[str, Any] = {"model": "m", "endpoints": (server.url,), "timeout": 60.0, "patience": 60.0}
     model = HttpClassifier(ModelConfig(provider="http", **{**values, **settings}), QUICK)
     await model.start()
     try:

@@ -16,7 +16,7 @@ from failscape.testing.faulty import KINDS, Fault, FaultyServer
 
 def post(url: str, payload: dict[str, Any]) -> Any:
     request = urllib.request.Request(url, json.dumps(payload).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=120) as response:
         return json.load(response)
 
 

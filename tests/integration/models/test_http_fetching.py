@@ -45,12 +45,12 @@ def standing_in(handle: Handler) -> Iterator[tuple[str, list[web.Request]]]:
 
     thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(120)
     try:
         yield address[0], seen
     finally:
         loops[0].call_soon_threadsafe(halt.set)
-        thread.join(10)
+        thread.join(120)
 
 
 async def picture(request: web.Request) -> web.Response:
@@ -88,7 +88,7 @@ async def test_link_local_addresses_are_never_asked(url: str) -> None:
     with names(url) as server:
         hosts = ("169.254.169.254", "fe80::1", "[fe80::1]", "::ffff:169.254.1.1", "*")
         async with opened(openai, "generator", server, image_hosts=hosts) as model:
-            (reply,) = await asyncio.wait_for(model.generate(["a"], [5]), 60)
+            (reply,) = await asyncio.wait_for(model.generate(["a"], [5]), 120)
     assert "link-local" in reply.invalid
 
 
@@ -98,7 +98,7 @@ async def test_redirects_are_checked_again() -> None:
 
     with standing_in(elsewhere) as (host, _), names(f"http://{host}/1.png") as server:
         async with opened(openai, "generator", server, image_hosts=(host,)) as model:
-            (reply,) = await asyncio.wait_for(model.generate(["a"], [5]), 60)
+            (reply,) = await asyncio.wait_for(model.generate(["a"], [5]), 120)
     assert "link-local" in reply.invalid
 
 
@@ -140,7 +140,7 @@ async def test_an_endless_body_is_given_up() -> None:
     with standing_in(endless) as (host, _), names(f"http://{host}/1.png") as server:
         settings = {"image_hosts": (host,), "image_max_bytes": 200_000}
         async with opened(openai, "generator", server, **settings) as model:
-            (reply,) = await asyncio.wait_for(model.generate(["a"], [5]), 60)
+            (reply,) = await asyncio.wait_for(model.generate(["a"], [5]), 120)
     assert "more than 200,000 bytes" in reply.invalid
 
 
@@ -158,7 +158,7 @@ async def test_an_endless_reply_of_an_endpoint_is_given_up() -> None:
             address = f"http://127.0.0.1:{runner.addresses[0][1]}"
             settings = {"endpoints": (address,), "image_max_bytes": 1024}
             async with opened(openai, "generator", unused, **settings) as model:
-                (reply,) = await asyncio.wait_for(model.generate(["a"], [5]), 60)
+                (reply,) = await asyncio.wait_for(model.generate(["a"], [5]), 120)
     finally:
         await runner.cleanup()
     assert "sends more than" in reply.invalid

@@ -68,7 +68,7 @@ def look(folder: Path) -> tuple[list[int], dict[str, Any], int]:
     return steps(events), facts, len(calls)
 
 
-def kill_in_training(folder: Path, seconds: float = 120) -> None:
+def kill_in_training(folder: Path, seconds: float = 600) -> None:
     config = folder / "hunt.yaml"
     config.write_text(yaml.safe_dump(settings(folder)))
     command = [sys.executable, "-m", "failscape", "run", str(config), "--atlas", str(folder / "atlas")]

@@ -56,10 +56,10 @@ class Bench:
 
     def run(self, *options: str) -> subprocess.CompletedProcess[str]:
         process = self.start(*options)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
-    def wait_for_trials(self, count: int, seconds: float = 60) -> None:
+    def wait_for_trials(self, count: int, seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds
         while self.recorded() < count:
             assert time.monotonic() < deadline, f"no {count} trials within {seconds} s"

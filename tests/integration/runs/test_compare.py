@@ -202,7 +202,7 @@ def test_the_page_shows_changes_with_pictures_side_by_side(atlases: Path, tmp_pa
 
 
 def wait_for(hunt: OpenHunt) -> None:
-    assert hunt.loaded(wait=60.0) is not None
+    assert hunt.loaded(wait=600.0) is not None
 
 
 def compare_screen(library: Library, hunt: OpenHunt, query: dict[str, str]) -> dict[str, Any]:

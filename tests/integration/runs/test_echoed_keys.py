@@ -39,7 +39,7 @@ def run(*words: object) -> bytes:
         [sys.executable, "-m", "failscape", *map(str, words)],
         env={**os.environ, "JUDGE_KEY": KEY},
         capture_output=True,
-        timeout=300,
+        timeout=1200,
     )
     assert done.returncode in (0, 3), done.stderr
     return done.stdout + done.stderr

@@ -51,7 +51,7 @@ def test_both_servers_may_die_and_come_back(bench: Bench) -> None:
     bench.generator.restart(pause=1.5)
     bench.wait_for_trials(bench.recorded() + 200)
     bench.judge.restart(pause=1.5)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     keys = bench.keys()
     assert len(keys) == len(set(keys)) == 3000
@@ -66,17 +66,17 @@ def test_both_servers_may_die_and_come_back(bench: Bench) -> None:
 
 
 def test_ctrl_c_finishes_cleanly_and_the_run_goes_on_later(bench: Bench) -> None:
-    process = bench.start()
+    process = bench.start("--set", "budget.images=100000")
     bench.wait_for_trials(30)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=40)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 130, err
     assert "Stopped: interrupted" in out
     before = bench.keys()
-    assert 30 <= len(before) < 300
-    assert bench.run().returncode == 0
+    assert len(before) >= 30
+    assert bench.run("--set", f"budget.images={len(before) + 50}").returncode == 0
     assert bench.keys()[: len(before)] == before
-    assert len(set(bench.keys())) == 300
+    assert len(set(bench.keys())) == len(before) + 50
 
 
 def test_a_changed_config_is_refused_with_the_difference_unless_forked(bench: Bench) -> None:

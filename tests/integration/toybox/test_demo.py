@@ -10,7 +10,7 @@ from pathlib import Path
 
 def failscape(*arguments: str, folder: Path) -> str:
     command = [sys.executable, "-m", "failscape", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -51,7 +51,7 @@ class Pair:
     """The same role in process and over HTTP, both started."""
 
     def __init__(self, role: str, server: ModelServer, **settings: Any) -> None:
-        common = {"provider": "openai", "model": "toybox", "endpoints": (server.url,), "timeout": 30.0}
+        common = {"provider": "openai", "model": "toybox", "endpoints": (server.url,), "timeout": 120.0}
         over = {**common, **settings}
         chosen = {"model": settings["model"]} if "model" in settings else {}
         self.inside: Any = create_model(role, ModelConfig(provider="toybox", **chosen))
@@ -185,7 +185,7 @@ def test_a_hunt_over_http_reaches_the_same_verdicts(
     server: ModelServer, tmp_path: Path, contract: str
 ) -> None:
     inside = hunt(tmp_path / "inside", {"provider": "toybox"}, {"provider": "toybox"})
-    role = {"provider": "openai", "model": "toybox", "endpoints": [server.url], "timeout": 30}
+    role = {"provider": "openai", "model": "toybox", "endpoints": [server.url], "timeout": 120}
     over = hunt(tmp_path / "over", role, {**role, "contract": contract})
     both = set(inside) & set(over)
     assert len(both) >= max(30, 0.8 * len(inside)), "most probes are tried by both runs"
@@ -195,7 +195,7 @@ def test_a_hunt_over_http_reaches_the_same_verdicts(
 
 def test_a_port_in_use_is_a_clear_error(server: ModelServer) -> None:
     command = [sys.executable, "-m", "failscape", "serve", "planted", "--port", str(server.port)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert run.returncode == 2
     assert f"port {server.port} of 127.0.0.1 is already in use" in run.stderr
     assert "Traceback" not in run.stderr
@@ -210,7 +210,7 @@ def test_it_says_what_it_offers_and_how_to_use_it() -> None:
         lines = [process.stdout.readline() for _ in range(4)]
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
         process.stdout.close()
     for word in ("images", "judge, captioner, answerer, verifier", "embeddings", "cnn, resnet, vit"):
         assert word in lines[0]
@@ -219,7 +219,7 @@ def test_it_says_what_it_offers_and_how_to_use_it() -> None:
 
 def test_settings_of_planted_worlds_are_refused() -> None:
     command = [sys.executable, "-m", "failscape", "serve", "toybox", "--regime", "weak"]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert run.returncode == 2
     assert "--regime" in run.stderr
 

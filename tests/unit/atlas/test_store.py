@@ -139,7 +139,7 @@ def test_a_dead_writer_leaves_no_lock(tmp_path: Path) -> None:
         "import os, sys; from failscape.atlas import Atlas; a = Atlas.open(sys.argv[1], create=True);"
         "a.start_hunt('t2i', {}, {}); print('ready', flush=True); os.kill(os.getpid(), 9)"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "a")], capture_output=True, timeout=300)
     assert b"ready" in done.stdout
     with Atlas.open(tmp_path / "a") as atlas:
         assert len(atlas.hunts()) == 1

@@ -42,11 +42,15 @@ class FakeGenerator(FakeModel):
     def __init__(self, batch: int = 1, wait: float = 0.0, errors: Sequence[Exception] = ()) -> None:
         super().__init__("generator", batch)
         self.wait = wait
+        self.at_once = self.most_at_once = 0
         self.errors = list(errors)
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
         self.calls.append(len(prompts))
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
         await asyncio.sleep(self.wait)
+        self.at_once -= 1
         if self.errors:
             raise self.errors.pop(0)
         return [Reply(picture_of(prompt, seed)) for prompt, seed in zip(prompts, seeds, strict=True)]

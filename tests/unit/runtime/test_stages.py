@@ -35,24 +35,24 @@ async def test_what_a_model_in_this_process_takes_is_time() -> None:
 async def test_a_model_that_takes_one_item_gets_calls_side_by_side() -> None:
     model = FakeGenerator(batch=1, wait=0.05)
     stage = Stage("generator", model)
-    async with asyncio.timeout(1):
-        await asyncio.gather(*(stage.call(("a cat", seed)) for seed in range(50)))
+    await asyncio.gather(*(stage.call(("a cat", seed)) for seed in range(50)))
     assert model.calls == [1] * 50
+    assert model.most_at_once == 50
 
 
 async def test_a_pool_of_servers_gets_several_batches_at_once() -> None:
-    model = FakeGenerator(batch=4, wait=0.5)
+    model = FakeGenerator(batch=4, wait=0.05)
     model.parallel = 5
     stage = Stage("generator", model)
-    async with asyncio.timeout(2.0):  # one after the other they would take 2.5 s
-        await asyncio.gather(*(stage.call(("a cat", seed)) for seed in range(20)))
+    await asyncio.gather(*(stage.call(("a cat", seed)) for seed in range(20)))
     assert model.calls == [4] * 5
+    assert model.most_at_once == 5
 
 
 async def test_an_item_that_follows_the_last_one_at_once_is_not_forgotten() -> None:
     """It comes when the worker has looked for the last time but has not ended yet."""
     stage = Stage("generator", FakeGenerator(batch=4))
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(120):
         for seed in range(3):
             await stage.call(("a cat", seed))
 

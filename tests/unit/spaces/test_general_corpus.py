@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from failscape.spaces import FAMILIES, Corpus, Lattice, Wording, corpus_names, load_corpus
 from failscape.spaces.understanding import Understanding
 from failscape.spaces.wording import plural_of
+from tests.counting import calls_of
 
 CORPUS = load_corpus("general")
 LATTICE = Lattice(CORPUS, depth=3)
@@ -29,9 +29,7 @@ def test_it_is_larger_than_failureatlas_s() -> None:
     assert {value.family for value in CORPUS.values} == set(FAMILIES)
 
 
-def test_it_loads_fast_and_its_lattice_counts_in_the_millions() -> None:
-    # CPU time, best of three: the machine may be busy with something else.
-    assert min(_seconds_to_load() for _ in range(3)) < 0.5
+def test_its_lattice_counts_in_the_millions() -> None:
     assert len(Lattice(CORPUS, depth=2)) > 10_000_000
     assert len(Lattice(CORPUS, entities="sample", depth=2)) > 1_000_000
 
@@ -47,24 +45,18 @@ def test_the_documented_sizes_are_true() -> None:
         assert f"| {sizes[0]:,}, {sizes[1]:,} |" in row
 
 
-def _seconds_to_load() -> float:
-    start = time.process_time()
-    load_corpus("general")
-    return time.process_time() - start
-
-
-def test_a_hundred_million_nodes_open_fast_and_small() -> None:
+def test_a_hundred_million_nodes_open_without_being_walked() -> None:
+    """Loading makes about one call for each pair of thing and value; counting looks at no node."""
+    assert calls_of(lambda: load_corpus("general")) < 3 * len(CORPUS.entities) * len(CORPUS.values)
     code = (
-        "import re, time\n"
+        "import re\n"
         "from failscape.spaces import Lattice, load_corpus\n"
-        "start = time.process_time()\n"
         "size = len(Lattice(load_corpus('general')))\n"
         "peak = re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read()).group(1)\n"
-        "print(size, time.process_time() - start, peak)"
+        "print(size, peak)"
     )
-    size, seconds, kilobytes = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    size, kilobytes = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     assert int(size) > 100_000_000
-    assert float(seconds) < 1
     assert int(kilobytes) < 200 * 1024
 
 

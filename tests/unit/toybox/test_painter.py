@@ -1,6 +1,5 @@
 """toy-painter as it ships: repeatable pictures, prompts that matter, and counts that tell the truth."""
 
-import time
 from itertools import combinations
 
 import numpy as np
@@ -78,13 +77,6 @@ def test_an_unknown_word_changes_little(painter: painters.ToyPainter) -> None:
 def test_every_prompt_needs_a_seed(painter: painters.ToyPainter) -> None:
     with pytest.raises(ValueError, match="every prompt needs one seed, but got 2 and 1"):
         painter.paint(["a cow", "a car"], [1])
-
-
-def test_it_is_fast_enough(painter: painters.ToyPainter) -> None:
-    painter.paint(["a cow"] * 8, list(range(8)))
-    start = time.process_time()
-    painter.paint(["a cow"] * 32, list(range(32)))
-    assert time.process_time() - start < 8
 
 
 def test_paints_frequent_combinations_better_than_unseen_ones(

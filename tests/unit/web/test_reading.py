@@ -54,6 +54,6 @@ def test_closing_ends_what_is_under_way(folder, always_apart) -> None:
         while not reader._working and thread.is_alive():
             time.sleep(0.005)
         reader.close()
-        thread.join(20)
+        thread.join(120)
     assert not thread.is_alive()
     assert "ended before it was done" in problems[0].message

@@ -16,7 +16,7 @@ from failscape.web.thumbnails import Thumbnails
 
 
 async def ask(client, question, **query):
-    for _ in range(200):
+    for _ in range(2400):
         reply = await client.get(f"/api/atlas/1/{question}", params=query)
         if reply.status != 202:
             assert reply.status == 200, await reply.text()
