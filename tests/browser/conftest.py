@@ -20,6 +20,11 @@ from failscape.web.guard import TOKEN, Guard
 from failscape.web.library import Library
 from failscape.web.server import build_app
 
+try:
+    from playwright.sync_api import expect, sync_playwright
+except ImportError:
+    expect = sync_playwright = None
+
 FIXTURES = Path(__file__).parents[1] / "golden" / "fixtures"
 KINDS = ("t2i", "classifier", "vlm")
 SCREENS = ("overview", "map", "findings", "pictures", "compare", "review", "runs")
@@ -27,8 +32,14 @@ FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 ]
-SLOW = 60_000
-"""Milliseconds to wait for what needs a hunt read, on a busy machine."""
+SLOW = 120_000
+"""Milliseconds to wait for what needs a hunt read, on a busy machine; only what never comes takes so long."""
+
+ALL_FAILED = """() => {
+  const told = [...document.querySelectorAll(".cell .verdict .unseen")].map((one) => one.textContent);
+  return told.length > 0 && told.every((word) => word === "failed");
+}"""
+"""What a grid says once all its cells are failures."""
 
 
 def missing(what: str) -> None:
@@ -44,10 +55,9 @@ def chromium():
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
         missing("Chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
+    if sync_playwright is None:
         missing("playwright")
+    expect.set_options(timeout=SLOW)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=FLAGS)
         yield browser
@@ -86,13 +96,13 @@ def viewer_of(folders: list[Path]) -> Iterator[Viewer]:
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        assert ready.wait(20)
+        assert ready.wait(120)
         try:
             yield Viewer(f"http://127.0.0.1:{ports[0]}", guard.token)
         finally:
-            asyncio.run_coroutine_threadsafe(runners[0].cleanup(), loop).result(20)
+            asyncio.run_coroutine_threadsafe(runners[0].cleanup(), loop).result(120)
             loop.call_soon_threadsafe(loop.stop)
-            thread.join(20)
+            thread.join(120)
 
 
 @pytest.fixture(scope="session")
@@ -133,8 +143,10 @@ def open_page(chromium):
     assert not complaints, complaints
 
 
-def settled(page):
-    """The page, once it has been read."""
+def settled(page, screen: str = ""):
+    """The page, once it has been read; `screen` is the one that a click led to."""
+    if screen:
+        page.locator(f"nav a[href$='/{screen}'][aria-current=page]").wait_for()
     page.locator("main h1").first.wait_for()
     page.locator(".waiting").first.wait_for(state="detached")
     return page

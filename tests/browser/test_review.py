@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.browser.conftest import KINDS
+from tests.browser.conftest import KINDS, expect
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -15,19 +15,17 @@ pytestmark = pytest.mark.xdist_group("browser")
 @pytest.mark.parametrize("kind", KINDS)
 def test_ten_labels_by_keyboard(open_page, viewer, atlases, kind) -> None:
     page = open_page(viewer, f"/{kind}/1/review")
-    page.locator(".name input").wait_for()
+    expect(page.locator(".name input")).to_be_focused()
     page.keyboard.type("Ada")
     page.keyboard.press("Enter")
-    page.get_by_role("button", name="Begin the review").wait_for()
-    page.wait_for_timeout(200)
+    expect(page.get_by_role("button", name="Begin the review")).to_be_focused()
     page.keyboard.press("Enter")
     page.locator(".statement").wait_for()
-    body = page.locator("main").inner_text()
-    assert "judge said" not in body
-    for key in "yynyuyynyn":
+    expect(page.locator("main")).not_to_contain_text("judge said")
+    for number, key in enumerate("yynyuyynyn", 1):
+        page.locator(".statement").wait_for()
         page.keyboard.press(key)
-        page.wait_for_timeout(150)
-    page.get_by_text("Ada: 10 of").wait_for()
+        page.get_by_text(f"Ada: {number} of").wait_for()
     page.get_by_text("keeping …").wait_for(state="detached")
     assert labels(atlases[KINDS.index(kind)]) == 10
     page.get_by_text("was right in").wait_for()
@@ -39,8 +37,7 @@ def test_ten_labels_by_keyboard(open_page, viewer, atlases, kind) -> None:
     page.locator(".help").wait_for()
     statement = page.locator(".statement").inner_text()
     page.reload()
-    page.locator(".statement").wait_for()
-    assert page.locator(".statement").inner_text() == statement, "it goes on where it was"
+    expect(page.locator(".statement")).to_have_text(statement)  # it goes on where it was
 
 
 def labels(folder) -> int:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import quote_plus
 
 import pytest
 
-from tests.browser.conftest import KINDS, SCREENS, settled
+from tests.browser.conftest import ALL_FAILED, KINDS, SCREENS, expect, settled
 
 pytestmark = pytest.mark.xdist_group("browser")
+
+EVERY_LINE_HAS = """(name) => {
+  const rows = [...document.querySelectorAll(".line")];
+  return rows.length > 0 && rows.every((row) => row.innerText.toLowerCase().includes(name));
+}"""
+LINES_ARE_SORTED = """() => {
+  const names = [...document.querySelectorAll(".line .title b")].map((one) => one.innerText);
+  return names.length > 3 && names.every((name, at) => !at || names[at - 1] <= name);
+}"""
+SIGNS_DIFFER = """() =>
+  new Set([...document.querySelectorAll(".cell .verdict i")].map((one) => one.innerText)).size > 1"""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -17,7 +29,7 @@ def test_every_screen_opens_at_both_widths_and_in_both_lights(open_page, viewer,
         page = open_page(viewer, f"/{kind}/1/overview", width, scheme)
         for screen in SCREENS:
             page.locator(f"nav a[href$='/{screen}']").click()
-            settled(page)
+            settled(page, screen)
             assert page.url.endswith(f"/{kind}/1/{screen}")
             assert page.locator("nav a[aria-current=page]").count() == 1
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (screen, width)
@@ -25,50 +37,44 @@ def test_every_screen_opens_at_both_widths_and_in_both_lights(open_page, viewer,
 
 def test_the_first_screen_says_what_fails_and_shows_it(open_page, viewer) -> None:
     page = settled(open_page(viewer, "/t2i/1/overview"))
-    assert "toy-painter" in page.locator("h1").inner_text()
+    expect(page.locator("h1")).to_contain_text("toy-painter")
     page.locator(".card").first.wait_for()
-    assert "How sure" in page.locator(".lede").first.inner_text()
+    expect(page.locator(".lede").first).to_contain_text("How sure")
     page.locator(".card a").first.click()
-    settled(page)
+    settled(page, "findings")
     assert "/finding?" in page.url
-    assert page.locator(".strip .shot").count() > 0
+    page.locator(".strip .shot").first.wait_for()
 
 
 def test_findings_are_searched_filtered_sorted_and_linked(open_page, viewer) -> None:
     page = settled(open_page(viewer, "/t2i/1/findings"))
     status = page.locator("p[role=status]")
-    total = int(re.search(r"[\d,]+", status.inner_text())[0].replace(",", ""))
-    assert total > 3
+    whole = status.inner_text()
+    assert int(re.search(r"[\d,]+", whole)[0].replace(",", "")) > 3
     name = page.locator(".line .title b").first.inner_text().split(":")[0]
     page.get_by_label("Search findings").type(name)
-    page.wait_for_url("**text=**")
-    page.wait_for_timeout(600)
-    assert all(name.lower() in row.lower() for row in page.locator(".line").all_inner_texts())
+    page.wait_for_url(re.compile(f"text={re.escape(quote_plus(name))}$"))
+    page.wait_for_function(EVERY_LINE_HAS, arg=name.lower())
     link = page.url
     page.reload()
     settled(page)
     assert page.url == link
-    assert page.get_by_label("Search findings").input_value() == name
+    expect(page.get_by_label("Search findings")).to_have_value(name)
     page.get_by_role("link", name="Clear").click()
-    page.wait_for_timeout(600)
-    assert str(total) in status.inner_text()
+    expect(status).to_have_text(whole)
     page.get_by_label("Sort").select_option("title")
-    page.wait_for_timeout(600)
-    names = page.locator(".line .title b").all_inner_texts()
-    assert names == sorted(names)
+    page.wait_for_function(LINES_ARE_SORTED)
 
 
 def test_a_finding_opens_its_pictures_and_copies_itself(open_page, viewer) -> None:
     page = settled(open_page(viewer, "/t2i/1/findings", permissions=["clipboard-read", "clipboard-write"]))
     page.locator(".line a").first.click()
-    settled(page)
     page.locator(".strip .shot").first.click()
-    assert page.locator(".opened .said dt").first.inner_text() == "prompt"
+    expect(page.locator(".opened .said dt").first).to_have_text("prompt")
     page.get_by_role("button", name="Copy prompt").click()
-    page.get_by_role("button", name="Copied").wait_for()
-    assert "image" in page.evaluate("navigator.clipboard.readText()").lower()
+    page.wait_for_function("navigator.clipboard.readText().then((text) => /image/i.test(text))")
     page.get_by_role("link", name="In the grid").click()
-    settled(page)
+    settled(page, "pictures")
     page.locator(".cell").first.wait_for()
 
 
@@ -76,12 +82,10 @@ def test_pictures_are_filtered_and_one_is_opened_and_closed_by_keyboard(open_pag
     page = settled(open_page(viewer, "/classifier/1/pictures"))
     page.locator("select[data-facet=verdict]").select_option("fail")
     page.wait_for_url("**verdict=fail**")
-    page.wait_for_timeout(600)
-    assert set(page.locator(".cell .verdict .unseen").all_inner_texts()) == {"failed"}
+    page.wait_for_function(ALL_FAILED)
     page.locator(".cell a").first.focus()
     page.keyboard.press("Enter")
-    page.get_by_role("dialog").wait_for()
-    assert "What the models replied" in page.get_by_role("dialog").inner_text()
+    expect(page.get_by_role("dialog")).to_contain_text("What the models replied")
     link = page.url
     page.keyboard.press("Escape")
     page.get_by_role("dialog").wait_for(state="detached")
@@ -97,11 +101,12 @@ def test_the_map_opens_and_narrows(open_page, viewer) -> None:
     page.locator(".heat tbody th a").first.click()
     page.wait_for_url("**kind=**")
     settled(page)
+    mapped = page.url
     page.locator(".heat tbody td a").first.click()
-    page.wait_for_timeout(500)
+    page.wait_for_url(lambda url: url != mapped)
     page.go_back()
-    settled(page)
-    assert "kind=" in page.url
+    page.wait_for_url(mapped)
+    settled(page, "map")
     for kind, what in (("classifier", ".confusions td"), ("vlm", ".rings .sector")):
         settled(open_page(viewer, f"/{kind}/1/map")).locator(what).first.wait_for()
 
@@ -122,14 +127,13 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(open_page, viewer
 
 def test_verdicts_are_told_apart_without_colour(open_page, viewer) -> None:
     page = settled(open_page(viewer, "/t2i/1/pictures"))
-    signs = set(page.locator(".cell .verdict i").all_inner_texts())
-    assert signs <= {"✗", "✓", "?", "·"}
-    assert len(signs) > 1
+    page.wait_for_function(SIGNS_DIFFER)
+    assert set(page.locator(".cell .verdict i").all_inner_texts()) <= {"✗", "✓", "?", "·"}
 
 
 def test_a_stranger_without_the_token_sees_nothing(chromium, viewer) -> None:
     page = chromium.new_page()
     reply = page.goto(f"{viewer.base}/t2i/1/overview")
     assert reply.status == 403
-    assert "failscape view" in page.locator("body").inner_text()
+    expect(page.locator("body")).to_contain_text("failscape view")
     page.close()

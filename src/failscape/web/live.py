@@ -65,11 +65,9 @@ class Watcher:
             await asyncio.sleep(EVERY)
             for slug in self._library.atlases if self._pages else ():
                 now = await asyncio.to_thread(self._state, slug)
-                if now != self._seen.get(slug):
-                    first = slug not in self._seen
+                if now != self._seen.get(slug):  # the first look too: it may have grown since a page asked
                     self._seen[slug] = now
-                    if not first:
-                        self._tell({"atlas": slug})
+                    self._tell({"atlas": slug})
 
     def _state(self, slug: str) -> Any:
         """What changes when trials are recorded, sessions start or end, or labels are given."""

@@ -65,6 +65,11 @@ let source = null;
 export function followNews() {
   if (source) return;
   source = new EventSource("/api/news");
+  let before = false;
+  source.onopen = () => {  // back again: something may have happened in between
+    if (before) news.forEach((listen) => listen(null));
+    before = true;
+  };
   source.onmessage = (event) => {
     const told = JSON.parse(event.data);
     news.forEach((listen) => listen(told));
@@ -75,7 +80,7 @@ export function useNews(atlas, act) {
   const latest = useRef(act);
   latest.current = act;
   useEffect(() => {
-    const listen = (told) => { if (told.atlas === atlas) latest.current(); };
+    const listen = (told) => { if (!told || told.atlas === atlas) latest.current(); };
     news.add(listen);
     return () => news.delete(listen);
   }, [atlas]);

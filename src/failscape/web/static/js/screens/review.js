@@ -1,5 +1,5 @@
 // Review the judge: blind, by keyboard. Labels are kept as they are given.
-import { html, useState, useEffect, useRef, useHere, useAnswer, send, count, some, Link } from "../base.js";
+import { html, useState, useEffect, useLayoutEffect, useRef, useHere, useAnswer, send, count, some, Link } from "../base.js";
 import { Waiting, Trouble, Picture, Term } from "../parts.js";
 import { pictureAddress } from "../base.js";
 
@@ -20,8 +20,12 @@ function Desk({ first, reviewer }) {
   const [busy, wait] = useState(0);
   const queue = useRef(Promise.resolve());
   const waiting = useRef(0);
-  useEffect(() => { if (!waiting.current) change(first); }, [first]);
+  const acted = useRef(false);
+  useEffect(() => {  // news may be older than the last label given here: what is next stays as it was told then
+    if (!waiting.current) change((old) => acted.current ? { ...first, review: old.review, next: old.next, done: old.done, items: old.items } : first);
+  }, [first]);
   const act = (deed, more = {}) => {
+    acted.current = true;
     waiting.current += 1;
     wait(waiting.current);
     queue.current = queue.current.then(() => send(`/api/${encodeURIComponent(here.atlas)}/${here.hunt}/review/${deed}`, { reviewer, ...more }))
@@ -73,7 +77,7 @@ function Stage({ data, change, act, reviewer, busy }) {
   useEffect(() => {
     data.next.slice(1).forEach((one) => { if (one.image) new Image().src = pictureAddress(here, one.image, 384); });
   }, [item && item.item]);
-  useEffect(() => {
+  useLayoutEffect(() => {  // at once: a key pressed right after another must meet the next check
     const press = (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
       const label = LABELS.find(([, key]) => key === event.key.toLowerCase());
