@@ -72,7 +72,7 @@ def test_a_finding_opens_its_pictures_and_copies_itself(open_page, viewer) -> No
     page.locator(".strip .shot").first.click()
     expect(page.locator(".opened .said dt").first).to_have_text("prompt")
     page.get_by_role("button", name="Copy prompt").click()
-    page.wait_for_function("navigator.clipboard.readText().then((text) => /image/i.test(text))")
+    page.wait_for_function("() => navigator.clipboard.readText().then((text) => /image/i.test(text))")
     page.get_by_role("link", name="In the grid").click()
     settled(page, "pictures")
     page.locator(".cell").first.wait_for()

@@ -47,10 +47,10 @@ class Watcher:
         if len(self._pages) >= MOST_PAGES:
             raise web.HTTPServiceUnavailable(text="too many pages are open")
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
         page: asyncio.Queue[str] = asyncio.Queue()
         self._pages.add(page)
         try:
+            await response.prepare(request)
             await response.write(b"retry: 2000\n\n")
             while message := await _next(page):
                 await response.write(message.encode())
