@@ -15,6 +15,7 @@ import argparse
 import json
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from failscape.planning.foresight import Expectation
 from failscape.testing.planted import SHAPES, PlantedWorld, simulate
 
 FIRST_SEED = 5000
-"""Plans simulate the worlds 0 to 3; tests use those from 100 on."""
+"""Plans simulate the worlds 0 to 7; tests use those from 100 on."""
 
 TOY = {"provider": "toybox"}
 Row = tuple[str, Expectation, int, Expectation | None]
@@ -60,47 +61,47 @@ def shapes(seeds: range) -> Iterator[Row]:
             yield from lattice_runs(2_000, space, seeds, shape)
 
 
-def classifiers(seeds: range) -> Iterator[Row]:
-    names = ["penguin", "camel", "owl", "turtle", "apple", "cow"]
+def classifier_runs(images: int, classes: int, seeds: range) -> Iterator[Row]:
+    names = ["penguin", "camel", "owl", "turtle", "apple", "cow"][:classes]
     data = {"hunt": "classifier", "target": TOY, "generator": TOY, "judge": TOY, "classes": names}
-    for images in (1_200, 4_800):
-        config: Any = parse_config({**data, "budget": {"images": images}}, "the benchmark")
-        for name, (bugs, _) in classifier.BUGS.items():
-            said = classifier.expect(config, name, len(names), images / len(names), None, None)
-            for seed in seeds:
-                found = classifier.race(config, bugs, len(names), images, seed, None)
-                yield f"{images} {name}", said, len(found), None
+    config: Any = parse_config({**data, "budget": {"images": images}}, "the benchmark")
+    for name, (bugs, _) in classifier.BUGS.items():
+        said = classifier.expect(config, name, classes, images / classes, None, None)
+        for seed in seeds:
+            found = classifier.race(config, bugs, classes, images, seed, None)
+            yield f"{images} {name}", said, len(found), None
 
 
-def questions(seeds: range) -> Iterator[Row]:
-    for number in (500, 2_000):
-        config: Any = parse_config({"hunt": "vlm", "target": TOY, "questions": number}, "the benchmark")
-        for said in vlm.foresee(config).expectations:
-            for seed in seeds:
-                found = vlm.found(config, vlm.WEAK_SPOTS[said.like], seed)
-                yield f"{number} {said.like}", said, found, None
+def question_runs(number: int, seeds: range) -> Iterator[Row]:
+    config: Any = parse_config({"hunt": "vlm", "target": TOY, "questions": number}, "the benchmark")
+    for said in vlm.foresee(config).expectations:
+        for seed in seeds:
+            yield f"{number} {said.like}", said, vlm.found(config, vlm.WEAK_SPOTS[said.like], seed), None
 
 
-def prompt_lists(seeds: range) -> Iterator[Row]:
+def prompt_runs(number: int, images: int, seeds: range) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        for number, images in ((60, 600), (300, 4_000)):
-            path = Path(folder) / f"{number}.jsonl"
-            check = {"kind": "thing", "value": "thing", "statement": "It is there."}
-            rows = ({"id": f"p{at}", "prompt": f"thing {at}", "checks": [check]} for at in range(number))
-            path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-            data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": {"prompts": str(path)}}
-            config: Any = parse_config({**data, "budget": {"images": images}}, "the benchmark")
-            for regime in prompts.FAILING:
-                said = prompts.expect(config, regime, number, images)
-                for seed in seeds:
-                    yield f"{number} {regime}", said, prompts.found(config, regime, images, seed), None
+        path = Path(folder) / "prompts.jsonl"
+        check = {"kind": "thing", "value": "thing", "statement": "It is there."}
+        rows = ({"id": f"p{at}", "prompt": f"thing {at}", "checks": [check]} for at in range(number))
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": {"prompts": str(path)}}
+        config: Any = parse_config({**data, "budget": {"images": images}}, "the benchmark")
+        for regime in prompts.FAILING:
+            said = prompts.expect(config, regime, number, images)
+            for seed in seeds:
+                yield f"{number} {regime}", said, prompts.found(config, regime, images, seed), None
+
+
+def both(*runs: Callable[[range], Iterator[Row]]) -> Callable[[range], Iterator[Row]]:
+    return lambda seeds: (row for run in runs for row in run(seeds))
 
 
 CASES: dict[str, Callable[[range], Iterator[Row]]] = {
     "small": small,
-    "prompts": prompt_lists,
-    "vlm": questions,
-    "classifier": classifiers,
+    "prompts": both(partial(prompt_runs, 60, 600), partial(prompt_runs, 300, 4_000)),
+    "vlm": both(partial(question_runs, 500), partial(question_runs, 2_000)),
+    "classifier": both(partial(classifier_runs, 1_200, 6), partial(classifier_runs, 4_800, 6)),
     "shapes": shapes,
     "large": large,
 }

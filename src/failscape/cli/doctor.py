@@ -58,6 +58,8 @@ def command(config: Path, overrides: tuple[str, ...], mend: bool, as_json: bool)
         _print(observations)
     if any(observation.status == "fail" for observation in observations):
         sys.exit(1)
+    if not as_json:
+        click.echo(f"next:    failscape plan {config}")
 
 
 async def _all(settings: HuntConfig, examine: Examine) -> list[Observation]:

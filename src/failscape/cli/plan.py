@@ -41,6 +41,8 @@ def command(
     """Say what the budget of CONFIG can prove. Nothing is recorded, and nothing drawn but for --measure."""
     settings = load_config(config, overrides)
     print_plan(make_plan(settings, measuring, speed, worlds), as_json)
+    if not as_json:
+        click.echo(f"next:    failscape run {config} --atlas runs/first")
 
 
 def make_plan(

@@ -8,11 +8,11 @@ from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.prompts import Template
 from failscape.planning.foresight import (
     SIMULATED_IMAGES,
-    WORLDS,
     Expectation,
     Foresight,
     Proposal,
     expected,
+    worlds_for,
 )
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted_classifier import PlantedClassifier
@@ -97,7 +97,7 @@ def expect(
     each = min(each, MOST_PER_CLASS)
     number = max(FEWEST_CLASSES, min(classes, SIMULATED_CLASSES, round(SIMULATED_IMAGES / each)))
     images = round(each * number)
-    seeds = range(worlds or WORLDS)
+    seeds = range(worlds or worlds_for(images))
     counts = [float(len(race(config, bugs, number, images, seed, accuracy))) for seed in seeds]
     return expected(name, about, counts, classes / number)
 

@@ -16,8 +16,9 @@ SIMULATED_IMAGES = 1000
 """Most images of one simulated world. A larger run is simulated on a part of its space with as many images
 for each entity, and counts are scaled up: a hunt spends its budget entity by entity, e-BH counts shares."""
 
-WORLDS = 4
-"""Simulated worlds of each sort: with fewer, how much worlds differ is hardly known, and ranges are wide."""
+FEWEST_WORLDS, MOST_WORLDS = 4, 8
+"""Simulated worlds of each sort, more of them where they are small: with few, how much worlds differ is
+hardly known, and ranges are wide."""
 
 COVERED = 0.9
 """Share of worlds that a range should hold. What scaling up adds to doubt is what lies above 80 %."""
@@ -95,6 +96,10 @@ class RunPlan:
 
     def as_data(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def worlds_for(images: int) -> int:
+    return max(FEWEST_WORLDS, min(MOST_WORLDS, FEWEST_WORLDS * SIMULATED_IMAGES // max(images, 1)))
 
 
 def expected(

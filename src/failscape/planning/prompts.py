@@ -7,7 +7,7 @@ import random
 
 from failscape.hunts.t2i.build import build_hunt, forewarn
 from failscape.hunts.t2i.config import T2IConfig
-from failscape.planning.foresight import SIMULATED_IMAGES, WORLDS, Expectation, Foresight, expected
+from failscape.planning.foresight import SIMULATED_IMAGES, Expectation, Foresight, expected, worlds_for
 from failscape.spaces.prompt_list import load_prompts
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
@@ -47,7 +47,9 @@ def expect(
     """Findings of simulated runs on every n-th prompt, scaled up to all."""
     parts = min(math.ceil(images / SIMULATED_IMAGES), prompts)
     simulated = round(images / parts)
-    counts = [float(found(config, regime, simulated, world, parts)) for world in range(worlds or WORLDS)]
+    counts = [
+        float(found(config, regime, simulated, world, parts)) for world in range(worlds or worlds_for(images))
+    ]
     return expected(regime, f"{FAILING[regime]:.0%} of the prompts fail", counts, parts)
 
 

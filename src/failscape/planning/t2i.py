@@ -11,11 +11,11 @@ from failscape.hunts.t2i.build import build_hunt, build_lattice, forewarn
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.planning.foresight import (
     SIMULATED_IMAGES,
-    WORLDS,
     Expectation,
     Foresight,
     Proposal,
     expected,
+    worlds_for,
 )
 from failscape.planning.prompts import foresee_prompts
 from failscape.spaces.lattice import Lattice
@@ -75,7 +75,7 @@ def expect(
 ) -> Expectation:
     """Findings of simulated runs on parts of the space, scaled up to the whole."""
     counts, depths = list[float](), list[dict[str, float]]()
-    for world in range(worlds or WORLDS):
+    for world in range(worlds or worlds_for(images)):
         share, entities = _share(config, lattice, images, world)
         found = [finding.subject.count("; ") for finding in _run(share, regime, world, accuracy)]
         counts.append(float(len(found)))

@@ -17,6 +17,8 @@ from failscape.models.transport.faults import shown_url
 from failscape.models.transport.http import decode
 
 SECONDS = 8.0
+PATIENCE = 15.0
+"""A server that was started a moment ago loads its models, and says so with `Retry-After`."""
 LARGEST = 4 * 2**20
 
 
@@ -62,7 +64,7 @@ async def trouble_with_eyes(config: ModelConfig) -> str:
     shown, other = known_pictures()[:2]
     asked = (shown.checks[0], other.checks[0])
     try:
-        judge: Any = create_model("judge", config.model_copy(update={"patience": 1.0, "timeout": 30.0}))
+        judge: Any = create_model("judge", config.model_copy(update={"patience": PATIENCE, "timeout": 30.0}))
         await judge.start()
         try:
             (reply,) = await judge.judge([shown.picture], [asked])
