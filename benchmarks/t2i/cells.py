@@ -39,7 +39,7 @@ class Cell:
     size: tuple[int, int, int]
     """Entities, values and about how many nodes the corpus has."""
     shape: str = "planted"
-    """Of the landscape: `failscape.testing.planted_shapes`."""
+    """Of the landscape: `failscape.testing.planted_landscape`."""
 
     @property
     def key(self) -> str:

@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from failscape.cli.telling import TellingLine
 from failscape.evidence import HuntEvidence, finding_records, load_hunt, missing_of
 from failscape.evidence.overview import suggestions, worst_groups
 from failscape.evidence.select import SORTS, SUSPECT, FindingFilter, group_of, select, short_title
+from failscape.hunts.t2i.survey.survey import Rule, T2ISurvey
 from failscape.jsonable import finite
 from failscape.report.figures.basic import number, percent, spread
 from failscape.trials import STATUSES, Finding, Verdict
@@ -52,6 +54,7 @@ COLUMNS = (
     help="Least rate of failure.",
 )
 @click.option("--sort", type=click.Choice(list(SORTS)), default="certain", show_default=True, help="Order.")
+@click.option("--rules", "only_rules", is_flag=True, help="Only rules that were tested as one group.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, a line each.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, with all evidence.")
 def command(
@@ -63,6 +66,7 @@ def command(
     group: str,
     min_rate: float,
     sort: str,
+    only_rules: bool,
     as_csv: bool,
     as_json: bool,
 ) -> None:
@@ -73,13 +77,25 @@ def command(
         if hunt.found.warning:
             click.echo(f"warning: {hunt.found.warning}", err=True)
         chosen = select(hunt, wanted)
-        if as_json:
+        if only_rules:
+            print_tested(hunt, limit, as_json)
+        elif as_json:
             for record in finding_records(hunt, chosen[:limit]):
                 click.echo(json.dumps(finite(record), ensure_ascii=False))
         elif as_csv:
             print_csv(hunt, chosen[:limit])
         else:
             print_text(hunt, chosen, limit or TABLE_ROWS, Console(), str(atlas), wanted != FindingFilter())
+
+
+def print_tested(hunt: HuntEvidence, limit: int | None, as_json: bool) -> None:
+    """Rules alone, a line each."""
+    rules = tested_rules(hunt)[:limit]
+    for rule in rules:
+        told = json.dumps(finite({"proof": rule.proof, **asdict(rule)}), ensure_ascii=False)
+        click.echo(told if as_json else f"{rule.text}: {rule.proof}")
+    if not rules and not as_json:
+        click.echo("No group of nodes is proven to fail as a whole.")
 
 
 def print_csv(hunt: HuntEvidence, findings: Sequence[Finding]) -> None:
@@ -101,6 +117,8 @@ def print_text(
     elif not chosen:
         console.print(f"None of the {len(hunt.findings):,} findings fits.", highlight=False)
     else:
+        if not filtered:
+            print_rules(hunt, console, atlas)
         shown = chosen[:limit]
         console.print(_table(hunt, shown))
         of = f"{len(shown):,} of {len(chosen):,}" if len(shown) < len(chosen) else f"{len(chosen):,}"
@@ -115,6 +133,25 @@ def print_text(
     if not filtered:
         print_suspects(hunt, console, atlas)
     _print_undecided(hunt, console)
+
+
+def tested_rules(hunt: HuntEvidence) -> list[Rule]:
+    survey = hunt.survey_as(T2ISurvey)
+    return survey.tested_rules if survey is not None else []
+
+
+def print_rules(hunt: HuntEvidence, console: Console, atlas: str) -> None:
+    """Groups that fail as a whole come first: each stands for many nodes."""
+    rules = tested_rules(hunt)
+    if not rules:
+        return
+    nodes = sum(rule.covers for rule in rules)
+    console.print(f"[bold]Rules[/bold]: {len(rules):,}, about {nodes:,} nodes.", highlight=False)
+    for rule in rules[:SUSPECT_ROWS]:
+        console.print(Text(f"  {rule.text}: {rule.proof}"))
+    if len(rules) > SUSPECT_ROWS:
+        console.print(f"All of them: failscape findings {atlas} --rules", highlight=False, soft_wrap=True)
+    console.print()
 
 
 def _table(hunt: HuntEvidence, findings: Sequence[Finding]) -> Table:

@@ -4,9 +4,8 @@ Use it purely (`simulate`), as in-process models (`PlantedGenerator`, `PlantedJu
 (`failscape.testing.servers`). All three give the same outcome for the same node and seed.
 """
 
-from failscape.testing.planted_landscape import REGIMES, SPREADS, Landscape, Regime
+from failscape.testing.planted_landscape import REGIMES, SHAPES, SPREADS, Landscape, Regime
 from failscape.testing.planted_models import PlantedGenerator, PlantedJudge
-from failscape.testing.planted_shapes import SHAPES
 from failscape.testing.planted_world import Accuracy, PlantedWorld, Uneven
 from failscape.testing.scoring import Simulated, simulate
 

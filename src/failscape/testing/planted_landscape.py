@@ -2,8 +2,9 @@
 
 Entities, values, their classes and pairs of values each have effects on the log-odds. Shifts are solved so
 that the shares of failing nodes, among nodes whose parents all pass, match a regime. How far rates spread
-around the threshold is a second setting, and what shape the effects have a third (`planted_shapes`). Rates
-are computed when asked for; nothing grows with the nodes.
+around the threshold is a second setting. The shape of the effects is a third: other shapes than the usual one
+are what a search must not have been built for; each keeps the shares of the regime unless it says otherwise.
+Rates are computed when asked for; nothing grows with the nodes.
 """
 
 from __future__ import annotations
@@ -53,6 +54,11 @@ SPREADS = {"narrow": 0.7, "wide": 1.0}
 class Landscape:
     """`rates` of nodes, and how likely each check is to be the one that drops."""
 
+    of_entities = (0.5, 0.5, 1.5)
+    """Standard deviations of what the class, the sub-class and the entity itself add to its log-odds."""
+    of_values = (1.1, 0.7, 0.9, 0.6, 0.8)
+    """The same for a value of an entity: the value, its kind, class and sub-class with it, entity with it."""
+
     def __init__(self, lattice: Lattice, regime: str = "medium", seed: int = 0, spread: str = "wide") -> None:
         if regime not in REGIMES:
             raise ConfigError(f"there is no regime {regime!r}", f"use one of: {', '.join(REGIMES)}")
@@ -96,18 +102,24 @@ class Landscape:
     def _entity_effects(self, rng: np.random.Generator) -> Floats:
         corpus = self.lattice.corpus
         classes, subs = groups(corpus.entities, "upper_class"), groups(corpus.entities, "sub_class")
-        raw = rng.normal(0, 0.5, classes.max() + 1)[classes] + rng.normal(0, 0.5, subs.max() + 1)[subs]
-        return np.asarray(raw + rng.normal(0, 1.5, len(corpus.entities)))
+        by_class, by_sub, own = self.of_entities
+        raw = (
+            rng.normal(0, by_class, classes.max() + 1)[classes] + rng.normal(0, by_sub, subs.max() + 1)[subs]
+        )
+        return np.asarray(raw + rng.normal(0, own, len(corpus.entities)))
 
     def _value_effects(self, rng: np.random.Generator) -> Floats:
         """[entity, value]: what a value adds to the log-odds of an entity."""
         corpus = self.lattice.corpus
         classes, subs = groups(corpus.entities, "upper_class"), groups(corpus.entities, "sub_class")
         kinds, count = groups(corpus.values, "kind"), len(corpus.values)
-        by_value = rng.normal(0, 1.1, count) + rng.normal(0, 0.7, kinds.max() + 1)[kinds]
-        effect = by_value + rng.normal(0, 0.9, (classes.max() + 1, count))[classes]
-        effect = effect + rng.normal(0, 0.6, (subs.max() + 1, count))[subs]
-        return np.asarray(effect + rng.normal(0, 0.8, effect.shape))
+        by_value, by_kind, by_class, by_sub, own = self.of_values
+        effect = np.zeros(count)
+        if by_value:
+            effect = rng.normal(0, by_value, count) + rng.normal(0, by_kind, kinds.max() + 1)[kinds]
+        effect = effect + rng.normal(0, by_class, (classes.max() + 1, count))[classes]
+        effect = effect + rng.normal(0, by_sub, (subs.max() + 1, count))[subs]
+        return np.asarray(effect + rng.normal(0, own, effect.shape))
 
     def _value_pairs(self, rng: np.random.Generator, count: int) -> Floats:
         """[value, value]: what two values add when they come together; the upper half counts."""
@@ -211,3 +223,140 @@ def hashed_normal(seed: int, *columns: Ints) -> Floats:
             mixed = mixed ^ (mixed >> np.uint64(31))
     uniform = ((mixed >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
     return np.asarray(special.ndtri(uniform))
+
+
+# Other shapes
+
+USUAL_SPREAD = 1.87
+"""Standard deviation of what a value adds to an entity in the usual landscape; other shapes keep it."""
+LEAST_STRIKE, MOST_STRIKE = 5.0, 10.0
+"""What a strong interaction takes from the log-odds: the weakest of them brings a rate of .998 down to .8."""
+
+
+class LowRank(Landscape):
+    """Entities and values have three hidden traits each; their products decide. Classes mean nothing."""
+
+    rank = 3
+
+    def _value_effects(self, rng: np.random.Generator) -> Floats:
+        corpus = self.lattice.corpus
+        of_entities = rng.normal(0, 1, (len(corpus.entities), self.rank))
+        self._traits = rng.normal(0, 1, (len(corpus.values), self.rank))
+        effect = of_entities @ self._traits.T * (USUAL_SPREAD / np.sqrt(self.rank))
+        return np.asarray(effect + rng.normal(0, 0.2, effect.shape))
+
+    def _value_pairs(self, rng: np.random.Generator, count: int) -> Floats:
+        if count == 0:
+            return np.zeros((0, 0))
+        mixed = rng.normal(0, 1, (self.rank, self.rank))
+        return np.asarray(self._traits @ (mixed + mixed.T) @ self._traits.T / (self.rank * np.sqrt(2)))
+
+    def _own_pairs(self, entities: Ints, first: Ints, second: Ints) -> Floats:
+        return 0.3 * hashed_normal(self._seed, entities, first, second)
+
+
+class Sparse(Landscape):
+    """Nearly everything works alike; a few combinations, drawn at random, fail badly."""
+
+    def _entity_effects(self, rng: np.random.Generator) -> Floats:
+        count = len(self.lattice.corpus.entities)
+        return np.asarray(rng.normal(0, 0.4, count) - _strikes(rng.random(count), self.wanted.entity))
+
+    def _value_effects(self, rng: np.random.Generator) -> Floats:
+        shape = len(self.lattice.corpus.entities), len(self.lattice.corpus.values)
+        return np.asarray(rng.normal(0, 0.4, shape) - _strikes(rng.random(shape), self.wanted.one_value))
+
+    def _value_pairs(self, rng: np.random.Generator, count: int) -> Floats:
+        return -_strikes(rng.random((count, count)), self.wanted.two_values / 2)
+
+    def _own_pairs(self, entities: Ints, first: Ints, second: Ints) -> Floats:
+        luck = hashed_normal(self._seed, entities, first, second)
+        return np.asarray(0.1 * luck - _strikes(special.ndtr(luck), self.wanted.two_values / 2))
+
+
+def _strikes(luck: Floats, share: float) -> Floats:
+    """What is taken where uniform luck is below the share, the more the lower it is; 0 elsewhere."""
+    struck = LEAST_STRIKE + (MOST_STRIKE - LEAST_STRIKE) * (1 - luck / share)
+    return np.asarray(np.where(luck < share, struck, 0.0))
+
+
+class TaxonomyDriven(Landscape):
+    """Classes and sub-classes decide almost everything: entities of one sub-class are alike."""
+
+    of_entities = (1.0, 1.2, 0.3)
+    of_values = (0.0, 0.0, 1.2, 1.4, 0.2)
+
+    def _own_pairs(self, entities: Ints, first: Ints, second: Ints) -> Floats:
+        subs = groups(self.lattice.corpus.entities, "sub_class")[entities]
+        return 0.9 * hashed_normal(self._seed, subs, first, second)
+
+
+class Unrelated(Landscape):
+    """Every node has a rate of its own, drawn independently: nothing can be learnt from other nodes."""
+
+    def _value_effects(self, rng: np.random.Generator) -> Floats:
+        shape = len(self.lattice.corpus.entities), len(self.lattice.corpus.values)
+        return np.asarray(rng.normal(0, USUAL_SPREAD, shape) - self._entity[:, None] / self._spread)
+
+    def _log_odds(self, entities: Ints, values: Ints) -> Floats:
+        if values.shape[1] < 2:
+            return super()._log_odds(entities, values)
+        own = hashed_normal(self._seed, entities, *values.T)
+        return np.asarray(self._pair_shift + self._spread * USUAL_SPREAD * own)
+
+
+class Adversarial(Landscape):
+    """Whatever passes does so barely, at rates of .80 to .85: no parent is ever clear."""
+
+    def _bent(self, rates: Floats) -> Floats:
+        over = (rates - CALIBRATED_AT) / (1 - CALIBRATED_AT)
+        return np.asarray(np.where(over >= 0, CALIBRATED_AT + 0.05 * over, rates))
+
+
+class EntityDominated(Landscape):
+    """40 % of the entities fail by themselves; values matter little, and fail a fifth as often as usual."""
+
+    def _shares(self, regime: Regime) -> Regime:
+        return Regime(0.40, regime.one_value / 5, regime.two_values / 5)
+
+    def _entity_effects(self, rng: np.random.Generator) -> Floats:
+        return 2 * super()._entity_effects(rng)
+
+    def _value_effects(self, rng: np.random.Generator) -> Floats:
+        return super()._value_effects(rng) / 3
+
+    def _value_pairs(self, rng: np.random.Generator, count: int) -> Floats:
+        return super()._value_pairs(rng, count) / 3
+
+    def _own_pairs(self, entities: Ints, first: Ints, second: Ints) -> Floats:
+        return super()._own_pairs(entities, first, second) / 3
+
+
+class NearMiss(Landscape):
+    """30 % of the entities fail, and all of those by a hair, at rates of .74 to .80."""
+
+    def _shares(self, regime: Regime) -> Regime:
+        return Regime(0.30, regime.one_value, regime.two_values)
+
+    def _make_entities(self, rng: np.random.Generator) -> Floats:
+        rates = special.expit(super()._make_entities(rng))
+        bent = 0.74 + (CALIBRATED_AT - 0.74) * rates / CALIBRATED_AT
+        return np.asarray(special.logit(np.where(rates < CALIBRATED_AT, bent, rates)))
+
+
+SHAPES: dict[str, type[Landscape]] = {
+    "planted": Landscape,
+    "low-rank": LowRank,
+    "sparse": Sparse,
+    "taxonomy": TaxonomyDriven,
+    "unrelated": Unrelated,
+    "adversarial": Adversarial,
+    "entity-dominated": EntityDominated,
+    "near-miss": NearMiss,
+}
+
+
+def make_landscape(lattice: Lattice, regime: str, seed: int, spread: str, shape: str) -> Landscape:
+    if shape not in SHAPES:
+        raise ConfigError(f"there is no shape {shape!r}", f"use one of: {', '.join(SHAPES)}")
+    return SHAPES[shape](lattice, regime, seed, spread)

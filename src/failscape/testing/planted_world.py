@@ -17,7 +17,7 @@ from failscape.spaces.corpus import load_corpus
 from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.understanding import Understanding
 from failscape.spaces.wording import Wording
-from failscape.testing.planted_shapes import make_landscape
+from failscape.testing.planted_landscape import make_landscape
 from failscape.trials import Probe, Trial, Verdict, reach_verdict
 
 _ALSO_DROPS = 0.15
@@ -57,7 +57,7 @@ class PlantedWorld:
     """`accuracy` maps kinds of checks to the judge's errors; "*" stands for all kinds not named.
 
     `undecided` is the share of images on which the judge gives no usable reply; `uneven` makes its errors
-    differ from word to word; `shape` is that of the landscape (`planted_shapes`).
+    differ from word to word; `shape` is that of the landscape (`planted_landscape`).
     """
 
     def __init__(

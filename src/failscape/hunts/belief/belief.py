@@ -100,6 +100,11 @@ class Belief:
     def priors(self) -> list[Floats]:
         return [layer.priors for layer in self._layers]
 
+    @property
+    def singles(self) -> Floats:
+        """[entity, value]: log-odds expected of an entity with one value, its own images included."""
+        return self._single
+
     def rows(self, layer: int, nodes: Nodes, optimism: float = 0.0, if_pass: bool = False) -> Ints:
         """The row of priors that fits each node, from what other nodes say.
 

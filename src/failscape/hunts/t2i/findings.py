@@ -38,7 +38,7 @@ class ClaimDetails:
     `images` are all valid ones of the node, also those that are no evidence; `tested_against` is the judged
     success rate of a node exactly at the threshold; `parents_pass_at` the success rate from which ancestors
     pass. `since` is the number of trials after which it was first claimed; `missing`, for what is not
-    claimed, what would decide it.
+    claimed, what would decide it. `rule` is the claimed rule that it is a case of, if there is one.
     """
 
     minimal: bool
@@ -49,6 +49,7 @@ class ClaimDetails:
     parents_pass_at: float
     since: int | None = None
     missing: str = ""
+    rule: str = ""
 
     def as_data(self) -> dict[str, Any]:
         return {name: part for name, part in asdict(self).items() if part not in (None, "")}

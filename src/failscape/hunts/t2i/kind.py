@@ -11,8 +11,8 @@ class T2IKind(HuntKind):
     about = "the smallest combinations of things and attributes that a text-to-image model cannot draw"
     unit = "picture"
     purposes = PURPOSES
-    apart = "pr"
-    fresh = "pr"
+    apart = "prgm"
+    fresh = "prm"
     sampled = "p"
     settings = lazy("failscape.hunts.t2i.config:T2IConfig")
     build = lazy("failscape.hunts.t2i.build:build_hunt")

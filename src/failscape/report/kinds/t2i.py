@@ -170,7 +170,7 @@ def _rules(survey: T2ISurvey, reader: HuntReader) -> Iterator[Section]:
         LEAD,
         "Rules",
         "A few rules stand for many failures. Each is shown with nodes that were found to fail, and beside "
-        "them the exceptions that pass.",
+        "them the exceptions that pass. Rules tested as one are proven by pictures of random members.",
         "A rule says who fails with what. The share of held-out nodes that fail is its precision: those "
         "nodes were drawn at random before the search began, so they had no part in making the rule. The "
         "range is a 95% interval; each node has a few pictures only, so their number is an estimate. "

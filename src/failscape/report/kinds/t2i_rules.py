@@ -47,6 +47,8 @@ class RuleCard:
     passing: list[NodePicture]
     others: list[str]
     """Names of exceptions that have no picture here."""
+    proof: str = ""
+    """What its test as one group says; empty for rules that sum up findings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +81,17 @@ class MergedRule:
 
 
 def merge_rules(rules: Sequence[Rule]) -> list[MergedRule]:
-    """First the same values of several groups, then one kind of value that varies. The strongest first."""
+    """First the same values of several groups, then one kind of value that varies. The strongest first.
+
+    Rules that were tested as one lead; each of them stands by itself.
+    """
+    tested = [_merged([rule], rule.values, ()) for rule in rules if rule.test]
     by_values: dict[tuple[str, int, frozenset[str]], list[Rule]] = {}
-    for rule in rules:
+    for rule in (one for one in rules if not one.test):
         by_values.setdefault((rule.scope, rule.layer, frozenset(rule.values)), []).append(rule)
     found = [_merged(same, same[0].values, ()) for same in by_values.values() if len(same) > 1]
     found += _by_kind([same[0] for same in by_values.values() if len(same) == 1])
-    return sorted(found, key=lambda one: -sum(rule.certified for rule in one.parts))
+    return [*tested, *sorted(found, key=lambda one: -sum(rule.certified for rule in one.parts))]
 
 
 def _by_kind(rules: Sequence[Rule]) -> list[MergedRule]:
@@ -146,6 +152,7 @@ def _card(rule: MergedRule, number: int, reader: HuntReader, pictured: bool) -> 
         examples=_samples(examples, shared, reader, Verdict.FAIL, EXAMPLES) if pictured else [],
         passing=passing,
         others=[_name(one, shared) for one in exceptions if one not in shown],
+        proof=rule.parts[0].proof,
     )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from failscape.evidence import HuntEvidence, varied_examples
+from failscape.hunts.t2i.survey.survey import T2ISurvey
 from failscape.trials import STATUSES, Finding
 from failscape.web.library import Library, OpenHunt
 from failscape.web.screens.failure_map import whole_of
@@ -93,6 +94,7 @@ def _found(hunt: OpenHunt, loaded: HuntEvidence) -> Data:
         "phase": loaded.progress.phase,
         "undecided": loaded.found.undecided,
         "whole": whole_of(hunt),
+        "rules": _rules(loaded),
         "judge": loaded.judge.source if loaded.judge is not None else "",
         "headlines": _headlines(hunt, loaded, shown),
         "worst": _worst(hunt, shown),
@@ -112,6 +114,13 @@ def _headlines(hunt: OpenHunt, loaded: HuntEvidence, shown: list[Finding]) -> li
         }
         for one in varied_examples(shown, hunt.place, loaded.evidence, HEADLINES)
     ]
+
+
+def _rules(loaded: HuntEvidence) -> list[Data]:
+    """Groups that are proven to fail as a whole: what each says, and what is known of it."""
+    survey = loaded.survey_as(T2ISurvey)
+    rules = survey.tested_rules if survey is not None else []
+    return [{"text": rule.text, "proof": rule.proof} for rule in rules]
 
 
 def _worst(hunt: OpenHunt, shown: list[Finding]) -> list[Data]:

@@ -7,7 +7,7 @@ Children may be tried before their parents are settled; parents are settled once
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,8 +54,11 @@ class Agenda:
         reserved: NDArray[np.uint64],
         refit: int,
         explore: int,
+        members: Collection[Key] = (),
         kept: int = tuning.KEPT,
     ) -> None:
+        """`reserved` are codes of nodes that are not opened; `members`, of groups that fail as a whole, get
+        no further images for their own sake, and nothing below them is tried."""
         self.forecast = forecast
         self._ledger = ledger
         self._belief = belief
@@ -63,6 +66,7 @@ class Agenda:
         self._candidates = candidates
         self._policy = policy
         self._kept = kept
+        self._members = members
         self._posterior = Posterior(ledger, belief, forecast, bars)
         self._reached: set[int] = set()
         self._proven: set[int] = set()
@@ -72,6 +76,8 @@ class Agenda:
         self._now: dict[Key, float] = {}
         self._waited_for: set[Key] = set()
         self.standing = self._predicted_standing()
+        for key in members:
+            self.standing.put(key, 0.0, 1.0, settled=False, dead=True)
         slots = range(len(ledger))
         for slot in slots:
             self._place(slot)
@@ -187,7 +193,7 @@ class Agenda:
         settled = self._policy.settled(len(key) - 1, self._posterior.doubt(slot), images, waiting)
         chance = view.passes if settled else view.settles
         # With a tolerance a node can both fail and pass as an ancestor: then nodes below it are still tried.
-        dead = reached and view.passes < tuning.MOST_DOUBT
+        dead = (reached and view.passes < tuning.MOST_DOUBT) or key in self._members
         self.standing.put(key, chance, view.settling, settled, dead)
 
     def _let_wait(self, slot: int, by: int) -> list[Key]:
@@ -205,7 +211,7 @@ class Agenda:
             self._enter(10.0, key, push, bet=True)
             return
         best, bet = self._worth_settling(key), False
-        if slot not in self._proven and not self._ledger.unjudgeable(slot):
+        if slot not in self._proven and key not in self._members and not self._ledger.unjudgeable(slot):
             chance, cost, dead = self.standing.weigh(key)
             if not dead:
                 own = self._own_index(slot, chance, cost)

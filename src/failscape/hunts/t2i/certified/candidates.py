@@ -18,7 +18,7 @@ class Candidates:
 
     def __init__(self, lattice: Lattice, places: NDArray[np.int64], seed: int) -> None:
         self._lattice = lattice
-        self._places = places
+        self.places = places
         self._seed = seed
         corpus = lattice.corpus
         count = len(corpus.values)
@@ -36,7 +36,7 @@ class Candidates:
     def of_layer(self, layer: int, refit: int) -> Nodes:
         """Nodes of one layer. Of a large one half are the same at every refit, half are new."""
         if layer == 0:
-            return self._pad(self._places, np.zeros((len(self._places), 0), dtype=np.int64))
+            return self._pad(self.places, np.zeros((len(self.places), 0), dtype=np.int64))
         if layer not in self._whole and self._small(layer):
             self._whole[layer] = self._enumerate(layer)
         if layer in self._whole:
@@ -73,22 +73,22 @@ class Candidates:
             grown_entities.append(entities[at])
             grown_values.append(np.concatenate([values[at], value[:, None]], axis=1))
             entities, values = np.concatenate(grown_entities), np.concatenate(grown_values)
-        return self._pad(self._places[entities], values)
+        return self._pad(self.places[entities], values)
 
     def _sample(self, layer: int, count: int, refit: int) -> Nodes:
         """Uniform over the layer: entities by their number of tuples, then tuples, invalid ones dropped."""
         rng = np.random.default_rng([self._seed, 101, layer, refit])
         weights = self._numbers.astype(np.float64) ** layer
         if weights.sum() == 0:
-            return self._pad(self._places[:0], np.zeros((0, layer), dtype=np.int64))
-        entities = rng.choice(len(self._places), count, p=weights / weights.sum())
+            return self._pad(self.places[:0], np.zeros((0, layer), dtype=np.int64))
+        entities = rng.choice(len(self.places), count, p=weights / weights.sum())
         draws = (rng.random((count, layer)) * self._numbers[entities][:, None]).astype(np.int64)
         values = np.sort(self._listed[entities[:, None], draws], axis=1)
         fits = np.ones(count, dtype=np.bool_)
         for first in range(layer):
             for second in range(first + 1, layer):
                 fits &= self._together[values[:, first], values[:, second]]
-        chosen = self._pad(self._places[entities[fits]], values[fits])
+        chosen = self._pad(self.places[entities[fits]], values[fits])
         _, unique = np.unique(chosen.codes, return_index=True)
         return chosen[np.sort(unique)]
 

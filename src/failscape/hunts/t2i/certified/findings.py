@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -17,12 +17,15 @@ from failscape.hunts.counts import Tally
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.claims import CERTIFIED, Claim
 from failscape.hunts.t2i.certified.forecast import log_evidence
+from failscape.hunts.t2i.certified.groups import SCOPES, Group
 from failscape.hunts.t2i.findings import ClaimDetails, NodeEvidence, describe_failure
 from failscape.hunts.t2i.purposes import EVIDENCE, FIRST_LOOK
 from failscape.hunts.t2i.survey.assemble import SurveyInput, survey_of
-from failscape.hunts.t2i.survey.judge_view import TriedCounts
-from failscape.hunts.t2i.survey.survey import T2ISurvey, WithdrawnClaim
+from failscape.hunts.t2i.survey.judge_view import JudgeView, TriedCounts
+from failscape.hunts.t2i.survey.rules import MOST_NAMES, say_rule
+from failscape.hunts.t2i.survey.survey import GroupTest, Rule, Share, T2ISurvey, WithdrawnClaim
 from failscape.spaces.lattice import Node
+from failscape.stats.deconvolve import share_below
 from failscape.stats.intervals import anytime_interval
 from failscape.stats.rate_priors import RATES
 from failscape.trials import Finding
@@ -35,7 +38,7 @@ MOST_TOLD = 5
 """Withdrawn claims that are told of in a sentence; the survey has all of them."""
 
 
-def describe_claim(hunt: CertifiedHunt, claim: Claim) -> Finding:
+def describe_claim(hunt: CertifiedHunt, claim: Claim, rule: str = "") -> Finding:
     details = ClaimDetails(
         minimal=True,
         doubt_minimal=claim.doubt,
@@ -44,6 +47,7 @@ def describe_claim(hunt: CertifiedHunt, claim: Claim) -> Finding:
         tested_against=_tested_against(hunt, claim.slot),
         parents_pass_at=passing_at(hunt),
         since=claim.since,
+        rule=rule,
     )
     return describe_node(hunt, claim.slot, claim.status, details)
 
@@ -146,15 +150,64 @@ def survey_hunt(hunt: CertifiedHunt) -> T2ISurvey:
             variants=_variants(hunt),
             states=states,
             withdrawn=withdrawn,
+            tested=tuple(describe_group(hunt, group, failing) for group in hunt.groups.claimed),
+            covered={hunt.node_of(key) for group in hunt.groups.claimed for key in group.cases()},
             notes=[*_read_anew(hunt), *_bound_of_shown(hunt), *_notes(withdrawn)],
         )
     )
 
 
+def describe_group(hunt: CertifiedHunt, group: Group, failing: Collection[int] = ()) -> Rule:
+    """A claimed group as a rule; `failing` are slots that were found to fail by themselves."""
+    ledger, lattice = hunt.ledger, hunt.lattice
+    slots = [slot for key in group.cases() if (slot := ledger.slot_by_key.get(key)) is not None]
+    passing = [slot for slot in slots if slot not in failing and _passes(hunt, slot)]
+    entity = lattice.corpus.entities[lattice.entities[int(group.places[0])]]
+    whos = {"sub-class": entity.sub_class, "class": entity.upper_class, "all": ""}
+    nodes = (hunt.node_of((place, *group.code.values)) for place in group.failed)
+    rule = Rule(
+        scope=SCOPES[group.code.scope],
+        who=whos[SCOPES[group.code.scope]],
+        values=tuple(lattice.corpus.values[value].label for value in group.code.values),
+        covers=len(group.places) - len(passing),
+        certified=sum(slot in failing for slot in slots),
+        examples=tuple(lattice.subject(node) for node in nodes)[:MOST_NAMES],
+        exceptions=tuple(ledger.subjects[slot] for slot in passing),
+        held_out=_measured(hunt, group),
+        layer=len(group.code.values),
+        test=GroupTest(
+            group.fails,
+            group.images,
+            group.interval,
+            group.at_least,
+            math.exp(min(group.log_e, _LARGEST_LOG)),
+            group.since or 0,
+        ),
+    )
+    return replace(rule, text=say_rule(rule))
+
+
+def _measured(hunt: CertifiedHunt, group: Group) -> Share | None:
+    """The share of members that fail, from random ones with a few images each."""
+    counts = group.measured
+    if not counts:
+        return None
+    node = hunt.node_of((int(group.places[0]), *group.code.values))
+    rows = JudgeView(hunt.lattice, hunt.accuracy).rows([node] * len(counts))
+    passes, fails = zip(*counts, strict=True)
+    share, interval = share_below(passes, fails, hunt.settings.threshold, rows)
+    return Share(share * len(counts), len(counts), interval)
+
+
 def _withdrawn(hunt: CertifiedHunt) -> tuple[WithdrawnClaim, ...]:
     rows = sorted(hunt.book.withdrawn.values(), key=lambda one: (one.at, one.slot))
-    return tuple(
-        WithdrawnClaim(hunt.ledger.subjects[one.slot], one.since, one.at, one.reason) for one in rows
+    groups = [group for group in hunt.groups if group.since is not None and group.given_up]
+    return (
+        *(WithdrawnClaim(hunt.ledger.subjects[one.slot], one.since, one.at, one.reason) for one in rows),
+        *(
+            WithdrawnClaim(describe_group(hunt, one).text, one.since or 0, one.given_up_at, one.given_up)
+            for one in groups
+        ),
     )
 
 

@@ -24,6 +24,10 @@ from failscape.stats.rate_priors import RATES, log_likelihoods, relative_entropy
 Floats = NDArray[np.float64]
 
 
+_MOST_TABULATED = 1_000_000
+"""Combinations of kinds that are kept in a table; with more, those that are met are sorted."""
+
+
 class Bars:
     """The judged rates that nodes are tested against: one pair for a perfect judge, else by checks.
 
@@ -42,6 +46,7 @@ class Bars:
         self._threshold = threshold
         self._passing = threshold - tolerance
         self._known: dict[tuple[int, ...], int] = {}
+        self._table = np.zeros(0, dtype=np.int64)
         self.limits: list[Limits] = []
 
     def of(self, nodes: Nodes) -> Ints:
@@ -53,9 +58,22 @@ class Bars:
         codes = np.zeros(len(nodes), dtype=np.int64)
         for column in range(kinds.shape[1]):
             codes = codes * base + kinds[:, column]
-        unique, inverse = np.unique(codes, return_inverse=True)
-        bars = [self._bar(_digits(code, base)) for code in unique.tolist()]
-        return np.asarray(np.array(bars, dtype=np.int64)[inverse.ravel()])
+        if base ** kinds.shape[1] > _MOST_TABULATED:
+            unique, inverse = np.unique(codes, return_inverse=True)
+            bars = [self._bar(_digits(code, base)) for code in unique.tolist()]
+            return np.asarray(np.array(bars, dtype=np.int64)[inverse.ravel()])
+        return self._look_up(codes, base, kinds.shape[1])
+
+    def _look_up(self, codes: Ints, base: int, width: int) -> Ints:
+        """From a table of all codes, filled as they are met: nodes are many, combinations of kinds few."""
+        if len(self._table) != base**width:
+            self._table = np.full(base**width, -1, dtype=np.int64)
+        found = self._table[codes]
+        if len(found) and found.min() < 0:
+            for code in np.flatnonzero(np.bincount(codes[found < 0])).tolist():
+                self._table[code] = self._bar(_digits(code, base))
+            found = self._table[codes]
+        return np.asarray(found)
 
     def _bar(self, kinds: tuple[int, ...]) -> int:
         if kinds not in self._known:
@@ -179,11 +197,12 @@ class Forecast:
     def fresh(self, layer: int, rows: Ints, bars: Ints) -> tuple[Floats, ...]:
         """`worth`, `fails`, `settles` and `settling` of nodes without images."""
         width = len(self._limits)
-        codes, inverse = np.unique(rows * width + bars, return_inverse=True)
-        views = [self.of(layer, code // width, code % width, (0, 0), (0, 0)) for code in codes.tolist()]
-        parts = [(view.worth, view.fails, view.settles, view.settling) for view in views]
-        found = np.array(parts, dtype=np.float64).reshape(-1, 4)[inverse.ravel()]
-        return tuple(found.T)
+        codes = rows * width + bars
+        table = np.zeros((4, len(self._priors[layer]) * width))
+        for code in np.flatnonzero(np.bincount(codes)).tolist():
+            view = self.of(layer, code // width, code % width, (0, 0), (0, 0))
+            table[:, code] = view.worth, view.fails, view.settles, view.settling
+        return tuple(column[codes] for column in table)
 
     def _work_out(
         self, layer: int, row: int, bar: int, counts: tuple[int, int], bets: tuple[int, int]

@@ -6,7 +6,9 @@ Every decision follows from the trials told, their order and the settings, so re
 
 from __future__ import annotations
 
+import heapq
 import math
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,8 +24,11 @@ from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.agenda import Agenda, Policy
 from failscape.hunts.t2i.certified.candidates import Candidates
 from failscape.hunts.t2i.certified.claims import LISTED, Claim, ClaimBook, Levels
-from failscape.hunts.t2i.certified.findings import describe_claim, survey_hunt
+from failscape.hunts.t2i.certified.findings import describe_claim, describe_group, survey_hunt
 from failscape.hunts.t2i.certified.forecast import Bars, Forecast, Goal, log_evidence
+from failscape.hunts.t2i.certified.group_choice import GroupChoice
+from failscape.hunts.t2i.certified.group_tests import GroupTests, codes_of, most_groups
+from failscape.hunts.t2i.certified.groups import MEASURED, TESTED
 from failscape.hunts.t2i.certified.ledger import Ledger
 from failscape.hunts.t2i.certified.posterior import Posterior
 from failscape.hunts.t2i.certified.sharpening import Sharpening
@@ -39,7 +44,7 @@ from failscape.spaces.wording import Wording
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_seed
 
-SEEDS_OF = {"s": 0, "": 0, "p": 1_000_000, "r": 2_000_000}
+SEEDS_OF = {"s": 0, "": 0, "p": 1_000_000, "r": 2_000_000, TESTED: 3_000_000, MEASURED: 4_000_000}
 """Where the image numbers of a stream start, so that its images are nobody else's."""
 
 
@@ -73,7 +78,7 @@ class CertifiedSettings:
 
 class CertifiedHunt(Hunt):
     """Images are *scouts* (keys `#s…`: a first look, or a parent being settled; never evidence), *bets*
-    (keys `#…`: evidence), panel (`#p…`) or replication (`#r…`)."""
+    (keys `#…`: evidence), panel (`#p…`), replication (`#r…`), or about groups (`#g…`, `#m…`)."""
 
     def __init__(
         self,
@@ -98,6 +103,8 @@ class CertifiedHunt(Hunt):
         self.bars = Bars(
             lattice.corpus, accuracy or JudgeAccuracy.perfect(), settings.threshold, settings.tolerance
         )
+        half = Bars(lattice.corpus, accuracy or JudgeAccuracy.perfect(), settings.threshold / 2)
+        self.groups = GroupTests((half, self.bars), self.ledger.width, seed)
         self._taxonomy = Taxonomy.of_lattice(lattice)
         self._policy = Policy(parks=not settings.listing)
         self._size = sum(lattice.layer_size(layer) for layer in range(lattice.depth + 1))
@@ -118,6 +125,7 @@ class CertifiedHunt(Hunt):
         self._agenda: Agenda | None = None
         self._touched: set[int] = set()
         self._sharpening: Sharpening | None = None
+        self._filled: Counter[int] = Counter()
         self._mostly_failing = ""
         self._sampled = self._over = False
 
@@ -141,7 +149,7 @@ class CertifiedHunt(Hunt):
     def tell(self, trial: Trial) -> None:
         stream, number = self._read_key(trial)
         count = self._draw_told if stream in ("p", "r") else self._search_told
-        if not count(trial, stream, number):
+        if not (self._group_told if stream in (TESTED, MEASURED) else count)(trial, stream, number):
             return
         self._heard += 1
         if self._told >= self._next_refit:
@@ -154,6 +162,22 @@ class CertifiedHunt(Hunt):
         # An earlier session with another budget may have drawn others: they are as good.
         draws.add(trial.subject, self._parse(trial.subject))
         return draws.tell(trial, number)
+
+    def _group_told(self, trial: Trial, stream: str, number: int) -> bool:
+        node = self._parse(trial.subject)
+        key = (self.ledger.place_of[node.entity], *node.values)
+        return self.groups.tell(key, stream, number, trial.verdict, self._group_choice())
+
+    def _group_choice(self) -> GroupChoice:
+        return GroupChoice(
+            self._taxonomy,
+            self.ledger,
+            self.posterior,
+            self._candidates.places,
+            self._candidates.allowed,
+            self.settings.threshold,
+            self.book,
+        )
 
     def _search_told(self, trial: Trial, stream: str, number: int) -> bool:
         slot = self.ledger.slot_of.get(trial.subject)
@@ -185,7 +209,7 @@ class CertifiedHunt(Hunt):
     def _read_key(self, trial: Trial) -> tuple[str, int]:
         """`subject#s3` → ("s", 3)."""
         label = trial.key[len(trial.subject) + 1 :]
-        stream = label[:1] if label[:1] in ("s", "p", "r") else ""
+        stream = label[:1] if label[:1] in SEEDS_OF else ""
         number = label[len(stream) :]
         if not number.isdecimal():
             raise ConfigError(f"the trial {trial.key!r} is no try of this hunt", "resume with its settings")
@@ -211,6 +235,12 @@ class CertifiedHunt(Hunt):
         self.book.revise(self.posterior, self.certified_now(), self._heard)
         self._revised_at = self._heard
         self._sharpening = None
+        self._filled.clear()
+        if self.lattice.depth:
+            self.groups.revise(tuning.FOR_GROUPS * self.settings.fdr, self.group_tests, self._heard)
+            self.groups.open_more(
+                self._group_choice(), self._refits, min(most_groups(self._heard), self.group_tests)
+            )
         self._mostly_failing = self._mostly_failing or self._look_at_entities()
         self._next_revision = self._heard + max(tuning.FIRST_REVISION, self._heard // tuning.REVISIONS)
 
@@ -237,17 +267,26 @@ class CertifiedHunt(Hunt):
         No outcome can move them: they depend on the budget alone, or, without one or beyond it, on the number
         of trials, in steps of two. They never exceed the space.
         """
-        images = max(self.settings.images or 0, self._told)
-        if self._told > (self.settings.images or 0):
-            images = max(1 << (images - 1).bit_length(), 512)
         entities = len(self._places)
-        return entities, min(math.ceil(self.settings.openings * images), self._size - entities)
+        return entities, min(math.ceil(self.settings.openings * self._counted_images), self._size - entities)
+
+    @property
+    def group_tests(self) -> int:
+        """The number of groups that e-BH counts: the most that may become tests."""
+        return most_groups(self._counted_images)
+
+    @property
+    def _counted_images(self) -> int:
+        budget = self.settings.images or 0
+        return budget if self._told <= budget else max(1 << (self._told - 1).bit_length(), 512)
 
     @property
     def levels(self) -> tuple[float, float]:
-        """How `fdr` is shared between entities and other nodes."""
-        share = tuning.FOR_ENTITIES if self.lattice.depth else 1.0
-        return share * self.settings.fdr, (1 - share) * self.settings.fdr
+        """What entities and other nodes have of `fdr`; groups have the rest."""
+        if not self.lattice.depth:
+            return self.settings.fdr, self.settings.fdr
+        above = 1 - tuning.FOR_ENTITIES - tuning.FOR_GROUPS
+        return tuning.FOR_ENTITIES * self.settings.fdr, above * self.settings.fdr
 
     def _current_goal(self) -> Goal:
         """The evidence at which a node is left alone: e-BH will claim it, with a margin.
@@ -301,6 +340,8 @@ class CertifiedHunt(Hunt):
     def _current_agenda(self) -> Agenda:
         if self._agenda is None:
             explore = math.ceil(self.settings.explore * self._interval() / 3)
+            members = self.groups.members()
+            kept_out = np.union1d(self._reserved, codes_of(members, self.ledger.width))
             self._agenda = Agenda(
                 self.ledger,
                 self.posterior.belief,
@@ -308,9 +349,10 @@ class CertifiedHunt(Hunt):
                 self.bars,
                 self._candidates,
                 self._policy,
-                self._reserved,
+                kept_out,
                 self._refits,
                 explore,
+                members,
                 min(tuning.KEPT, tuning.KEPT_PER_TRIAL * (self._interval() + self._in_flight)),
             )
         elif self._touched:
@@ -323,8 +365,10 @@ class CertifiedHunt(Hunt):
     def ask(self, count: int) -> list[Probe]:
         probes: list[Probe] = []
         while len(probes) < count:
-            probe = self._next_panel() or self._next_replicate() or self._next_search(self._worthwhile)
+            probe = self._next_panel() or self._next_replicate() or self._next_of_group()
+            probe = probe or self._next_search(self._worthwhile)
             probe = probe or self._next_sharpening() or self._next_search(self._least)
+            probe = probe or self._next_of_group(due=True)
             probe = probe or self._next_panel(due=True) or self._next_replicate(due=True)
             probe = probe or self._next_before_revision()
             if probe is None:
@@ -358,25 +402,29 @@ class CertifiedHunt(Hunt):
 
     def _next_before_revision(self) -> Probe | None:
         """Claims are looked at again at certain numbers of trials alone. A hunt with a budget does not end
-        between two of them while something looks failing: until the next, that gets the images."""
+        between two of them while something looks failing: until the next, suspects get the images in turn,
+        the most promising first, no more of them than could be decided."""
         reached = self._heard + self._flying
         if self.settings.images is None or not self._revised_at < reached < self._next_revision:
             return None
-        claimed = {claim.slot for claim in self.book.claims}
-        open_slots = [slot for slot in sorted(self.ledger.adopted) if slot not in claimed]
         evidence = self.evidence()
-        likeliest = max(open_slots, key=lambda slot: evidence[slot], default=None)
-        if likeliest is None or evidence[likeliest] <= 0:
+        open_slots = [slot for slot in self.ledger.adopted if slot not in self.book and evidence[slot] > 0]
+        shared_by = max((self._next_revision - self._revised_at) // tuning.DECIDING, 1)
+        likeliest = heapq.nsmallest(shared_by, open_slots, key=lambda slot: (-evidence[slot], slot))
+        if not likeliest:
             return None
-        return self._probe_slot(likeliest, bet=True)
+        slot = min(likeliest, key=lambda slot: (self._filled[slot], -evidence[slot], slot))
+        self._filled[slot] += 1
+        return self._probe_slot(slot, bet=True)
 
     @property
     def _flying(self) -> int:
-        return self._in_flight + self.panel.in_flight + self.replicates.in_flight
+        return self._in_flight + self.panel.in_flight + self.replicates.in_flight + self.groups.in_flight
 
     @property
     def _asked(self) -> int:
-        return self._told + self._in_flight + self.panel.asked + self.replicates.asked
+        drawn = self.panel.asked + self.replicates.asked + self.groups.asked
+        return self._told + self._in_flight + drawn
 
     def _next_panel(self, due: bool = False) -> Probe | None:
         """The panel keeps pace with the search, so that a run that is cut short has its share."""
@@ -393,6 +441,16 @@ class CertifiedHunt(Hunt):
         if not self._sampled and not (due and self._in_flight):
             self._choose_replicates(min(MOST_REPLICATED, share // REPLICATED_IMAGES))
         return self._draw(self.replicates)
+
+    def _next_of_group(self, due: bool = False) -> Probe | None:
+        """Groups keep pace with the search too; where none is promising they take nothing."""
+        if not due and self.groups.asked >= tuning.GROUP_IMAGES * (self._asked + 1):
+            return None
+        draw = self.groups.next_draw()
+        if draw is None:
+            return None
+        node = self.node_of(draw.key)
+        return self._probe(self.lattice.subject(node), node, draw.stream, draw.number)
 
     def _choose_replicates(self, wanted: int) -> None:
         """Findings, each with the simpler nodes inside it: that it is minimal rests on these. Those of an
@@ -466,8 +524,14 @@ class CertifiedHunt(Hunt):
         return self.book.claims
 
     def findings(self) -> list[Finding]:
-        found = [describe_claim(self, claim) for claim in self.claims()]
+        rules, keys = self.rules(), self.ledger.keys
+        found = [describe_claim(self, claim, rules.get(keys[claim.slot], "")) for claim in self.claims()]
         return sorted(found, key=lambda one: (one.status == LISTED, -one.e_value, one.subject))
+
+    def rules(self) -> dict[Key, str]:
+        """Nodes that are cases of a claimed rule, with the rule in words."""
+        said = [(group, describe_group(self, group).text) for group in self.groups.claimed]
+        return {key: text for group, text in said for key in group.cases()}
 
     def suspects(self) -> list[Finding]:
         return describe_suspects(self)

@@ -53,11 +53,40 @@ claims do not come and go with every image; high enough that few such claims sta
 KEEP_MINIMAL = 0.3
 """A claim stays while the doubt that it is minimal is at most this, for the same reasons."""
 
-FOR_ENTITIES = 0.2
-"""The share of `fdr` that is spent on entities. They are few and fail most often by themselves, so they
-need little; and how many other nodes are tested then takes nothing from them."""
+FOR_ENTITIES, FOR_GROUPS = 0.15, 0.1
+"""The shares of `fdr` that are spent on entities and on groups; nodes above entities have the rest. Both are
+few, so they need little; and how many other nodes are tested then takes nothing from them."""
+
+GROUPS_PER_IMAGE, FEWEST_GROUPS = 0.002, 4
+"""At most so many groups become tests: e-BH counts that limit, which no outcome can move."""
+
+MEASURED_MEMBERS, MEASURED_IMAGES = 12, 3
+"""How many members of a claimed group fail is measured on so many, drawn at random after the claim."""
+
+CONTRADICTED = 0.01
+"""A claimed group is taken back when its measurement leaves so little chance that most members fail."""
+
+WHOLE_GROUP = 0.75
+"""Where at least this share of a group's members is shown to fail, they get no images of their own."""
 
 # What only changes speed: which node is drawn next, and when one is given up.
+
+GROUP_IMAGES = 0.03
+"""The share of images that groups may take, where some are promising."""
+
+GROUP_FLYING = 8
+"""Images of one group under way at once: each is of another member."""
+
+PROMISING = 0.35
+"""A group is tested when its members are expected to succeed at this part of τ or less in the mean: half of
+τ is what must be refuted."""
+
+LEAST_MEMBERS, SEEN_FAILING = 5, 3
+"""A group has at least so many members that are not claimed yet, and so many that were seen to fail: fewer
+are findings, not a rule."""
+
+LEAST_GROUP_IMAGES, MOST_GROUP_IMAGES, HOPELESS = 6, 100, 0.2
+"""A group is given up after some images when the chance that its mean is low enough has become small."""
 
 FIRST_IMAGES = 4
 """Every entity gets so many images before anything else: all nodes below build on it."""
@@ -130,6 +159,10 @@ SHARERS = 1.5
 FIRST_REVISION, REVISIONS = 16, 30
 """Claims are looked at again after so many trials, or a thirtieth of all once there are many: they are never
 older, and looking costs little."""
+
+DECIDING = 12
+"""Images that decide a suspect which is nearly claimed: no more suspects share what is drawn before claims
+are looked at again than so many images each allow."""
 
 SURE = 0.95
 """A node passes, for rules and counts, when its posterior chance to pass is at least this."""

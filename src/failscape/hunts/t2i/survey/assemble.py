@@ -17,7 +17,7 @@ from failscape.hunts.t2i.survey.judge_view import Floats, JudgeView, NodeTally, 
 from failscape.hunts.t2i.survey.mass import Predict, failure_masses
 from failscape.hunts.t2i.survey.replication import replication_of
 from failscape.hunts.t2i.survey.rules import Chance, RuleBook, find_rules, judge_rules
-from failscape.hunts.t2i.survey.survey import CalibrationBin, T2ISurvey, WithdrawnClaim
+from failscape.hunts.t2i.survey.survey import CalibrationBin, Rule, T2ISurvey, WithdrawnClaim
 from failscape.hunts.t2i.survey.wording_effect import Variants, wording_effect
 from failscape.spaces.lattice import Lattice, Node
 from failscape.stats.deconvolve import fit_mixing
@@ -37,7 +37,8 @@ class SurveyInput:
     was opened. `panel` has the counts of nodes drawn at random per layer before the search, from images
     that the search did not use. `fresh` has those of findings and their parents drawn again. `predict` gives
     success rates and has not learned from the panel; `chance_to_pass` is what is believed of a node that
-    nobody tried. Parents pass from `passing_at` on. `variants` are counts per wording.
+    nobody tried. Parents pass from `passing_at` on. `variants` are counts per wording. `tested` are rules
+    that were tested as groups, `covered` the nodes that they speak of: those need no other rule.
     """
 
     lattice: Lattice
@@ -54,6 +55,8 @@ class SurveyInput:
     variants: Variants = field(default_factory=dict)
     states: Mapping[str, int] = field(default_factory=dict)
     withdrawn: tuple[WithdrawnClaim, ...] = ()
+    tested: tuple[Rule, ...] = ()
+    covered: Collection[Node] = ()
     notes: Sequence[str] = ()
     seed: int = 0
 
@@ -62,7 +65,7 @@ def survey_of(given: SurveyInput) -> T2ISurvey:
     lattice, judge_view = given.lattice, JudgeView(given.lattice, given.accuracy)
     book = rules_of(given, judge_view)
     return T2ISurvey(
-        rules=book.rules,
+        rules=(*given.tested, *book.rules),
         rule_precision=book.precision,
         masses=failure_masses(
             lattice, given.panel, judge_view=judge_view, predict=given.predict, seed=given.seed
@@ -108,7 +111,8 @@ def rules_of(given: SurveyInput, judge_view: JudgeView) -> RuleBook:
             [node for node in screen if len(node.values) == layer], screen, judge_view, given.threshold
         )
     passing = {*given.passing, *_likely_passing(given, judge_view)}
-    book = find_rules(given.lattice, given.failing, passing, chances, _chance_of(given))
+    failing = [node for node in given.failing if node not in given.covered]
+    book = find_rules(given.lattice, failing, passing, chances, _chance_of(given))
     return judge_rules(given.lattice, book, rest, judge_view, given.threshold)
 
 
@@ -173,6 +177,12 @@ def calibration_of(given: SurveyInput) -> tuple[CalibrationBin, ...]:
 
 def _notes(given: SurveyInput, book: RuleBook) -> list[str]:
     notes = []
+    if given.tested:
+        found, covers = len({*given.failing} & {*given.covered}), sum(one.covers for one in given.tested)
+        notes.append(
+            f"{len(given.tested)} rules were tested as groups: they cover {covers:,} nodes, {found:,} of "
+            "which were found to fail by themselves."
+        )
     if book.rules:
         notes.append(f"{len(book.rules)} rules cover {book.covered:,} of {book.failures:,} failing nodes.")
     if not given.panel:

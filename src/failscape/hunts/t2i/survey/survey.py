@@ -29,13 +29,31 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupTest:
+    """A group tested as one: `failures` of `images`, each of a random member, failed. `interval` is that of
+    the mean failure rate; the share `at_least` of the members fails at the least. Claimed after `since`."""
+
+    failures: int
+    images: int
+    interval: Interval
+    at_least: float
+    e_value: float
+    since: int
+
+    @property
+    def rate(self) -> float:
+        return self.failures / self.images
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """`who` (an entity, sub-class or class, or "" for all; `scope` says which) fails with all of `values`.
 
     It speaks of nodes with exactly `layer` values: those of `values`, and any others up to that number.
     `covers` nodes of the space are meant; `certified` of them were found to fail (`examples` names some);
     `exceptions` were found to pass. `held_out` is its precision: the
-    share of panel nodes that fail, of those it speaks of, which the search did not choose.
+    share of nodes that fail, of those it speaks of, which the search did not choose. `test` is there where
+    the rule was tested as one and is claimed; others sum up what was found.
     """
 
     scope: str
@@ -48,6 +66,20 @@ class Rule:
     held_out: Share | None = None
     layer: int = 1
     text: str = ""
+    test: GroupTest | None = None
+
+    @property
+    def proof(self) -> str:
+        """What is known of a rule that was tested as one, in words; empty for others."""
+        if self.test is None:
+            return ""
+        least = f", at least {self.test.at_least:.0%} of them for sure" if self.test.at_least >= 0.5 else ""
+        measured = ""
+        if self.held_out is not None:
+            low, high = self.held_out.interval
+            share = f"{self.held_out.rate:.0%} ({low:.0%}–{high:.0%})"
+            measured = f"; {share} of {self.held_out.of} drawn at random fail"
+        return f"most of its {self.covers:,} nodes fail{least}{measured}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +195,11 @@ class T2ISurvey:
     notes: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     """Nodes by state: opened, certified, not minimal yet, passed, open, pruned …"""
+
+    @property
+    def tested_rules(self) -> list[Rule]:
+        """Those that were tested as one group, and are claimed."""
+        return [rule for rule in self.rules if rule.test is not None]
 
     def as_data(self) -> dict[str, Any]:
         return asdict(self)

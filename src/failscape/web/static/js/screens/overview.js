@@ -25,6 +25,7 @@ function Page({ data }) {
     <section class="lead"><h1>${headline(data)}</h1>
       <p class="lede">${(ASKED[data.kind] || ASKED.vlm)(data)} ${found && html`<${Sure} data=${data}/>`}</p></section>
     ${data.problem && html`<div class="trouble" role="alert"><b>${data.problem.error}</b><p>${data.problem.fix}</p></div>`}
+    ${found && found.rules.length > 0 && html`<section><h2>Rules: groups that fail as a whole</h2><ul>${found.rules.map((rule) => html`<li key=${rule.text}><b>${rule.text}</b>: ${rule.proof}</li>`)}</ul></section>`}
     ${found && found.headlines.length > 0 && html`<section><h2>Show me</h2><ul class="cards">${found.headlines.map((row) => html`<${Headline} key=${row.subject} row=${row}/>`)}</ul>
       <p><${Link} class="more" to=${here.to("findings")}>${found.findings ? `All ${some(found.findings, "finding")}` : "All"}${found.suspects ? `${found.findings ? " and " : " "}${some(found.suspects, "suspect")}` : ""} →<//></p></section>`}
     <section class="two"><div><h2>${data.running ? "How the run goes" : "How the run went"}</h2><${Progress} data=${data}/></div>
