@@ -47,6 +47,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--judge", nargs="+", default=list(JUDGES), choices=list(JUDGES))
     parser.add_argument("--regime", nargs="+", default=PUBLISHED, choices=list(REGIMES))
     parser.add_argument("--worlds", type=int, default=8)
+    parser.add_argument("--first", type=int, default=0, help="number of the first world, which is its seed")
     parser.add_argument("--images", type=int, default=40_000)
     parser.add_argument("--painter-images", type=int, default=5_000)
     parser.add_argument("--cost-images", type=int, default=1_000_000)
@@ -74,7 +75,7 @@ def planted(options: argparse.Namespace) -> None:
         options.spread,
         options.judge,
         options.regime,
-        options.worlds,
+        range(options.first, options.first + options.worlds),
         options.shape,
         images=options.images,
         in_flight=options.in_flight,
@@ -86,7 +87,7 @@ def planted(options: argparse.Namespace) -> None:
 def painter(options: argparse.Namespace) -> None:
     arms = [arm for arm in options.arms if arm not in ORACLES]
     rest = {"images": options.painter_images, "in_flight": options.in_flight, "size": tuple(options.size)}
-    run(all_cells(arms, ["real pictures"], ["toy-eyes"], [PAINTER], options.worlds, **rest), options)
+    run(all_cells(arms, ["real pictures"], ["toy-eyes"], [PAINTER], range(options.worlds), **rest), options)
 
 
 def cost(options: argparse.Namespace) -> None:

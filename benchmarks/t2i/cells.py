@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -17,6 +17,7 @@ from benchmarks.t2i.fair_oracle import watch_fair_oracle
 from benchmarks.t2i.oracle import watch_oracle
 from benchmarks.t2i.painter import Painted
 from failscape.errors import FailscapeError
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt
 from failscape.spaces import Lattice, load_corpus
 from failscape.testing.planted import PlantedWorld
 from failscape.testing.planted_corpus import write_planted_corpus
@@ -56,6 +57,12 @@ class Outcome:
     truth: int = 0
     pruned: float = 0.0
     curve: tuple[tuple[int, ...], ...] = ()
+    covered: int = 0
+    """Minimal failures that no finding names and a claimed rule covers."""
+    doubt: float = 0.0
+    """The mean doubt, printed with the findings, that they are minimal."""
+    audit: tuple[float, float, float] | None = None
+    """How many minimal failures the hunt says there are: lower end, estimate, upper end."""
     skipped: str = ""
 
     @classmethod
@@ -63,7 +70,8 @@ class Outcome:
         cell = Cell(**{**data.pop("cell"), "size": tuple(data["size"])})
         data.pop("size")
         curve = tuple(tuple(row) for row in data.pop("curve"))
-        return cls(cell, curve=curve, **data)
+        audit = data.pop("audit", None)
+        return cls(cell, curve=curve, audit=tuple(audit) if audit else None, **data)
 
     def as_data(self) -> dict[str, Any]:
         return {**asdict(self), "size": self.cell.size}
@@ -84,7 +92,26 @@ def run_cell(cell: Cell, corpus: str, seen: Path | None = None) -> Outcome:
     except (FailscapeError, ImportError, ValueError) as error:
         return Outcome(cell, skipped=" ".join(str(error).split())[:160])
     done = watch(hunt, truth, cell.images, cell.in_flight, CHECKPOINTS, shuffle=cell.world)
-    return _outcome(cell, done, truth, truth.pruned(hunt.findings()))
+    outcome = _outcome(cell, done, truth, truth.pruned(hunt.findings()))
+    return _with_survey(outcome, hunt, truth) if isinstance(hunt, CertifiedHunt) else outcome
+
+
+def _with_survey(outcome: Outcome, hunt: CertifiedHunt, truth: Truth | Painted) -> Outcome:
+    """What the hunt says of its own errors, and what its rules cover."""
+    findings, audit = hunt.findings(), hunt.survey().audit
+    named = {finding.subject for finding in findings}
+    members = {hunt.lattice.subject(hunt.node_of(key)) for key in hunt.rules()} - named
+    is_minimal = truth.subjects.__contains__ if isinstance(truth, Truth) else truth.is_minimal
+    doubts = [finding.details.claim.doubt_minimal for finding in findings]
+    found = None if audit is None else (audit.minimal_interval[0], audit.minimal, audit.minimal_interval[1])
+    return replace(
+        outcome,
+        covered=sum(map(is_minimal, members)),
+        doubt=sum(doubts) / max(len(doubts), 1),
+        audit=None
+        if audit is None
+        else (audit.minimal_interval[0], audit.minimal, audit.minimal_interval[1]),
+    )
 
 
 def _outcome(cell: Cell, done: Watched, truth: Truth | Painted, pruned: float) -> Outcome:
@@ -148,12 +175,12 @@ def all_cells(
     spreads: list[str],
     judges: list[str],
     regimes: list[str],
-    worlds: int,
+    worlds: range,
     shapes: Sequence[str] = ("planted",),
     **rest: Any,
 ) -> list[Cell]:
     """All arms of a world follow each other, so that its truth is worked out once."""
-    places = product(shapes, spreads, judges, regimes, range(worlds), arms)
+    places = product(shapes, spreads, judges, regimes, worlds, arms)
     return [
         Cell(spread, judge, regime, arm, world, shape=shape, **rest)
         for shape, spread, judge, regime, world, arm in places

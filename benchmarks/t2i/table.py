@@ -30,10 +30,12 @@ def not_minimal(row: Sequence[int]) -> float:
 
 FIGURES: dict[str, tuple[Figure, str]] = {
     "found": (found, ",.0f"),
+    "in rules": (lambda o: o.covered, ",.0f"),
     "images per find": (lambda o: o.images / max(found(o), 1), ".1f"),
     "precision (failing)": (lambda o: 1 - not_failing(o.curve[-1]), ".1%"),
     "precision (minimal)": (lambda o: 1 - not_minimal(o.curve[-1]), ".1%"),
     "recall": (lambda o: found(o) / max(o.truth, 1), ".1%"),
+    "doubted (minimal)": (lambda o: o.doubt, ".1%"),
     "area": (lambda o: float(np.mean([row[4] for row in o.curve])), ",.0f"),
     "missed by pruning": (lambda o: o.pruned, ".1%"),
     "CPU s per 1,000": (lambda o: 1000 * o.seconds / max(o.images, 1), ".2f"),
@@ -47,6 +49,13 @@ def with_interval(values: Sequence[float], form: str) -> str:
         return mean
     half = stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))
     return f"{mean} ± {format(float(half), form)}"
+
+
+def audited(outcomes: Sequence[Outcome]) -> str:
+    """In how many runs the audit's interval holds the true number of minimal failures."""
+    known = [(o.audit, o.truth) for o in outcomes if o.audit is not None]
+    inside = sum(audit[0] <= truth <= audit[2] for audit, truth in known)
+    return f"{inside} of {len(known)}" if known else "–"
 
 
 def worst_share(outcomes: Sequence[Outcome], share: Callable[[Sequence[int]], float], column: int) -> str:
@@ -89,7 +98,7 @@ def write_tables(outcomes: Sequence[Outcome], references: Sequence[str]) -> str:
 
 def _table(outcomes: list[Outcome], references: Sequence[str]) -> list[str]:
     compared = [f"× {arm}" for arm in references]
-    titles = ["model", "arm", *FIGURES, *compared, "worst not failing", "worst not minimal"]
+    titles = ["model", "arm", *FIGURES, *compared, "worst not failing", "worst not minimal", "audit"]
     lines = ["| " + " | ".join(titles) + " |", "|---" * len(titles) + "|"]
     for regime in dict.fromkeys(o.cell.regime for o in outcomes):
         here = [o for o in outcomes if o.cell.regime == regime]
@@ -126,7 +135,7 @@ def _row(rows: list[Outcome], bases: list[list[Outcome]], width: int) -> list[st
     if not kept:
         return [f"not run: {rows[0].skipped}", *[""] * (width - 1)]
     figures = [with_interval([figure(row) for row in kept], form) for figure, form in FIGURES.values()]
-    worst = [worst_share(kept, not_failing, 1), worst_share(kept, not_minimal, 3)]
+    worst = [worst_share(kept, not_failing, 1), worst_share(kept, not_minimal, 3), audited(kept)]
     return [*figures, *(times(kept, base) for base in bases), *worst]
 
 

@@ -42,7 +42,7 @@ class Rates:
         return Trial(probe.key, probe.subject, verdict, "", ["image", [passed] * checks], probe.seed)
 
 
-def play(hunt: CertifiedHunt, world: Rates, images: int) -> int:
+def play(hunt: CertifiedHunt, world: Rates | GroupFailures, images: int) -> int:
     spent = 0
     while spent < images and (probes := hunt.ask(min(16, images - spent))):
         for probe in probes:
@@ -185,3 +185,49 @@ def test_no_hunt_with_a_budget_ends_before_it_looks_at_its_claims(
             verdict, reason = reach_verdict(probe.steps, facts)
             hunt.tell(Trial(probe.key, probe.subject, verdict, reason, facts, probe.seed))
     assert images >= 400, "it ended before it looked at its claims"
+
+
+MANY = planted_corpus(120, 10, 1_200)
+MANY_WITH_ONE = Lattice(MANY, depth=1)
+
+
+@dataclass(frozen=True)
+class GroupFailures:
+    """One value fails with everything, one with a class but for one entity; a third fails with one entity in
+    three, so that no group of it does as a whole; all else works."""
+
+    seed: int
+
+    def rate(self, subject: str) -> float:
+        node = MANY_WITH_ONE.parse(subject)
+        entity = MANY.entities[node.entity]
+        first = MANY.entities[0]
+        spared = entity.upper_class != first.upper_class or entity.name == first.name
+        never = 0 in node.values or (1 in node.values and not spared)
+        return 0.05 if never or (2 in node.values and node.entity % 3 == 0) else 0.95
+
+    def run(self, probe: Probe) -> Trial:
+        passed = random.Random(f"{self.seed}|{probe.key}").random() < self.rate(probe.subject)
+        checks = len(probe.subject.split("; "))
+        verdict = Verdict.PASS if passed else Verdict.FAIL
+        return Trial(probe.key, probe.subject, verdict, "", ["image", [passed] * checks], probe.seed)
+
+
+def test_groups_that_fail_as_a_whole_are_rules_and_no_others_are() -> None:
+    """Claimed groups fail in most of their members, in as many as they say, and cover what they should."""
+    whole = 0
+    for seed in range(3):
+        world, settings = GroupFailures(seed), CertifiedSettings(strategy="listed", images=2_000)
+        hunt = CertifiedHunt(MANY_WITH_ONE, Wording(MANY), settings, seed=seed)
+        play(hunt, world, 2_000)
+        for group in hunt.groups.claimed:
+            failing = [world.rate(MANY_WITH_ONE.subject(hunt.node_of(key))) < 0.8 for key in group.cases()]
+            assert sum(failing) > len(failing) / 2, "a false group: expected in one of 200 hunts"
+            assert sum(failing) >= 0.9 * group.at_least * len(failing)
+        whole += any(group.code.values == (0,) and group.code.scope == 2 for group in hunt.groups.claimed)
+        known = {MANY_WITH_ONE.subject(hunt.node_of(key)) for key in hunt.rules()}
+        known |= {finding.subject for finding in hunt.findings()}
+        members = [MANY_WITH_ONE.subject(node) for node in MANY_WITH_ONE.nodes(1)]
+        failing_members = {subject for subject in members if world.rate(subject) < 0.8}
+        assert len(known & failing_members) >= 0.9 * len(failing_members)
+    assert whole == 3, "a value that never works is one rule in every run"

@@ -134,10 +134,23 @@ def test_findings_carry_their_evidence() -> None:
         low, high = finding.interval
         assert 0 <= low <= finding.rate <= high <= 1
         assert finding.status == "certified"
-        assert finding.e_value >= 1 / hunt.settings.fdr
         assert finding.details.claim.minimal
         assert all(parent["trials"] >= 3 for parent in finding.parents)
     assert [f.e_value for f in findings] == sorted((f.e_value for f in findings), reverse=True)
+
+
+def test_a_certificate_had_its_evidence_when_it_was_given() -> None:
+    """Later images may lower it again; a claim goes only when they speak against it."""
+    hunt, known = make(images=1_500), set[int]()
+
+    def look(_: int) -> None:
+        new = hunt.book.certified - known
+        if new:
+            assert hunt.evidence()[sorted(new)].min() >= math.log(1 / hunt.settings.fdr)
+            known.update(new)
+
+    simulate(hunt, PlantedWorld(SAMPLE, "weak", seed=11), 1_500, after=look)
+    assert len(known) > 10
 
 
 def test_invalid_images_count_for_nothing() -> None:

@@ -58,8 +58,8 @@ class GroupTests:
     # Drawing and telling
 
     def next_draw(self) -> Draw | None:
-        """Claimed groups are measured first; of the others the one nearest to its claim is drawn."""
-        for group in sorted(self, key=lambda one: (one.since is None, -one.log_e)):
+        """Of the largest group that wants one: its test, and then its measurement, says most."""
+        for group in sorted(self, key=lambda one: (-len(one.places), one.code)):
             draw = group.next_draw()
             if draw is not None:
                 self.asked += 1

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-RULES = 2
+RULES = 3
 """The version of what a claim says. An atlas recorded under an earlier one is read anew, and says so."""
 
 # What a claim says of its error rests on these. Changing one changes the rules of the hunt.
@@ -66,12 +66,12 @@ MEASURED_MEMBERS, MEASURED_IMAGES = 12, 3
 CONTRADICTED = 0.01
 """A claimed group is taken back when its measurement leaves so little chance that most members fail."""
 
-WHOLE_GROUP = 0.75
+WHOLE_GROUP = 0.6
 """Where at least this share of a group's members is shown to fail, they get no images of their own."""
 
 # What only changes speed: which node is drawn next, and when one is given up.
 
-GROUP_IMAGES = 0.03
+GROUP_IMAGES = 0.04
 """The share of images that groups may take, where some are promising."""
 
 GROUP_FLYING = 8
