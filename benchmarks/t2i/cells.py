@@ -108,9 +108,7 @@ def _with_survey(outcome: Outcome, hunt: CertifiedHunt, truth: Truth | Painted) 
         outcome,
         covered=sum(map(is_minimal, members)),
         doubt=sum(doubts) / max(len(doubts), 1),
-        audit=None
-        if audit is None
-        else (audit.minimal_interval[0], audit.minimal, audit.minimal_interval[1]),
+        audit=found,
     )
 
 
