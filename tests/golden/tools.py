@@ -103,7 +103,20 @@ def page_of(atlas: Path, out: Path) -> list[str]:
     reader = _VisibleText()
     reader.feed((out / "index.html").read_text(encoding="utf-8"))
     reader.close()
-    return [NEWER_SETTINGS.sub("", _timeless(line.replace(str(atlas), "ATLAS"))) for line in reader.lines]
+    lines = [_timeless(line.replace(str(atlas), "ATLAS")) for line in reader.lines]
+    return [NEWER_SETTINGS.sub("", line) for line in _without_model_seconds(lines)]
+
+
+def _without_model_seconds(lines: list[str]) -> list[str]:
+    """The table of costs has the seconds of each role as bare numbers, one decimal each."""
+    if "Model seconds" not in lines:
+        return lines
+    start = lines.index("Model seconds")
+    end = lines.index("Settings", start) if "Settings" in lines[start:] else len(lines)
+    return [
+        "TIME" if start < at < end and re.fullmatch(r"\d[\d,]*\.\d", line) else line
+        for at, line in enumerate(lines)
+    ]
 
 
 NEWER_SETTINGS = re.compile(
