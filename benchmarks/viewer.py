@@ -20,7 +20,7 @@ from collections.abc import Callable
 from http.cookiejar import CookieJar
 from pathlib import Path
 
-from failscape.testing.made_atlas import grow_atlas, make_atlas
+from benchmarks.made_atlas import grow_atlas, make_atlas
 
 FILTERS = {
     "no filter": "",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
+from benchmarks.made_atlas import grow_atlas, make_atlas
 
 from failscape.atlas import Atlas
-from failscape.testing.atlas_suite import CONFIG, JUDGE, PAINTER, make_recorded
-from failscape.testing.made_atlas import grow_atlas, make_atlas
 from tests.browser.conftest import ALL_FAILED, expect, settled, viewer_of
+from tests.unit.atlas.suite import CONFIG, JUDGE, PAINTER, make_recorded
 
 pytestmark = pytest.mark.xdist_group("browser")
 TRIALS = 100_000

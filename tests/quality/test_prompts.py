@@ -10,8 +10,8 @@ from scipy import stats
 
 from failscape.hunts.t2i.prompts.hunt import PromptHunt, PromptSettings
 from failscape.stats.judging.accuracy import JudgeAccuracy
-from failscape.testing.planted_prompts import PlantedPrompts
 from failscape.testing.scoring import Watched, watch
+from tests.quality.planted_prompts import PlantedPrompts
 
 ALARM, LEVEL, LISTS, IMAGES = 1e-4, 0.05, 3, 1_500
 NOISE, WORSE = (0.95, 0.9), (0.85, 0.9)

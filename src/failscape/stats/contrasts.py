@@ -11,7 +11,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from failscape.stats.excess import paired_difference
 from failscape.stats.intervals import clopper_pearson, wilson
 
 Counts = tuple[int, int]
@@ -136,16 +135,3 @@ def blame(dropped: Mapping[str, int], failures: int, level: float = 0.95) -> Bla
     sentence = f"{check} is missing in {100 * share:.0f} % of failures ({count} of {failures})"
     also = f"; {rivals[0][0].lower()}{rivals[0][1:]} about as often." if rivals else "."
     return Blame(check, share, interval, sentence + also)
-
-
-def paired_excess(
-    own: Mapping[int, bool], parent: Mapping[int, bool], level: float = 0.95
-) -> tuple[float, Interval]:
-    """How much more often a node fails than its parent on the same seeds; maps go from seed to passed.
-
-    Seeds that only one of them has are left out. Bonett and Price's interval (2012) for paired shares.
-    """
-    shared = [(own[seed], parent[seed]) for seed in own if seed in parent]
-    worse = sum(not mine and theirs for mine, theirs in shared)
-    better = sum(mine and not theirs for mine, theirs in shared)
-    return paired_difference(worse, better, len(shared), level)

@@ -52,12 +52,6 @@ def nuisance_effect(units: Sequence[Levels], seed: int = 0) -> Nuisance | None:
     return Nuisance(len(usable), trials, _root(variance), interval, _p_value(usable, rng))
 
 
-def heterogeneity(levels: Levels, seed: int = 0) -> float:
-    """The p-value, for one unit, that its levels share one rate; 1 when nothing can be said."""
-    present = [one for one in levels if sum(one)]
-    return _p_value([present], np.random.default_rng(seed)) if len(present) > 1 else 1.0
-
-
 def _components(levels: Levels) -> tuple[float, float]:
     """Squares between levels beyond what those within them explain, and what they weigh (ANOVA)."""
     counts = np.array(levels, dtype=np.float64)

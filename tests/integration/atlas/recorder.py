@@ -6,7 +6,7 @@ import random
 import sys
 
 from failscape.atlas import Atlas
-from failscape.testing.atlas_suite import CONFIG, make_recorded
+from tests.unit.atlas.suite import CONFIG, make_recorded
 
 
 def main(folder: str, seed: int) -> None:

@@ -14,7 +14,7 @@ from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.errors import AtlasError
 from failscape.pictures import Picture
-from failscape.testing.atlas_suite import CONFIG, JUDGE, PAINTER, make_recorded
+from tests.unit.atlas.suite import CONFIG, JUDGE, PAINTER, make_recorded
 
 
 def run(*arguments: object) -> Result:

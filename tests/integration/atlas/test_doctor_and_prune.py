@@ -17,8 +17,8 @@ from failscape.cli import cli
 from failscape.config.files import parse_config
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
-from failscape.testing.atlas_suite import damage_picture
 from failscape.trials import Verdict
+from tests.unit.atlas.suite import damage_picture
 
 from .test_hostile import SETTINGS
 

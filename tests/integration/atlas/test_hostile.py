@@ -26,7 +26,7 @@ from failscape.errors import AtlasError, FailscapeError
 from failscape.pictures import Picture
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
-from failscape.testing.atlas_suite import make_picture
+from tests.unit.atlas.suite import make_picture
 
 _PLANTED = "failscape.testing.planted_models"
 WORLD = {"params": {"regime": "weak"}}

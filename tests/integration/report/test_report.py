@@ -11,8 +11,8 @@ from failscape.evidence.overview import worst_groups
 from failscape.models.roles import Identity
 from failscape.report import write_report
 from failscape.report.page import TABLE_ROWS
-from failscape.testing.atlas_suite import damage_picture
 from failscape.trials import Answer, Check, Classify, Decide, Generate, Show, Verify
+from tests.unit.atlas.suite import damage_picture
 
 from .conftest import HOSTILE, ListedHunt, finding, picture, read, recorded
 

@@ -11,7 +11,7 @@ from failscape.atlas import Atlas, open_hunt
 from failscape.atlas.resume import diff_configs
 from failscape.errors import AtlasError
 from failscape.hunts.t2i.config import T2IConfig
-from failscape.testing.atlas_suite import JUDGE, PAINTER
+from tests.unit.atlas.suite import JUDGE, PAINTER
 
 MODELS = {"target": PAINTER, "judge": JUDGE}
 

@@ -22,8 +22,8 @@ from failscape.evidence import load_hunt
 from failscape.hunts.t2i.build import build_hunt
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.spaces.subjects import join_subject, parents_of, split_subject
-from failscape.testing.atlas_suite import CONFIG, make_recorded
 from failscape.trials import Verdict
+from tests.unit.atlas.suite import CONFIG, make_recorded
 
 SEED_EXAMPLE = {
     "idx": 123,

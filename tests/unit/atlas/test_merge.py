@@ -11,8 +11,8 @@ import pytest
 from failscape.atlas import Atlas, Recorded
 from failscape.atlas.merge import merge_atlases
 from failscape.errors import AtlasError
-from failscape.testing.atlas_suite import CONFIG, JUDGE, PAINTER, make_picture, make_recorded
 from failscape.trials import Verdict
+from tests.unit.atlas.suite import CONFIG, JUDGE, PAINTER, make_picture, make_recorded
 
 MODELS = {"target": PAINTER, "judge": JUDGE}
 

@@ -12,7 +12,7 @@ from failscape.atlas import Atlas, images, packs
 from failscape.atlas.packs import PackWriter, records
 from failscape.errors import AtlasError
 from failscape.pictures import Picture
-from failscape.testing.atlas_suite import CONFIG, make_picture, make_recorded
+from tests.unit.atlas.suite import CONFIG, make_picture, make_recorded
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from failscape.atlas.formats.plain import no_formula
 from failscape.atlas.migrations import MIGRATIONS
 from failscape.errors import AtlasError
 from failscape.pictures import Picture
-from failscape.testing.atlas_suite import CONFIG, AtlasSuite, damage_picture, make_picture, make_recorded
+from tests.unit.atlas.suite import CONFIG, AtlasSuite, damage_picture, make_picture, make_recorded
 
 
 class TestAtlas(AtlasSuite):

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.made_atlas import make_atlas
 from click.testing import CliRunner
 
 from failscape.cli import telling
 from failscape.cli.findings import command as findings
 from failscape.cli.report import command as report
 from failscape.cli.telling import TellingLine
-from failscape.testing.made_atlas import make_atlas
 
 TRIALS = 320
 

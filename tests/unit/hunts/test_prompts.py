@@ -16,9 +16,9 @@ from failscape.hunts.told import from_bytes, to_bytes, told_by
 from failscape.spaces.prompt_list import prompts_text
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.hunt_suite import HuntSuite
-from failscape.testing.planted_prompts import PlantedPrompts
 from failscape.testing.scoring import watch
 from failscape.trials import Probe, Trial, Verdict
+from tests.quality.planted_prompts import PlantedPrompts
 
 WORLD = PlantedPrompts(60, 0.3, seed=2)
 

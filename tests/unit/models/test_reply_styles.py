@@ -17,8 +17,8 @@ from failscape.models.contracts.judge import BooleanContract, ChoiceContract
 from failscape.models.contracts.plausibility import PlausibilityContract
 from failscape.models.contracts.verify import VerifyContract
 from failscape.models.roles import AnswerToVerify
-from failscape.testing.reply_styles import GIVEN, NOT_GIVEN, ReplyStyle
 from failscape.trials import Check
+from tests.unit.models.reply_styles import GIVEN, NOT_GIVEN, ReplyStyle
 
 CHECKS = (
     Check("entity", "cat", "It is a cat.", ("dog", "cow", "hen")),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from failscape.stats.cmh import same_in_all
-from failscape.stats.contrasts import blame, interaction, paired_excess
+from failscape.stats.contrasts import blame, interaction
 from failscape.stats.deconvolve import fit_mixing, share_below
 from failscape.stats.intervals import mean_interval
 from failscape.stats.stratified_mean import Stratum, stratified_mean, worth_interval
@@ -166,14 +166,6 @@ def test_blame_names_the_check_and_a_rival_that_could_be_it_as_well() -> None:
     assert blame({}, 3) is None
     assert blame({"a": 0}, 3) is None
     assert blame({"a": 1}, 0) is None
-
-
-def test_pairs_count_shared_seeds_only() -> None:
-    own, parent = {1: False, 2: False, 3: True, 9: False}, {1: True, 2: True, 3: True, 8: False}
-    excess, (low, high) = paired_excess(own, parent)
-    assert excess == pytest.approx(2 / 3)
-    assert low < excess < high
-    assert paired_excess({1: True}, {2: True})[1] == (-1.0, 1.0)
 
 
 def test_the_stratified_test_is_the_classical_one_for_two_treatments() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from failscape.stats.nuisance import heterogeneity, nuisance_effect
+from failscape.stats.nuisance import nuisance_effect
 
 Units = list[list[tuple[int, int]]]
 
@@ -46,9 +46,3 @@ def test_units_that_cannot_tell_are_left_out() -> None:
     assert found is not None
     assert (found.units, found.spread) == (2, 0.0)
     assert found.p_value > 0.5
-
-
-def test_one_unit_by_itself() -> None:
-    assert heterogeneity([(10, 0), (0, 10), (10, 0)]) < 0.01
-    assert heterogeneity([(5, 5), (5, 5)]) == 1.0
-    assert heterogeneity([(5, 5)]) == 1.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from benchmarks.made_atlas import make_atlas
 
-from failscape.testing.made_atlas import make_atlas
 from failscape.web.guard import TOKEN, Guard
 from failscape.web.library import Library
 from failscape.web.server import build_app

@@ -7,11 +7,11 @@ import io
 from collections import Counter
 
 import pytest
+from benchmarks.made_atlas import SERVERS
 from PIL import Image
 
 from failscape.atlas import Atlas
 from failscape.report.figures.basic import percent
-from failscape.testing.made_atlas import SERVERS
 from failscape.web.thumbnails import Thumbnails
 
 
