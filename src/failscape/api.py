@@ -19,6 +19,7 @@ from failscape.plugins import kind_of
 from failscape.runtime.engine import Engine
 from failscape.runtime.progress import Reporter, RunSnapshot, choose_reporter
 from failscape.runtime.session import Summary, run_session
+from failscape.runtime.warm_start import find_earlier
 from failscape.trials import AsData, Finding, Verdict
 
 if TYPE_CHECKING:
@@ -76,7 +77,10 @@ def compare(*atlases: str | Path, threshold: float | None = None) -> ManyCompare
 def hunt(config: Config, shard: tuple[int, int] = (0, 1)) -> Hunt:
     """The pure loop: `hunt.ask(k)` gives probes, `hunt.tell(trial)` learns. You run the models yourself."""
     settings = _checked(config)
-    return kind_of(settings).build(settings, shard, None)
+    made = kind_of(settings).build(settings, shard, None)
+    if (earlier := find_earlier(settings)) is not None:
+        made.begin_with(earlier)
+    return made
 
 
 def versioned(model: F, version: str) -> F:

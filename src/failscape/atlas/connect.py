@@ -40,6 +40,14 @@ else:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def parse_reference(text: str) -> tuple[Path, int | None]:
+    """`runs/a`, or `runs/a@2` for its second hunt."""
+    path, at, number = text.rpartition("@")
+    if at and number.isdecimal() and not Path(text).exists():
+        return Path(path), int(number)
+    return Path(text), None
+
+
 class WriterLock:
     """Held from creation to `release`. Raises `AtlasError` naming the process that holds it."""
 

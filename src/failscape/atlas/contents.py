@@ -15,7 +15,8 @@ from typing import Any
 
 from failscape.atlas.faults import explained
 from failscape.atlas.files import open_regular
-from failscape.atlas.reader import CORPORA, CORPUS_HERE
+from failscape.atlas.reader import CORPORA, CORPUS_HERE, WARM_START
+from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity
@@ -23,6 +24,8 @@ from failscape.pictures import Picture
 from failscape.spaces.albums import KEPT, Album, album_text
 from failscape.spaces.corpus import corpus_names, load_corpus
 from failscape.spaces.corpus.files import CORPUS_FILES
+from failscape.spaces.earlier import KEPT as KEPT_EARLIER
+from failscape.spaces.earlier import Earlier, parse_earlier
 from failscape.spaces.prompt_list import KEPT as KEPT_PROMPTS
 from failscape.spaces.prompt_list import load_prompts, prompts_text
 
@@ -73,7 +76,7 @@ def copy_corpus(source: Path, goal: Path, follow: bool = False) -> Path:
     with explained(goal):
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
-        for name in (*CORPUS_FILES, KEPT, KEPT_PROMPTS):
+        for name in (*CORPUS_FILES, KEPT, KEPT_PROMPTS, KEPT_EARLIER):
             if os.path.lexists(source / name):
                 with open_regular((source / name).resolve() if follow else source / name) as file:
                     (draft / name).write_bytes(file.read())
@@ -107,6 +110,31 @@ def keep_album(atlas: Atlas, album: Album) -> None:
     goal = atlas.folder / CORPORA / album.digest
     if not goal.is_dir():
         _keep_text(goal, KEPT, album_text(album))
+
+
+def keep_earlier(folder: Path, earlier: Earlier) -> None:
+    """Keep what a warm start goes by, so that going on does not need the old atlas."""
+    goal = folder / CORPORA / earlier.digest
+    if not goal.is_dir():
+        _keep_text(goal, KEPT_EARLIER, earlier.text)
+
+
+def earlier_of(row: HuntRow) -> Earlier | None:
+    """What a hunt was started with; `None` for one that started cold."""
+    digest = digest_of(row.identities, WARM_START)
+    if not digest:
+        return None
+    path = Path(str(row.config.get(WARM_START)))
+    if path.name != KEPT_EARLIER or not path.is_file():
+        raise AtlasError(
+            f"hunt {row.id} started from an earlier atlas, but {CORPORA}/{digest}/{KEPT_EARLIER} is gone",
+            "restore that folder from a copy of the atlas",
+        )
+    with open_regular(path) as file:
+        earlier = parse_earlier(file.read().decode(errors="replace"), str(path))
+    if earlier.digest != digest:
+        raise AtlasError(f"{path} was changed", "restore it from a copy of the atlas")
+    return earlier
 
 
 def _keep_text(goal: Path, name: str, text: str) -> None:

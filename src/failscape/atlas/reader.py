@@ -19,6 +19,7 @@ from failscape.atlas.rows import FIX, check_facts, check_texts, understood, unso
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity, Usage
 from failscape.pictures import SUFFIXES
+from failscape.spaces.earlier import KEPT as KEPT_EARLIER
 from failscape.spaces.prompt_list import KEPT as KEPT_PROMPTS
 from failscape.trials import Facts, Step, Trial, Verdict, steps_from_json
 
@@ -32,6 +33,10 @@ _FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 
 CORPUS_HERE = "atlas:"
 """A corpus whose name starts so lies in the atlas's own folder, wherever that is now."""
+
+
+WARM_START = "warm_start"
+"""The setting, and the identity, of what an earlier atlas proposes."""
 
 
 def hunts(db: sqlite3.Connection, folder: Path | None) -> list[HuntRow]:
@@ -49,6 +54,7 @@ def hunts(db: sqlite3.Connection, folder: Path | None) -> list[HuntRow]:
             config = _with_corpus(config, models.get("space"), folder.absolute())
             config = _with_prompts(config, models.get("prompts"), folder.absolute())
             config = _with_album(config, models.get("images"), folder.absolute())
+            config = _with_earlier(config, models.get(WARM_START), folder.absolute())
         found.append(HuntRow(number, kind, config, models, (shard, shards), parent, created))
     return found
 
@@ -92,6 +98,14 @@ def _with_album(config: dict[str, Any], album: Identity | None, folder: Path) ->
         return config
     here = kept_folder(folder, str(album.settings.get("digest", "")) or "none")
     return {**config, "images": {**images, "folder": str(here)}} if here.is_dir() else config
+
+
+def _with_earlier(config: dict[str, Any], earlier: Identity | None, folder: Path) -> dict[str, Any]:
+    """What the atlas keeps of an earlier one stands in for that."""
+    if earlier is None:
+        return config
+    here = kept_folder(folder, str(earlier.settings.get("digest", "")) or "none") / KEPT_EARLIER
+    return {**config, WARM_START: str(here)} if here.is_file() else config
 
 
 def identities(db: sqlite3.Connection) -> Iterator[tuple[int, str, Identity]]:

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from failscape.atlas.contents import digest_of, keep_corpus, keep_prompts
+from failscape.atlas.reader import WARM_START
 from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas
 from failscape.config.files import parse_config
@@ -175,6 +176,9 @@ def diff_hunts(old: HuntRow, config: Mapping[str, Any], identities: Mapping[str,
             # The same corpus or list by content: where it lies does not matter.
             before, after = _without(before, setting), _without(after, setting)
             del known[what], found[what]
+    if digest_of(known, WARM_START) and digest_of(known, WARM_START) == digest_of(found, WARM_START):
+        before, after = {**before, WARM_START: ""}, {**after, WARM_START: ""}
+        del known[WARM_START], found[WARM_START]
     # Identities know what settings cannot: a new version of a contract, a changed model file.
     return diff_configs(before, after) or diff_identities(known, found)
 

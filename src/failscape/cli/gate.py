@@ -16,7 +16,8 @@ from failscape.comparison.gate import draw_more, run_gate
 from failscape.comparison.gate_files import write_junit, write_summary
 from failscape.comparison.gate_result import GateResult
 from failscape.comparison.harm import GateRules, GateVerdict
-from failscape.comparison.reading import parse_reference, read_side
+from failscape.atlas.connect import parse_reference
+from failscape.comparison.reading import read_side
 from failscape.comparison.session import compared_folder, with_earlier
 from failscape.config.files import load_config
 from failscape.jsonable import finite

@@ -65,14 +65,6 @@ class ModelSide:
         return replace(self, cases=known, results=replace(self.results, results=tuple(results)))
 
 
-def parse_reference(text: str) -> tuple[Path, int | None]:
-    """`runs/a`, or `runs/a@2` for its second hunt."""
-    path, at, number = text.rpartition("@")
-    if at and number.isdecimal() and not Path(text).exists():
-        return Path(path), int(number)
-    return Path(text), None
-
-
 def read_side(folder: Path, hunt_id: int | None = None, name: str = "") -> ModelSide:
     """What an atlas knows of the model that a hunt of it was about."""
     with Atlas.open(folder, readonly=True) as atlas:

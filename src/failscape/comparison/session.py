@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from failscape.atlas import Atlas
-from failscape.atlas.connect import holds_atlas
+from failscape.atlas.connect import holds_atlas, parse_reference
 from failscape.comparison.comparable import refuse_unlike
 from failscape.comparison.comparing import ManyCompared, compare_sides, with_own_names
 from failscape.comparison.drawing import draw_pairs
@@ -17,7 +17,6 @@ from failscape.comparison.pairs import ModelResults
 from failscape.comparison.reading import (
     ModelSide,
     hunts_of,
-    parse_reference,
     read_side,
     rules_for,
     with_cases_in,

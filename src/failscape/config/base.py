@@ -205,6 +205,11 @@ class HuntConfig(Settings):
     runtime: RuntimeConfig = RuntimeConfig()
     engine: EngineConfig = Field(EngineConfig(), exclude=True)
     seed: int = Field(0, ge=0)
+    warm_start: str = Field(
+        "",
+        description="an earlier atlas (`runs/old`, or `runs/old@2` for its second hunt): its findings are "
+        "tried first and its rates guide the search; nothing of it is evidence",
+    )
 
     earlier_words: ClassVar[Mapping[tuple[str, str], EarlierWord]] = {}
     """(key, earlier value) → what it is called now. Atlases keep theirs for good: see docs/upgrade.md."""

@@ -9,7 +9,7 @@ from itertools import islice
 from pydantic import ValidationError
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.contents import changed_corpus
+from failscape.atlas.contents import changed_corpus, earlier_of
 from failscape.atlas.results import kept_results, last_results, rules_version
 from failscape.atlas.reviews import hunt_accuracy
 from failscape.atlas.rows import understood
@@ -71,7 +71,10 @@ def choose_hunt(atlas: Atlas, hunt_id: int | None = None) -> HuntRow:
 def rebuild_hunt(row: HuntRow, accuracy: JudgeAccuracy | None = None) -> Hunt:
     """A fresh hunt with the settings that the atlas keeps."""
     config = config_of(row)
-    return kind_of(config).build(config, row.shard, accuracy)
+    hunt = kind_of(config).build(config, row.shard, accuracy)
+    if (earlier := earlier_of(row)) is not None:
+        hunt.begin_with(earlier)
+    return hunt
 
 
 def config_of(row: HuntRow) -> HuntConfig:

@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from failscape.errors import ConfigError
+from failscape.spaces.earlier import Earlier
 from failscape.trials import AsData, Finding, Probe, Progress, Trial
 
 
@@ -85,6 +87,14 @@ class Hunt(ABC):
 
     def expect(self, subject: str, trials: int, passed: bool) -> None:  # noqa: B027 - most expect nothing
         """Take a verdict that another program reached; said before the trials are told."""
+
+    def begin_with(self, earlier: Earlier) -> None:
+        """Take what an earlier hunt saw as a proposal of what to try; said before the first trial is told."""
+        raise ConfigError(
+            "`warm_start` is for hunts that choose what to try: this one tries all there is, in an order of "
+            "its own",
+            "take `warm_start` out, or name a strategy that chooses (t2i: `listed` or `certified`)",
+        )
 
     def lessons(self) -> list[Any]:
         """What a questioner in training can learn from so far."""

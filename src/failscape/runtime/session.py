@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from failscape.atlas import Atlas, Spent, open_hunt
-from failscape.atlas.contents import keep_album, keep_pictures
+from failscape.atlas.contents import keep_album, keep_earlier, keep_pictures
+from failscape.atlas.reader import WARM_START
 from failscape.atlas.reviews import keep_accuracy
 from failscape.config import HuntConfig
 from failscape.engines import model_maker
@@ -29,6 +30,7 @@ from failscape.runtime.keeping import ResultsKeeper
 from failscape.runtime.progress import Meter, Reporter, RunSnapshot
 from failscape.runtime.stages import Team
 from failscape.runtime.teaching import Lessons, prepare
+from failscape.runtime.warm_start import find_earlier
 from failscape.trials import Progress
 
 SNAPSHOT_SECONDS = 0.25
@@ -67,10 +69,18 @@ async def run_session(
     for warning in kind.forewarn(config, accuracy):
         reporter.note("warning", warning)
     hunt = kind.build(config, shard, accuracy)
+    earlier = find_earlier(config, folder)
+    if earlier is not None:
+        hunt.begin_with(earlier)
     identities = {role: model.identity for role, model in team.models.items()}
     for name, content in kind.contents(config).items():
         identities[name] = Identity(name, content.kind, content.source, {"digest": content.digest})
+    if earlier is not None:
+        digest = {"digest": earlier.digest}
+        identities[WARM_START] = Identity(WARM_START, "atlas", config.warm_start, digest)
     with Atlas.open(folder, create=True) as atlas:
+        if earlier is not None:
+            keep_earlier(folder, earlier)
         hunt_id = open_hunt(atlas, config.model_dump(mode="json"), identities, shard, fork)
         keep_accuracy(atlas, hunt_id, accuracy)
         keep_pictures(atlas, kind.pictures(config))

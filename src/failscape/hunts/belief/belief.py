@@ -6,13 +6,17 @@ the layer above implies; then, by empirical Bayes, a prior over the true rate fo
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from failscape.hunts.belief.nodes import NO_VALUE, Ints, Nodes
+from failscape.errors import ConfigError
+from failscape.hunts.belief.nodes import NO_VALUE, Codes, Ints, Nodes
+from failscape.hunts.belief.transfer import learn_share
 from failscape.spaces.lattice import Lattice
 from failscape.stats.effects import Effects, Levels, fit_effects
 from failscape.stats.rate_priors import GRID, bell_priors, log_likelihoods, mean_above, mix_priors, row_of
@@ -46,6 +50,22 @@ class CountsAtRefit:
         """Tried nodes of a layer, their successes and failures, and their slots."""
         slots = np.flatnonzero((self.layers == layer) & (self.passes + self.fails > 0))
         return self.nodes[slots], self.passes[slots].astype(float), self.fails[slots].astype(float), slots
+
+
+def counts_of(lattice: Lattice, counts: Mapping[str, tuple[int, int]]) -> CountsAtRefit:
+    """Passes and fails by subject, as far as they are nodes of the lattice."""
+    place_of = {entity: place for place, entity in enumerate(lattice.entities)}
+    width = max(lattice.depth, 1)
+    rows: list[tuple[int, ...]] = []
+    for subject, (passes, fails) in counts.items():
+        with contextlib.suppress(ConfigError):
+            node = lattice.parse(subject)
+            padded = (*node.values, *[NO_VALUE] * (width - len(node.values)))
+            rows.append((place_of[node.entity], len(node.values), passes, fails, *padded))
+    table = np.array(rows, dtype=np.int64).reshape(-1, 4 + width)
+    size, values = len(lattice.entities), len(lattice.corpus.values)
+    seen = np.zeros((size, 2), dtype=np.int32), np.zeros((size, values, 2), dtype=np.int32)
+    return CountsAtRefit(Nodes(table[:, 0], table[:, 4:]), table[:, 1], table[:, 2], table[:, 3], seen)
 
 
 _BINS = 24
@@ -84,8 +104,24 @@ class _Layer:
 class Belief:
     """Fitted once from counts; asking changes nothing. `priors[layer]` is a table by rows of predictions."""
 
-    def __init__(self, taxonomy: Taxonomy, depth: int, counts: CountsAtRefit, threshold: float) -> None:
+    def __init__(
+        self,
+        taxonomy: Taxonomy,
+        depth: int,
+        counts: CountsAtRefit,
+        threshold: float,
+        earlier: Belief | None = None,
+        hope: float = 0.0,
+    ) -> None:
+        """`earlier` is what another hunt made one expect. How much of it holds here is learned from `counts`
+        layer by layer; `hope` is the share that is taken to hold before anything is known."""
         self._taxonomy = taxonomy
+        self._earlier = earlier
+        self._counts = counts
+        self._own: dict[int, tuple[Codes, Floats]] = {}
+        self.carried: list[float] = []
+        """By layer: the share of what `earlier` knew beyond the layer above that is taken to hold."""
+        self._hope = hope
         self._layers: list[_Layer] = []
         self.slot_rows = np.full(len(counts.layers), NO_ROW, dtype=np.int64)
         self._entity = np.full(taxonomy.entities, _FIRST_GUESS[0])
@@ -118,10 +154,35 @@ class Belief:
             predicted = predicted - optimism * np.maximum(doubt - self._layers[layer].usual_doubt, 0.0)
         return row_of(predicted)
 
+    def beyond(self, layer: int, nodes: Nodes) -> Floats:
+        """What is known of nodes beyond what the layer above implies, in log-odds, their own images included:
+        for a later hunt to build on."""
+        if layer == 0:
+            return np.asarray(self._entity[nodes.entity] - _FIRST_GUESS[0])
+        offset = self._offset(layer, nodes)
+        if layer == 1:
+            return np.asarray(self._single[nodes.entity, nodes.values[:, 0]] - offset)
+        known = self._predict(layer, nodes)
+        codes, means = self._means(layer)
+        if len(codes):
+            place = np.minimum(np.searchsorted(codes, nodes.codes), len(codes) - 1)
+            known = np.where(codes[place] == nodes.codes, means[place], known)
+        return known - offset
+
+    def _means(self, layer: int) -> tuple[Codes, Floats]:
+        """Codes of tried nodes, ascending, and their log-odds by the prior and their own images."""
+        if layer not in self._own:
+            nodes, passes, fails, slots = self._counts.of_layer(layer)
+            order = np.argsort(nodes.codes)
+            means = self._posterior(layer, slots, passes, fails) @ GRID if len(nodes) else np.zeros(0)
+            self._own[layer] = nodes.codes[order], means[order]
+        return self._own[layer]
+
     # Learning
 
     def _learn(self, layer: int, counts: CountsAtRefit) -> None:
         nodes, passes, fails, slots = counts.of_layer(layer)
+        self._carry(layer, nodes, passes, fails)
         if len(nodes) < _LEAST_NODES:
             self._layers.append(_Layer(bell_priors(_FIRST_SPREAD)))
             if len(nodes):
@@ -142,6 +203,15 @@ class Belief:
             known.priors = mix_priors(predicted, passes, fails, max(fit.spread, _LEAST_SPREAD))
             self.slot_rows[slots] = row_of(predicted)
         self._pass_on(layer, nodes, passes, fails, slots)
+
+    def _carry(self, layer: int, nodes: Nodes, passes: Floats, fails: Floats) -> None:
+        """Learn how much of the earlier belief holds on a layer; before that, as much as on the one above."""
+        expected = self.carried[-1] if self.carried else self._hope
+        self.carried.append(0.0)
+        if self._earlier is not None and len(nodes) >= _LEAST_NODES:
+            offset, beyond = self._offset(layer, nodes), self._earlier.beyond(layer, nodes)
+            expected = learn_share(beyond, offset, passes, passes + fails, expected)
+        self.carried[layer] = expected
 
     def _pass_on(self, layer: int, nodes: Nodes, passes: Floats, fails: Floats, slots: Ints) -> None:
         """Keep what the next layers build upon: best guesses for entities alone and with one value, and the
@@ -192,7 +262,15 @@ class Belief:
     # The shape of the model
 
     def _offset(self, layer: int, nodes: Nodes, if_pass: bool = False) -> Floats:
-        """What the layer above implies: values combine as if independent given the entity."""
+        """What the layer above implies, and what an earlier hunt knew beyond it, as far as that holds."""
+        implied = self._implied(layer, nodes, if_pass)
+        share = self.carried[layer]
+        if self._earlier is None or not share:
+            return implied
+        return np.asarray(np.clip(implied + share * self._earlier.beyond(layer, nodes), -6.0, 6.0))
+
+    def _implied(self, layer: int, nodes: Nodes, if_pass: bool) -> Floats:
+        """Values combine as if independent given the entity."""
         if layer == 0:
             return np.full(len(nodes), _FIRST_GUESS[0])
         alone = (self._entity_if_pass if if_pass else self._entity)[nodes.entity]

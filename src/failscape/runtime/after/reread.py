@@ -15,15 +15,12 @@ from itertools import islice
 
 from failscape.atlas import Atlas, Call, HuntRow, Recorded, open_hunt
 from failscape.atlas.records import StoredCall, StoredTrial
-from failscape.atlas.resume import complete_config
-from failscape.atlas.reviews import hunt_accuracy
 from failscape.atlas.rows import understood
-from failscape.config.files import parse_config
 from failscape.errors import AtlasError
 from failscape.hunts.protocol import Hunt
-from failscape.plugins import kind_of
 from failscape.runtime.after.readers import ReplyReader, readers_of
 from failscape.runtime.walk import facts_of
+from failscape.runtime.warm_start import fresh_hunt
 from failscape.trials import Facts, Probe, Trial, Verdict, reach_verdict
 
 GROUP = 256
@@ -61,7 +58,7 @@ def reread(atlas: Atlas, hunt_id: int | None = None) -> Reread:
     stored = next(hunt for hunt in atlas.stored_hunts() if hunt.id == row.id)
     second = open_hunt(atlas, stored.config, identities, row.shard, fork=True, parent=row.id)
     changes: Changes = Counter()
-    hunt, again = _fresh(atlas, second), _read_all(atlas, row.id, readers, changes)
+    hunt, again = fresh_hunt(atlas, atlas.hunt(second)), _read_all(atlas, row.id, readers, changes)
     kept = _asked_anew(hunt, again) if hunt.plans_by_verdicts else again
     known, recorded = {trial.key for trial in atlas.replay(second)}, 0
     while group := list(islice(kept, GROUP)):
@@ -97,12 +94,6 @@ def _outdated(row: HuntRow) -> Readers:
         rules = ", ".join(_name(reader) for reader in readers.values())
         raise AtlasError(f"hunt {row.id} was read by today's rules ({rules})", "there is nothing to be done")
     return outdated
-
-
-def _fresh(atlas: Atlas, hunt_id: int) -> Hunt:
-    row = atlas.hunt(hunt_id)
-    config = parse_config(complete_config(row.config), f"hunt {row.id}")
-    return kind_of(config).build(config, row.shard, hunt_accuracy(atlas, row))
 
 
 def _name(reader: ReplyReader) -> str:

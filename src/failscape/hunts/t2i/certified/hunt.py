@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.errors import ConfigError
-from failscape.hunts.belief.belief import Belief, CountsAtRefit, Taxonomy
+from failscape.hunts.belief.belief import Belief, CountsAtRefit, Taxonomy, counts_of
 from failscape.hunts.belief.nodes import Nodes
 from failscape.hunts.certify import certify, evidence_for, evidence_needed
 from failscape.hunts.protocol import Hunt
@@ -39,6 +39,7 @@ from failscape.hunts.t2i.survey.audit import ancestors
 from failscape.hunts.t2i.survey.random_panel import MOST_REPLICATED, REPLICATED_IMAGES, Draws, draw_panel
 from failscape.hunts.t2i.survey.replication import choose_sample
 from failscape.hunts.t2i.survey.survey import T2ISurvey
+from failscape.spaces.earlier import Earlier
 from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.wording import Wording
 from failscape.stats.judging.accuracy import JudgeAccuracy
@@ -106,6 +107,7 @@ class CertifiedHunt(Hunt):
         half = Bars(lattice.corpus, accuracy or JudgeAccuracy.perfect(), settings.threshold / 2)
         self.groups = GroupTests((half, self.bars), self.ledger.width, seed)
         self._taxonomy = Taxonomy.of_lattice(lattice)
+        self._earlier: Belief | None = None
         self._policy = Policy(parks=not settings.listing)
         self._size = sum(lattice.layer_size(layer) for layer in range(lattice.depth + 1))
         levels = Levels(tuning.FILLED * settings.fdr, settings.minimal_doubt)
@@ -143,6 +145,19 @@ class CertifiedHunt(Hunt):
         places = np.array([self.ledger.place_of[node.entity] for node in deepest], dtype=np.int64)
         values = np.array([node.values for node in deepest], dtype=np.int64).reshape(-1, self.lattice.depth)
         return Nodes(places, values).codes
+
+    def begin_with(self, earlier: Earlier) -> None:
+        """Its rates guide the search as far as they hold here, which new images alone can tell."""
+        counts = counts_of(self.lattice, earlier.counts)
+        if not len(counts.nodes):
+            raise ConfigError(
+                f"`warm_start`: none of the {len(earlier.counts):,} subjects that were tried there is in "
+                "this space",
+                "name an atlas whose `space` has entities and families in common with this one",
+            )
+        depth, threshold = self.lattice.depth, self.settings.threshold
+        self._earlier = Belief(self._taxonomy, depth, counts, threshold)
+        self._posterior = self._agenda = None
 
     # Telling
 
@@ -328,24 +343,35 @@ class CertifiedHunt(Hunt):
 
     @property
     def posterior(self) -> Posterior:
-        """What is believed as of the last refit."""
+        """What is believed as of the last refit. Of an earlier hunt it believes what new images bear out."""
         if self._posterior is None:
-            belief = Belief(
-                self._taxonomy, self.lattice.depth, self._counts_at_refit, self.settings.threshold
-            )
-            forecast = Forecast(belief.priors, self.bars.limits, self._goal)
-            self._posterior = Posterior(self.ledger, belief, forecast, self.bars)
+            self._posterior = self._believe()
         return self._posterior
+
+    def _believe(self, hope: float = 0.0) -> Posterior:
+        counts, depth = self._counts_at_refit, self.lattice.depth
+        belief = Belief(self._taxonomy, depth, counts, self.settings.threshold, self._earlier, hope)
+        forecast = Forecast(belief.priors, self.bars.limits, self._goal)
+        return Posterior(self.ledger, belief, forecast, self.bars)
+
+    @property
+    def _guide(self) -> Posterior:
+        """What choices go by. After a warm start that is the hope that old rates hold, until enough images
+        tell whether they do; claims never go by it."""
+        told = int(self._counts_at_refit.passes.sum() + self._counts_at_refit.fails.sum())
+        hopeful = self._earlier is not None and told < tuning.HOPEFUL
+        return self._believe(tuning.HOPE) if hopeful else self.posterior
 
     def _current_agenda(self) -> Agenda:
         if self._agenda is None:
             explore = math.ceil(self.settings.explore * self._interval() / 3)
             members = self.groups.members()
             kept_out = np.union1d(self._reserved, codes_of(members, self.ledger.width))
+            guide = self._guide
             self._agenda = Agenda(
                 self.ledger,
-                self.posterior.belief,
-                self.posterior.forecast,
+                guide.belief,
+                guide.forecast,
                 self.bars,
                 self._candidates,
                 self._policy,

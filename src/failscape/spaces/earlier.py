@@ -1,0 +1,62 @@
+"""What an earlier hunt saw of a space, for a later one to start from: a proposal, never evidence.
+
+How often each subject passed and failed, and which were found failing. It is read from the old atlas once and
+kept as one small file in the new one, so that going on needs the old one no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from failscape.errors import AtlasError
+
+KEPT = "earlier.json"
+"""The name of the file in an atlas."""
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """`counts` has for each subject how many trials passed and failed; `findings` are subjects, surest first.
+
+    `target` is what the old model was called.
+    """
+
+    kind: str
+    target: str
+    counts: dict[str, tuple[int, int]]
+    findings: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        parts = {
+            "format": FORMAT,
+            "kind": self.kind,
+            "target": self.target,
+            "findings": self.findings,
+            "counts": dict(sorted(self.counts.items())),
+        }
+        return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def parse_earlier(text: str, source: str) -> Earlier:
+    """Raises for anything that `Earlier.text` did not write."""
+    try:
+        data = json.loads(text)
+        if data["format"] != FORMAT:
+            raise ValueError(f"its format is {data['format']!r}, this version reads {FORMAT}")
+        counts = {str(subject): (int(row[0]), int(row[1])) for subject, row in data["counts"].items()}
+        if any(min(row) < 0 for row in counts.values()):
+            raise ValueError("a count is negative")
+        return Earlier(str(data["kind"]), str(data["target"]), counts, tuple(map(str, data["findings"])))
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise AtlasError(
+            f"{source} is not what a warm start keeps: {error}", "restore the atlas from a copy"
+        ) from None
