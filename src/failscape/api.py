@@ -15,7 +15,7 @@ from failscape.config.files import load_config, parse_config
 from failscape.errors import FailscapeError
 from failscape.hunts.protocol import Hunt
 from failscape.pictures import Picture
-from failscape.plugins import kind_of
+from failscape.plugins import begin_hunt
 from failscape.runtime.engine import Engine
 from failscape.runtime.progress import Reporter, RunSnapshot, choose_reporter
 from failscape.runtime.session import Summary, run_session
@@ -77,10 +77,7 @@ def compare(*atlases: str | Path, threshold: float | None = None) -> ManyCompare
 def hunt(config: Config, shard: tuple[int, int] = (0, 1)) -> Hunt:
     """The pure loop: `hunt.ask(k)` gives probes, `hunt.tell(trial)` learns. You run the models yourself."""
     settings = _checked(config)
-    made = kind_of(settings).build(settings, shard, None)
-    if (earlier := find_earlier(settings)) is not None:
-        made.begin_with(earlier)
-    return made
+    return begin_hunt(settings, shard, None, find_earlier(settings))
 
 
 def versioned(model: F, version: str) -> F:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from failscape.runtime.stages import Team
     from failscape.spaces.albums import Album
     from failscape.spaces.corpus import Corpus
+    from failscape.spaces.earlier import Earlier
     from failscape.stats.judging.accuracy import JudgeAccuracy
     from failscape.trials import Finding
 
@@ -239,6 +240,21 @@ def find_kind(name: str) -> HuntKind:
 
 def kind_of(config: HuntConfig) -> HuntKind:
     return find_kind(config.hunt)
+
+
+def begin_hunt(
+    config: HuntConfig,
+    shard: tuple[int, int] = (0, 1),
+    accuracy: JudgeAccuracy | None = None,
+    earlier: Earlier | None = None,
+) -> Hunt:
+    """A fresh hunt; where there is an `earlier` one, it goes by that, on seeds that nobody has drawn."""
+    if earlier is None:
+        return kind_of(config).build(config, shard, accuracy)
+    config = config.model_copy(update={"seed": earlier.fresh_seed(config.seed)})
+    hunt = kind_of(config).build(config, shard, accuracy)
+    hunt.begin_with(earlier)
+    return hunt
 
 
 def _kind(found: Any, name: str) -> HuntKind:

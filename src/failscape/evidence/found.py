@@ -18,7 +18,7 @@ from failscape.errors import AtlasError, ConfigError, FailscapeError
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.findings import corrected
 from failscape.hunts.told import Told, from_bytes, told_by
-from failscape.plugins import find_kind, kind_names, kind_of
+from failscape.plugins import begin_hunt, find_kind, kind_names
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import AsData, Finding, Progress
 
@@ -70,11 +70,7 @@ def choose_hunt(atlas: Atlas, hunt_id: int | None = None) -> HuntRow:
 
 def rebuild_hunt(row: HuntRow, accuracy: JudgeAccuracy | None = None) -> Hunt:
     """A fresh hunt with the settings that the atlas keeps."""
-    config = config_of(row)
-    hunt = kind_of(config).build(config, row.shard, accuracy)
-    if (earlier := earlier_of(row)) is not None:
-        hunt.begin_with(earlier)
-    return hunt
+    return begin_hunt(config_of(row), row.shard, accuracy, earlier_of(row))
 
 
 def config_of(row: HuntRow) -> HuntConfig:

@@ -21,7 +21,7 @@ from failscape.hunts.protocol import Hunt, replay
 from failscape.models.roles import Identity
 from failscape.models.transport.endpoints import EndpointStats
 from failscape.models.transport.http import HttpModel
-from failscape.plugins import kind_of
+from failscape.plugins import begin_hunt, kind_of
 from failscape.runtime.accuracy import choose_accuracy
 from failscape.runtime.budget import Budget
 from failscape.runtime.engine import Engine, Stop
@@ -68,10 +68,8 @@ async def run_session(
     accuracy = choose_accuracy(config, team.models.get("judge") or team.models.get("verifier"), folder)
     for warning in kind.forewarn(config, accuracy):
         reporter.note("warning", warning)
-    hunt = kind.build(config, shard, accuracy)
     earlier = find_earlier(config, folder)
-    if earlier is not None:
-        hunt.begin_with(earlier)
+    hunt = begin_hunt(config, shard, accuracy, earlier)
     identities = {role: model.identity for role, model in team.models.items()}
     for name, content in kind.contents(config).items():
         identities[name] = Identity(name, content.kind, content.source, {"digest": content.digest})

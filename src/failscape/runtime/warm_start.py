@@ -19,7 +19,7 @@ from failscape.config.files import parse_config
 from failscape.errors import ConfigError
 from failscape.hunts.protocol import Hunt, replay
 from failscape.hunts.told import from_bytes
-from failscape.plugins import find_kind, kind_of
+from failscape.plugins import begin_hunt, find_kind, kind_of
 from failscape.spaces.earlier import Earlier
 from failscape.trials import Finding, Verdict
 
@@ -97,7 +97,4 @@ def _findings(atlas: Atlas, row: HuntRow) -> list[Finding]:
 def fresh_hunt(atlas: Atlas, row: HuntRow) -> Hunt:
     """A hunt of the atlas as it began, before its first trial."""
     config = parse_config(complete_config(row.config), f"hunt {row.id}")
-    hunt = kind_of(config).build(config, row.shard, hunt_accuracy(atlas, row))
-    if (earlier := earlier_of(row)) is not None:
-        hunt.begin_with(earlier)
-    return hunt
+    return begin_hunt(config, row.shard, hunt_accuracy(atlas, row), earlier_of(row))

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from failscape.errors import AtlasError
+from failscape.errors import AtlasError, ConfigError
+from failscape.trials import derive_seed
 
 KEPT = "earlier.json"
 """The name of the file in an atlas."""
@@ -45,6 +47,11 @@ class Earlier:
     def digest(self) -> str:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
+    def fresh_seed(self, seed: int) -> int:
+        """The seed of a hunt that starts from here. With the old one's, a model that hardly changed would
+        draw the very pictures that its findings were picked for."""
+        return derive_seed(seed, int(self.digest[:8], 16))
+
 
 def parse_earlier(text: str, source: str) -> Earlier:
     """Raises for anything that `Earlier.text` did not write."""
@@ -60,3 +67,12 @@ def parse_earlier(text: str, source: str) -> Earlier:
         raise AtlasError(
             f"{source} is not what a warm start keeps: {error}", "restore the atlas from a copy"
         ) from None
+
+
+def refuse_strangers(earlier: Earlier, known: Sequence[object], what: str) -> None:
+    """Raise when the earlier hunt found something, and nothing of it is `known` here."""
+    if earlier.findings and not known:
+        raise ConfigError(
+            f"`warm_start`: none of the {len(earlier.findings):,} findings there {what}",
+            "name an atlas of a hunt like this one, or take `warm_start` out",
+        )

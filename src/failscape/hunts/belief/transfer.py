@@ -9,7 +9,7 @@ Floats = NDArray[np.float64]
 
 _ROUNDS = 12
 _SPREAD = 0.6
-"""Nodes differ by themselves: many images of one count as few of many (as in `stats.effects` to begin with)."""
+"""Nodes differ by themselves: many images of one count as few of many, as `stats.effects` begins."""
 
 _STIFFNESS = 6.0
 """How much the expected share weighs against the trials: about as much as a dozen nodes with three images
@@ -34,4 +34,3 @@ def learn_share(beyond: Floats, offset: Floats, passes: Floats, trials: Floats, 
         level, share = np.linalg.solve(matrix, (rows * weight) @ wanted + [0.0, _STIFFNESS * expected])
         share = min(max(float(share), 0.0), 1.0)
     return float(share)
-

@@ -11,7 +11,7 @@ from copy import deepcopy
 
 from failscape.hunts.classifier.arena import Arena
 from failscape.hunts.classifier.drawing import look_of
-from failscape.hunts.classifier.prompts import SAID, Clause, describe, said_clause
+from failscape.hunts.classifier.prompts import SAID, Clause, Description, describe, said_clause
 from failscape.hunts.classifier.scales import Scales
 from failscape.hunts.rounds import Outcome
 from failscape.trials import Trial
@@ -20,19 +20,16 @@ from failscape.trials import Trial
 def read_anew(arena: Arena, trials: Iterable[Trial], judged: bool) -> Arena:
     """A copy of the arena with trials of other plans counted in; claims are made over all of it."""
     found = deepcopy(arena)
-    labels = {target.name: at for at, target in enumerate(found.targets)}
-    clauses = {clause.label: clause for clause in found.candidates.clauses}
+    descriptions = DescriptionReader(found)
     for trial in sorted(trials, key=lambda one: one.key):
-        name, *parts = trial.subject.split("; ")
         mark = trial.key.rpartition("#")[2]
-        known = [clause for part in parts if (clause := _clause(part, clauses)) is not None]
-        if name not in labels or len(known) < len(parts):
+        description = descriptions.read(trial.subject)
+        if description is None:
             continue
         outcome = Outcome(trial.verdict, trial.reason, tuple(trial.facts))
-        look = look_of(outcome, judged, len(known), None, False)
-        description = describe(labels[name], known)
-        if mark[:1] == "b" and not parts:
-            found.classes[labels[name]].base.add(look)
+        look = look_of(outcome, judged, len(description.clauses), None, False)
+        if mark[:1] == "b" and not description.clauses:
+            found.classes[description.label].base.add(look)
         elif mark[:1] == "f" and mark[1:].isdigit():
             block = found.block(description, 0, 0)
             block.add(int(mark[1:]), look)
@@ -53,6 +50,21 @@ def _claim(arena: Arena) -> None:
     arena.confirm(set())
 
 
-def _clause(label: str, clauses: dict[str, Clause]) -> Clause | None:
-    kind, _, value = label.partition("=")
-    return said_clause(value) if kind == SAID else clauses.get(label)
+class DescriptionReader:
+    """Turns subjects back into descriptions of an arena."""
+
+    def __init__(self, arena: Arena) -> None:
+        self._labels = {target.name: at for at, target in enumerate(arena.targets)}
+        self._clauses = {clause.label: clause for clause in arena.candidates.clauses}
+
+    def read(self, subject: str) -> Description | None:
+        """`None` for a class or a clause that is not here."""
+        name, *parts = subject.split("; ")
+        clauses = [clause for part in parts if (clause := self._clause(part)) is not None]
+        if name not in self._labels or len(clauses) < len(parts):
+            return None
+        return describe(self._labels[name], clauses)
+
+    def _clause(self, label: str) -> Clause | None:
+        kind, _, value = label.partition("=")
+        return said_clause(value) if kind == SAID else self._clauses.get(label)

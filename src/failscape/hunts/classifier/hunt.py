@@ -14,7 +14,7 @@ import numpy as np
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.arena import Arena
 from failscape.hunts.classifier.drawing import Drawer, DrawnPicture
-from failscape.hunts.classifier.earlier import read_anew
+from failscape.hunts.classifier.earlier import DescriptionReader, read_anew
 from failscape.hunts.classifier.findings import describe_bug, describe_suspect
 from failscape.hunts.classifier.helpers import Helpers, Use
 from failscape.hunts.classifier.prompts import Clause, Description, Template, describe
@@ -27,6 +27,7 @@ from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
 from failscape.hunts.classifier.tallies import Arm, ClassState, ImageCounts, LabelledPhoto, Look, Target
 from failscape.hunts.rounds import Planned, RoundHunt
 from failscape.spaces.corpus import Corpus
+from failscape.spaces.earlier import Earlier, refuse_strangers
 from failscape.trials import Finding, Progress, Trial
 
 HOPELESS = 0.05
@@ -55,6 +56,10 @@ TESTS = 0.5
 
 KEPT_FOR_PROOF = 40
 """With fewer images left than this, a crowd that fails could not be followed up any more."""
+
+EARLIER, EARLIER_HOLDS = "an earlier hunt", 0.3
+"""Where an old bug comes from, and its chance to be one here before it is looked at: two failures out of two
+looks admit it to a test, two passes leave it."""
 
 SUSPECTS = 12
 ENOUGH_LOOKS = 40
@@ -126,6 +131,15 @@ class ClassifierHunt(RoundHunt[Planned]):
                 arm = self.arena.enter(describe(label, [clause]), "written", 0.3)
                 if arm is not None:
                     arm.urgent = self.arena.test(arm)
+        self._look()
+
+    def begin_with(self, earlier: Earlier) -> None:
+        """Bugs found there join the race before anything else was seen: each gets a first look."""
+        reader = DescriptionReader(self.arena)
+        known = [found for subject in earlier.findings if (found := reader.read(subject)) is not None]
+        refuse_strangers(earlier, known, "is about a class and clauses of this hunt")
+        for description in known:
+            self.arena.enter(description, EARLIER, EARLIER_HOLDS)
         self._look()
 
     # Planning

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from failscape.errors import AtlasError
+from failscape.errors import AtlasError, ConfigError
 from failscape.hunts.rounds import RoundHunt
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.findings import CONFIRMATION, findings_of, suspects_of
@@ -18,11 +18,13 @@ from failscape.hunts.vlm.leads import Leads
 from failscape.hunts.vlm.outcomes import AUDIT, CONFIRM, QuestionLog
 from failscape.hunts.vlm.survey import VlmSurvey, survey_of
 from failscape.hunts.vlm.training.lessons import Lesson, LessonPlanner, begun_lesson
-from failscape.spaces.questions import Grammar
+from failscape.spaces.earlier import Earlier, refuse_strangers
+from failscape.spaces.questions import ANY, Grammar, Pattern
 from failscape.trials import Finding, Progress, Trial
 
 
 class PlansRounds(Protocol):
+    takes_proposals: bool
     lag: int
     leads: Leads
     collapsed: str
@@ -55,6 +57,19 @@ class VlmHunt(RoundHunt[Item | AuditItem]):
         self._planned = 0
         self._closed = 0
         self._found: tuple[int, list[Finding]] | None = None
+
+    def begin_with(self, earlier: Earlier) -> None:
+        """Modes found there get the first looks; what fails again is put to the test like any other."""
+        if not self.planner.takes_proposals:
+            raise ConfigError(
+                "`warm_start` is for questioners that search: `zero-shot` is the baseline that does not, and "
+                "`grpo` learns from its own questions",
+                "take `warm_start` out, or set `questioner.strategy: evolve`",
+            )
+        forms = {ANY, *(pattern.form for pattern in self.grammar.patterns())}
+        modes = [mode for mode in map(Pattern.parse, earlier.findings) if mode.form in forms]
+        refuse_strangers(earlier, modes, "is of a form of question that this grammar has")
+        self.planner.leads.proposed = dict.fromkeys(modes)
 
     def plan(self) -> list[Item | AuditItem]:
         left = self.questions - self.ledger.asked - sum(item.count * item.turns for item in self.under_way)

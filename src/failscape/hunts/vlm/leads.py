@@ -29,6 +29,10 @@ WORTH_A_TEST = 0.0
 WORTH_A_LOOK = -5.0
 """Below these log-odds a lead is left alone: one failure and two passes of a narrow pattern are below."""
 
+PROPOSED = -0.7
+"""Log-odds, before the first question, of a mode that an earlier hunt found: one in three is taken to hold.
+Two failures out of two looks then put it to the test, and two passes leave it."""
+
 ACTIVE = 12
 """Most modes under test at a time, so that the search goes on beside them."""
 
@@ -57,6 +61,8 @@ class Leads:
         self.simplest = tuple(grammar.patterns())
         self.cells: dict[Cell, Pattern] = {}
         self.leads: list[Lead] = []
+        self.proposed: dict[Pattern, None] = {}
+        """Modes of an earlier hunt, the surest first: they are looked at first, and likelier to hold."""
         self.slips = 0.03
         self._explaining: list[Pattern] = []
 
@@ -138,7 +144,12 @@ class Leads:
             total -= len(pattern.skills) * math.log(max(2, len(self.simplest)))
         for name, _ in pattern.clauses:
             total -= math.log(max(2, len(values[name]))) + math.log(max(2, len(values)))
-        return total
+        return max(total, PROPOSED) if pattern in self.proposed else total
+
+    def unseen(self, looks: int) -> list[tuple[Pattern, int]]:
+        """Proposed modes that had fewer looks, and how many they lack."""
+        lacking = [(p, looks - self._log.direct[p].valid) for p in self.proposed if not self.explained(p)]
+        return [(pattern, number) for pattern, number in lacking if number > 0]
 
 
 def log_weight(fails: list[int], passes: list[int], margin: float, slips: float) -> NDArray[np.float64]:

@@ -47,6 +47,7 @@ class Rounds:
 class Planner:
     """Evolve: second looks at what failed once, and first looks where little was seen."""
 
+    takes_proposals = True
     lag = 1
     """How many rounds may be under way besides the one being planned."""
 
@@ -187,8 +188,10 @@ class Planner:
         return items
 
     def _to_look_at(self) -> list[Pattern]:
-        """Leads first: each asks its likeliest explanations in turn, as far as none is under way."""
-        found = []
+        """What an earlier hunt found, each a few times; then leads: each asks its likeliest explanations in
+        turn, as far as none is under way."""
+        proposed = self.leads.unseen(LOOKS)
+        found = [p for p, lacking in proposed for _ in range(max(0, lacking - self._looking[p]))]
         for lead in self.leads.leads:
             if lead.odds >= WORTH_A_TEST:
                 continue
@@ -228,6 +231,8 @@ class Planner:
 
 class ZeroShotPlanner(Planner):
     """The baseline: nothing is learned from what failed. Patterns by chance, or whatever the writer likes."""
+
+    takes_proposals = False
 
     def __init__(
         self,

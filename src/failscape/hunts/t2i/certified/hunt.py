@@ -151,8 +151,7 @@ class CertifiedHunt(Hunt):
         counts = counts_of(self.lattice, earlier.counts)
         if not len(counts.nodes):
             raise ConfigError(
-                f"`warm_start`: none of the {len(earlier.counts):,} subjects that were tried there is in "
-                "this space",
+                f"`warm_start`: none of the {len(earlier.counts):,} subjects tried there is in this space",
                 "name an atlas whose `space` has entities and families in common with this one",
             )
         depth, threshold = self.lattice.depth, self.settings.threshold

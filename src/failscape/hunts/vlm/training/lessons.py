@@ -65,6 +65,8 @@ class Schedule:
 class LessonPlanner(Planner):
     """Plans lessons until they are over or the questioner collapses; afterwards as every planner confirms."""
 
+    takes_proposals = False
+
     def __init__(
         self,
         grammar: Grammar,

@@ -1,0 +1,172 @@
+"""A warm start: an earlier hunt proposes, new trials decide how much of it holds, nothing old is evidence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special
+
+from failscape.config.files import parse_config
+from failscape.errors import AtlasError, ConfigError
+from failscape.hunts.belief.belief import Belief, Taxonomy, counts_of
+from failscape.hunts.belief.nodes import Nodes
+from failscape.hunts.belief.transfer import learn_share
+from failscape.hunts.classifier.hunt import ClassifierHunt
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.vlm.hunt import VlmHunt
+from failscape.plugins import begin_hunt
+from failscape.spaces import Lattice, Wording
+from failscape.spaces.earlier import Earlier, parse_earlier
+from failscape.testing.planted import PlantedWorld, simulate
+from failscape.testing.planted_corpus import planted_corpus
+from failscape.trials import Probe
+
+CORPUS = planted_corpus(16, 8, 900)
+LATTICE = Lattice(CORPUS, depth=2)
+FAILING = [LATTICE.subject(node) for node in LATTICE.nodes(1)][5:60:5]
+EARLIER = Earlier(
+    "t2i",
+    "old",
+    {LATTICE.subject(node): (12, 0) for layer in (0, 1) for node in LATTICE.nodes(layer)}
+    | dict.fromkeys(FAILING, (0, 12)),
+    tuple(FAILING),
+)
+TOYBOX = {
+    "target": {"provider": "toybox"},
+    "judge": {"provider": "toybox"},
+    "generator": {"provider": "toybox", "model": "renderer"},
+}
+
+
+def hunt(earlier: Earlier | None = EARLIER, images: int = 600) -> CertifiedHunt:
+    made = CertifiedHunt(LATTICE, Wording(CORPUS), CertifiedSettings(strategy="listed", images=images))
+    if earlier is not None:
+        made.begin_with(earlier)
+    return made
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_the_share_that_holds_is_learned_whatever_was_expected(share: float) -> None:
+    rng = np.random.default_rng(3)
+    beyond, offset = rng.normal(0, 2, 400), rng.normal(1, 1, 400)
+    trials = np.full(400, 4.0)
+    passes = rng.binomial(4, special.expit(offset - 0.5 + share * beyond)).astype(float)
+    for expected in (0.0, 0.9):
+        assert learn_share(beyond, offset, passes, trials, expected) == pytest.approx(share, abs=0.12)
+
+
+def test_what_speaks_against_the_old_rates_leaves_nothing_of_them() -> None:
+    rng = np.random.default_rng(4)
+    beyond = rng.normal(0, 2, 200)
+    passes = rng.binomial(4, special.expit(1 - beyond)).astype(float)
+    assert learn_share(beyond, np.ones(200), passes, np.full(200, 4.0), 0.7) == 0.0
+
+
+def test_the_belief_begins_with_the_old_rates_as_far_as_one_hopes() -> None:
+    taxonomy, old = Taxonomy.of_lattice(LATTICE), counts_of(LATTICE, EARLIER.counts)
+    earlier, nothing = Belief(taxonomy, 2, old, 0.8), counts_of(LATTICE, {})
+    nodes = counts_of(LATTICE, {FAILING[0]: (0, 0), LATTICE.subject(next(LATTICE.nodes(1))): (0, 0)}).nodes
+    for hope, told in ((0.0, False), (0.7, True)):
+        failing, passing = Belief(taxonomy, 2, nothing, 0.8, earlier, hope).rows(1, nodes).tolist()
+        assert (failing < passing - 4) is told
+
+
+def test_larger_nodes_are_carried_over_one_by_one() -> None:
+    pairs = [LATTICE.subject(node) for node in LATTICE.nodes(2)][:40]
+    counts = EARLIER.counts | dict.fromkeys(pairs, (9, 0)) | {pairs[7]: (0, 9)}
+    belief = Belief(Taxonomy.of_lattice(LATTICE), 2, counts_of(LATTICE, counts), 0.8)
+    nodes: Nodes = counts_of(LATTICE, dict.fromkeys(pairs, (0, 0))).nodes
+    beyond = belief.beyond(2, nodes)
+    assert int(np.argmin(beyond)) == 7
+    assert beyond[7] < np.median(beyond) - 2
+
+
+def test_old_findings_come_first_once_entities_were_looked_at() -> None:
+    made = hunt()
+    world = PlantedWorld(LATTICE, "medium", 1)
+    asked: list[str] = []
+    while len(asked) < len(FAILING):
+        for probe in made.ask(8):
+            made.tell(world.run(probe))
+            above = probe.subject.count("; ")
+            asked += [probe.subject] if above and "#p" not in probe.key and probe.subject not in asked else []
+    assert len(set(asked[: len(FAILING)]) & set(FAILING)) >= 0.6 * len(FAILING)
+
+
+def test_nothing_old_is_evidence() -> None:
+    made = hunt()
+    assert made.findings() == made.suspects() == []
+    assert made.evidence().tolist() == []
+    assert made.posterior.belief.carried == [0.0, 0.0, 0.0]
+
+
+def test_telling_again_gives_the_same_hunt() -> None:
+    world, first = PlantedWorld(LATTICE, "medium", 2), hunt()
+    told = simulate(first, world, 250, shuffle=1, keep=True)
+    again = hunt()
+    for trial in told.trials:
+        again.tell(trial)
+    again.ask(0)
+    assert [one.subject for one in again.findings()] == [one.subject for one in first.findings()]
+    # Slots are numbered in another order, and sums differ in their last digits.
+    assert again.posterior.belief.carried == pytest.approx(first.posterior.belief.carried, abs=1e-6)
+
+
+def test_a_space_without_any_of_the_old_subjects_is_refused() -> None:
+    with pytest.raises(ConfigError, match="none of the 1 subjects tried there is in this space"):
+        hunt(Earlier("t2i", "old", {"dragon": (3, 3)}, ("dragon",)))
+
+
+def test_strategies_that_do_not_choose_refuse_it() -> None:
+    config = parse_config(
+        {"hunt": "t2i", **_roles("judge"), "search": {"strategy": "failureatlas"}}, "a test"
+    )
+    with pytest.raises(ConfigError, match="`warm_start` is for hunts that choose"):
+        begin_hunt(config, earlier=EARLIER)
+
+
+def test_seeds_are_nobodys_and_differ_from_start_to_start() -> None:
+    other = Earlier("t2i", "old", EARLIER.counts, ())
+    assert len({7, EARLIER.fresh_seed(7), other.fresh_seed(7), EARLIER.fresh_seed(8)}) == 4
+    config = parse_config({"hunt": "t2i", **_roles("judge"), "seed": 7}, "a test")
+    known = Earlier("t2i", "old", {"cow": (3, 3)}, ())
+    cold, warm = (begin_hunt(config, earlier=one).ask(50) for one in (None, known))
+    assert not {probe.seed for probe in cold} & {probe.seed for probe in warm}
+
+
+def test_old_bugs_join_the_race_first() -> None:
+    earlier = Earlier("classifier", "old", {}, ("penguin; Background: place=space", "owl; Base: colour=red"))
+    settings = {"hunt": "classifier", **_roles("judge", "generator"), "space": {"corpus": "toybox"}}
+    config = parse_config({**settings, "classes": ["penguin", "camel"]}, "a test")
+    made = begin_hunt(config, earlier=earlier)
+    assert isinstance(made, ClassifierHunt)
+    assert list(made.arena.arms) == ["penguin; Background: place=space"]
+    assert not made.arena.arms["penguin; Background: place=space"].tested
+    with pytest.raises(ConfigError, match="none of the 1 findings there is about a class"):
+        begin_hunt(config, earlier=Earlier("classifier", "old", {}, ("dragon; Base: colour=red",)))
+
+
+def test_old_modes_get_the_first_looks() -> None:
+    config = parse_config({"hunt": "vlm", **_roles()}, "a test")
+    cold = begin_hunt(config)
+    assert isinstance(cold, VlmHunt)
+    mode = cold.grammar.patterns()[3]
+    made = begin_hunt(config, earlier=Earlier("vlm", "old", {}, (mode.text, "no such form | x")))
+    first: list[Probe] = made.ask(8)
+    assert [probe.subject for probe in first].count(mode.text) == 2
+    assert not made.findings()
+    asking = {"questioner": {"strategy": "zero-shot"}}
+    config = parse_config({"hunt": "vlm", **_roles(), **asking}, "a test")
+    with pytest.raises(ConfigError, match="`zero-shot` is the baseline"):
+        begin_hunt(config, earlier=EARLIER)
+
+
+def _roles(*more: str) -> dict[str, object]:
+    return {role: TOYBOX[role] for role in ("target", *more)}
+
+
+def test_what_is_kept_comes_back_and_nothing_else_does() -> None:
+    assert parse_earlier(EARLIER.text, "a file") == EARLIER
+    for text in ("", "[]", "{}", EARLIER.text.replace('"format":1', '"format":2'), '{"format":1,"counts":3}'):
+        with pytest.raises(AtlasError, match="is not what a warm start keeps"):
+            parse_earlier(text, "a file")
