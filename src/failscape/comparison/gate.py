@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from failscape.evidence import config_of
 from failscape.runtime.progress import Reporter
 from failscape.stats.evalues import Floats
 from failscape.stats.paired import anytime_difference, log_e_more
-from failscape.trials import Probe, Show
+from failscape.trials import Probe, Show, Step
 
 STRANGE = 0.1
 """With more than this share of cases whose pictures came out otherwise, nothing is compared."""
@@ -126,7 +126,9 @@ class _GateRun:
         self._cases = {subject: self._askable(cases) for subject, cases in self.baseline.by_subject().items()}
         self._subjects = list(self._cases)
         self._next = dict.fromkeys(self._subjects, 0)
-        self._answers: dict[str, CaseResult] = {}
+        self._answers: dict[tuple[str, str], CaseResult] = {}
+        self._keys = set(self.asker.asked)
+        self._read_answers()
 
     def _askable(self, cases: Sequence[FrozenCase]) -> list[FrozenCase]:
         """Those whose photos are there; of a random sample first, for these come first."""
@@ -165,19 +167,40 @@ class _GateRun:
         for subject, number in wanted.items():
             number = min(number, most - len(probes))
             start = self._next[subject]
-            probes += [case.probe() for case in self._cases[subject][start : start + number]]
+            cases = self._cases[subject][start : start + number]
+            probes += [self._probe(case) for case in cases if self._is_open(case)]
             self._next[subject] = start + number
         self.asked += await self.asker.ask(probes)
+        self._read_answers()
+
+    def _is_open(self, case: FrozenCase) -> bool:
+        return (case.subject, case.case) not in self._answers and _as_asked(case) not in self._tried
+
+    def _probe(self, case: FrozenCase) -> Probe:
+        """The case under a key that is free: an atlas that served another baseline has others by its keys."""
+        stem = case.key.rstrip("0123456789")
+        number = int(case.key[len(stem) :])
+        while f"{stem}{number}" in self._keys:
+            number += 1
+        self._keys.add(f"{stem}{number}")
+        return replace(case.probe(), key=f"{stem}{number}")
+
+    def _read_answers(self) -> None:
+        """By what a case is known by, so that all that this atlas was ever asked counts."""
+        cases = self.asker.cases()
         self._answers = {
-            case.key: CaseResult(case.subject, case.case, case.failed) for case in self.asker.cases()
+            (case.subject, case.case): CaseResult(case.subject, case.case, case.failed) for case in cases
         }
+        self._drawn = {(case.subject, case.seed, case.asked) for case in cases}
+        stored = self.asker.atlas.trials(self.asker.hunt_id)
+        self._tried = {(one.trial.subject, one.trial.seed, one.steps) for one in stored}
 
     def _pairs(self, subject: str) -> list[CasePair]:
         """Cases that came out as the same case: a picture drawn otherwise is another one."""
         found = []
         for case in self._cases[subject][: self._next[subject]]:
-            answer = self._answers.get(case.key)
-            if answer is not None and answer.case == case.case:
+            answer = self._answers.get((case.subject, case.case))
+            if answer is not None:
                 found.append(CasePair(case.result(), answer))
         return found
 
@@ -231,7 +254,8 @@ class _GateRun:
     def _strange(self) -> int:
         """Answered cases that came out with another picture than in the baseline."""
         asked = [case for s in self._subjects for case in self._cases[s][: self._next[s]]]
-        return sum(self._answers[one.key].case != one.case for one in asked if one.key in self._answers)
+        lacking = [one for one in asked if (one.subject, one.case) not in self._answers]
+        return sum(_as_asked(one) in self._drawn for one in lacking)
 
     def _notes(self) -> tuple[str, ...]:
         notes = []
@@ -240,6 +264,11 @@ class _GateRun:
         if self.asker.interrupted:
             notes.append("interrupted: run it again to go on")
         return tuple(notes)
+
+
+def _as_asked(case: FrozenCase) -> tuple[str, int, tuple[Step, ...]]:
+    """What it takes to ask it: the same again is the same case, unless its picture comes out otherwise."""
+    return case.subject, case.seed, case.steps
 
 
 def _refuse_strange(strange: int, pairs: int) -> None:

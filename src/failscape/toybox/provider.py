@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,6 +57,8 @@ T = TypeVar("T")
 BATCH = 32
 SIDE = 64
 WORLD = "toy-world"
+TRAINED = ("generator", "answerer")
+"""Roles whose network the tools of the repository can train on."""
 
 
 class ToyModel:
@@ -65,7 +68,8 @@ class ToyModel:
     parallel = 1
 
     def __init__(self, role: str, weights: str, load: Callable[[], Any], config: ModelConfig) -> None:
-        self.identity = Identity(role, "toybox", weights, {"weights": weights_digest(weights)})
+        file = Path(config.path).expanduser() if config.path else MODELS / weights
+        self.identity = Identity(role, "toybox", weights, {"weights": weights_digest(file)})
         self.batch = config.batch or BATCH
         self._load = load
         self._network: Any = None
@@ -239,12 +243,11 @@ def _compare(given: AnswerToVerify) -> Verification:
     return Verification(True, right, "" if right else f"the right answer is {given.truth}")
 
 
-def weights_digest(name: str) -> str:
+def weights_digest(path: Path) -> str:
     """A name for the content of a model's file, or of all files in its folder."""
-    path = MODELS / name
     if not path.exists():
         raise ConfigError(
-            f"the toybox has no {name}: {path} does not exist",
+            f"the toybox has no {path.name}: {path} does not exist",
             "install the whole package, or train it (docs/toybox.md)",
         )
     files = sorted(path.iterdir()) if path.is_dir() else [path]
@@ -281,9 +284,17 @@ def _seen_vector(seen: Any, index: int) -> list[float]:
 
 
 def create(role: str, config: ModelConfig) -> Model:
-    """The toybox model that plays `role`. `model` chooses among the classifiers; params are not taken."""
+    """The toybox model that plays `role`. `model` chooses among the classifiers; params are not taken.
+
+    `path` gives toy-painter and toy-vlm other weights: those of a training of one's own.
+    """
     if config.params:
         raise ConfigError(f"toybox models take no params, but got {config.params}", "remove `params`")
+    if config.path and (role not in TRAINED or config.model in (RENDERER, WORLD)):
+        raise ConfigError(
+            f"`path: {config.path}`: of the toybox only toy-painter and toy-vlm take other weights",
+            "remove `path`; a classifier of your own is reached by `provider: onnx`",
+        )
     choices: dict[str, Callable[[], Model]] = {
         "generator": lambda: _generator(config),
         "editor": lambda: ToyEditor(role, "eyes.onnx", Eyes, config),
@@ -291,7 +302,7 @@ def create(role: str, config: ModelConfig) -> Model:
         "captioner": lambda: EyesCaptioner(role, "eyes.onnx", Eyes, config),
         "embedder": lambda: EyesEmbedder(role, "eyes.onnx", Eyes, config),
         "classifier": lambda: _classifier(config),
-        "answerer": lambda: ToyAnswers(role, "vlm.onnx", ToyVlm, config),
+        "answerer": lambda: ToyAnswers(role, "vlm.onnx", _loaded(ToyVlm, config), config),
         "questioner": lambda: _questioner(config),
         "verifier": lambda: ToyVerifier(config),
     }
@@ -303,10 +314,15 @@ def _generator(config: ModelConfig) -> Model:
     if config.model == RENDERER:
         return Renderer(config.batch or BATCH)
     if config.model != WORLD:
-        return Painter("generator", "painter.onnx", ToyPainter, config)
+        return Painter("generator", "painter.onnx", _loaded(ToyPainter, config), config)
     from failscape.toybox.provider import ToyWorld
 
     return ToyWorld()
+
+
+def _loaded(network: Callable[..., Any], config: ModelConfig) -> Callable[[], Any]:
+    """With the shipped weights, or those at `path`."""
+    return partial(network, Path(config.path).expanduser()) if config.path else network
 
 
 def _classifier(config: ModelConfig) -> Model:
