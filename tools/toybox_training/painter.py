@@ -144,7 +144,7 @@ def _one_step(run: Run, tokens: Tensor, noise: Tensor, pictures: Tensor) -> floa
     return float(loss.detach())
 
 
-class _Bytes(nn.Module):
+class Bytes(nn.Module):
     """The painter with bytes as pixels, channels last: what the exported file gives."""
 
     def __init__(self, net: Painter) -> None:
@@ -162,7 +162,7 @@ def finish(run: Run, chosen: Options) -> None:
         "tokens": torch.ones(2, LONGEST, dtype=torch.int64),
         "noise": torch.zeros(2, world.NUISANCE_DIM),
     }
-    save_onnx(_Bytes(run.average), inputs, ["pictures"], chosen.out / "painter.onnx")
+    save_onnx(Bytes(run.average), inputs, ["pictures"], chosen.out / "painter.onnx")
     data = chosen.out.parent / "data" if chosen.out == MODELS else chosen.out
     data.mkdir(exist_ok=True)
     tail = long_tail.LongTail.of_seed(SEED)

@@ -90,9 +90,11 @@ def batch(rng: np.random.Generator, size: int) -> dict[str, torch.Tensor]:
     }
 
 
-def loss_of(net: VlmNet, rng: np.random.Generator, step: int) -> tuple[torch.Tensor, dict[str, float]]:
+def loss_of(
+    net: VlmNet, rng: np.random.Generator, step: int, pictures: int = PLAN.batch
+) -> tuple[torch.Tensor, dict[str, float]]:
     """The answers' loss, and that of the cell heads, which teaches the eyes before the questions can."""
-    data = batch(rng, PLAN.batch)
+    data = batch(rng, pictures)
     with torch.set_grad_enabled(not net.steady):
         cells, whole = net.see(data["image"].to(memory_format=torch.channels_last))
     aside = torch.zeros(())

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from failscape.atlas import HuntRow
-from failscape.export.splits import RETEST, TRAIN
+from failscape.export.splits import RETEST, SHOWN, TRAIN
 from failscape.plugins import Row
 from failscape.trials import Finding
 
@@ -54,7 +54,7 @@ def _body(hunt: HuntRow, rows: Sequence[Row], licence: str, split: Sequence[str]
     if hunt.kind in _FILES:
         yield f"\n{_FILES[hunt.kind]}"
     counts = Counter(row["split"] for row in rows)
-    shared = " and no ".join(["no picture", *split])
+    shared = " and no ".join(["no picture", *("finding" if one == SHOWN else one for one in split)])
     yield (
         f"\n`split` says which half a row belongs to: {counts[TRAIN]:,} to {TRAIN}, {counts[RETEST]:,} to"
         f" {RETEST}. The halves share {shared}."

@@ -19,6 +19,7 @@ from failscape.errors import AtlasError, ConfigError
 from failscape.export.card import card_of
 from failscape.export.classifier_rows import classifier_rows
 from failscape.export.files import need_parquet, write_data_table, write_lines
+from failscape.export.parts import choose_parts
 from failscape.export.splits import halves
 from failscape.export.t2i_rows import t2i_rows, write_pairs
 from failscape.export.vlm_rows import vlm_rows, write_chats
@@ -120,7 +121,9 @@ def _rows(
         for source in sources
         for row in maker.rows(source.atlas, source.hunt, findings, wish.passes)
     ]
-    parts = halves([row for _, row in found], wish.split)
+    seed = int(sources[0].hunt.config.get("seed", 0))
+    shown = choose_parts([one.subject for one in findings], (), 0, seed).shown
+    parts = halves([row for _, row in found], wish.split, shown)
     rows, missing = list[Row](), 0
     for (source, item), half in zip(found, parts, strict=True):
         placed = _place(source.atlas, item, out) if half else None

@@ -7,25 +7,33 @@ learned the pictures, the kinds of request or the noise that it was shown does n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from failscape.plugins import Row
 
 TRAIN, RETEST = "train", "retest"
-SUBJECT, SEED = "subject", "seed"
-SPLITS = (SUBJECT, SEED)
-"""What the halves can be kept apart by, besides pictures."""
+SUBJECT, SEED, SHOWN = "subject", "seed", "shown"
+SPLITS = (SUBJECT, SEED, SHOWN)
+"""What the halves can be kept apart by, besides pictures. `shown`: as `failscape repair` divides findings,
+those that it shows to a training in `train`, hidden ones of the same rules in `retest`."""
 
 HalfOf = Callable[[Row], str]
 
 
-def halves(rows: Sequence[Row], by: Sequence[str] = ()) -> list[str]:
+def halves(rows: Sequence[Row], by: Sequence[str] = (), shown: Collection[str] = ()) -> list[str]:
     """The half of each row; empty for rows of no half, since they would tie the two together.
+
+    `shown` are the subjects of findings that a training may see, where that divides them.
 
     By subject and by seed at once leaves about half of the rows out: those whose subject belongs to one half
     and whose seed to the other.
     """
-    deciders = [_by_subject(rows) if name == SUBJECT else _by_seed for name in by] or [_by_picture]
+    known: dict[str, HalfOf] = {
+        SUBJECT: _by_subject(rows),
+        SEED: _by_seed,
+        SHOWN: lambda row: TRAIN if row["subject"] in shown else RETEST,
+    }
+    deciders = [known[name] for name in by] or [_by_picture]
     chosen = [_agreed([decide(row) for decide in deciders]) for row in rows]
     kept_back = {
         image for row, half in zip(rows, chosen, strict=True) if half == RETEST for image in row["images"]

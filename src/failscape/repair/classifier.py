@@ -22,6 +22,7 @@ from failscape.evidence import HuntEvidence
 from failscape.evidence.found import config_of
 from failscape.evidence.select import short_title
 from failscape.export.classifier_rows import classifier_rows
+from failscape.export.parts import Parts, choose_parts
 from failscape.hunts.classifier.baselines import all_targets, baseline_plans
 from failscape.hunts.classifier.config import ClassifierConfig
 from failscape.hunts.fresh import Plans, recorded_tries
@@ -36,7 +37,6 @@ from failscape.repair.last_layer import (
     with_features,
     with_layer,
 )
-from failscape.repair.parts import Parts, choose_parts
 from failscape.repair.proof import AFTER, BEFORE, PLACEBO, RepairProof, ask_all, probes_for, weigh, with_seed
 from failscape.runtime.after.draw import draw_more
 from failscape.runtime.progress import Reporter

@@ -14,7 +14,7 @@ from failscape.atlas.files import write_whole
 from failscape.comparison.cases import AskedCase
 from failscape.comparison.result import ComparedSubject
 from failscape.errors import AtlasError
-from failscape.repair.parts import PARTS, REST
+from failscape.export.parts import PARTS, REST
 from failscape.repair.proof import AFTER, BEFORE, PLACEBO, RepairProof
 from failscape.report.page import templates
 

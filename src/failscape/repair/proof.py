@@ -27,8 +27,8 @@ from failscape.comparison.decide import overall_of
 from failscape.comparison.result import BETTER, FIXED, NEW, WORSE, ComparedSubject, OverallDifference
 from failscape.config import HuntConfig, ModelConfig
 from failscape.errors import ConfigError
+from failscape.export.parts import CLEAN, HIDDEN, PARTS, SHOWN, Parts
 from failscape.hunts.fresh import MakeTry
-from failscape.repair.parts import CLEAN, HIDDEN, PARTS, SHOWN, Parts
 from failscape.runtime.progress import Reporter
 from failscape.trials import Probe, Verify, derive_seed
 

@@ -50,8 +50,17 @@ def grammar_lexicon() -> Lexicon:
 @cache
 def shipped_lexicon() -> Lexicon:
     """What the shipped network was trained with."""
-    about = card()
+    return _lexicon(card())
+
+
+def _lexicon(about: dict[str, Any]) -> Lexicon:
     return Lexicon(tuple(about["words"]), tuple(about["answers"]), int(about["length"]))
+
+
+def lexicon_beside(path: Path) -> Lexicon:
+    """What a network of one's own was trained with; a JSON file of the same name says so."""
+    beside = path.with_suffix(".json")
+    return _lexicon(json.loads(beside.read_text(encoding="utf-8"))) if beside.exists() else shipped_lexicon()
 
 
 class ToyVlm:
@@ -59,7 +68,7 @@ class ToyVlm:
 
     def __init__(self, path: Path | None = None, threads: int = 1, lexicon: Lexicon | None = None) -> None:
         self._session = session(path or MODELS / "vlm.onnx", threads)
-        self.lexicon = lexicon or shipped_lexicon()
+        self.lexicon = lexicon or (lexicon_beside(path) if path else shipped_lexicon())
 
     def probabilities(self, images: NDArray[np.uint8], questions: Sequence[str]) -> NDArray[np.float32]:
         """Return one row of probabilities per picture and question, in the order of its answers."""
