@@ -64,6 +64,25 @@ def test_a_worse_model_is_stopped(baseline: Path, tmp_path: Path) -> None:
     assert json.loads(again.stdout)["asked"] == 0, "nothing is asked twice"
 
 
+def test_an_atlas_serves_another_baseline_without_mixing_up_its_cases(baseline: Path, tmp_path: Path) -> None:
+    """Cases are numbered anew when a baseline is frozen again; an answer belongs to its case, not its number."""
+    other = tmp_path / "other.json"
+    data = json.loads(baseline.read_text())
+    for row in data["subjects"].values():
+        row["cases"].reverse()
+    other.write_text(json.dumps(data))
+    path = config(tmp_path, settings("strong"))
+    told = [
+        json.loads(
+            gate(path, "--baseline", file, "--budget", 400, "--atlas", tmp_path / "gate", "--json").stdout
+        )
+        for file in (baseline, other, baseline)
+    ]
+    assert [one["strange"] for one in told] == [0, 0, 0]
+    assert 0 < told[1]["asked"] <= 400
+    assert told[2]["asked"] == 0
+
+
 def test_the_same_model_passes(baseline: Path, tmp_path: Path) -> None:
     arguments = ("--baseline", baseline, "--atlas", tmp_path / "gate")
     path = config(tmp_path, settings("strong"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.export.splits import RETEST, SEED, SUBJECT, TRAIN, halves
+from failscape.export.splits import RETEST, SEED, SHOWN, SUBJECT, TRAIN, halves
 
 ROWS = st.lists(
     st.fixed_dictionaries(
@@ -53,3 +53,10 @@ def test_both_halves_get_about_as_much_and_nothing_is_left_out_without_need(by: 
 def test_two_subjects_make_two_halves() -> None:
     rows = [{"images": [name], "seed": 1, "subject": name} for name in ("a", "b")]
     assert sorted(halves(rows, (SUBJECT,))) == sorted([TRAIN, RETEST])
+
+
+def test_findings_that_a_repair_hides_are_kept_for_the_retest() -> None:
+    rows = [{"images": [f"{name}{n}"], "seed": n, "subject": name} for name in "abc" for n in range(3)]
+    parts = halves(rows, (SHOWN,), {"a", "c"})
+    assert [part for row, part in zip(rows, parts, strict=True) if row["subject"] == "b"] == 3 * [RETEST]
+    assert parts.count(TRAIN) == 6

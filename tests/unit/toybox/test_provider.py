@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -27,6 +28,7 @@ from failscape.toybox import provider, world
 from failscape.toybox.classifiers import NAMES
 from failscape.toybox.painter import ToyPainter
 from failscape.toybox.provider import Painter, pixels_of
+from failscape.toybox.sessions import MODELS
 from failscape.trials import Check
 
 
@@ -209,6 +211,22 @@ def test_an_unknown_classifier_gets_the_names() -> None:
     with pytest.raises(ConfigError) as caught:
         create_model("classifier", ModelConfig(provider="toybox", model="alexnet"))
     assert all(name in caught.value.fix for name in NAMES)
+
+
+def test_the_painter_and_the_vlm_take_other_weights_and_are_others_by_them(tmp_path: Path) -> None:
+    for role, name in (("generator", "painter.onnx"), ("answerer", "vlm.onnx")):
+        mine = tmp_path / name
+        mine.write_bytes((MODELS / name).read_bytes())
+        config = ModelConfig(provider="toybox", path=str(mine))
+        shipped = create_model(role, ModelConfig(provider="toybox"))
+        assert create_model(role, config).identity == shipped.identity
+        mine.write_bytes(mine.read_bytes() + b" ")
+        assert create_model(role, config).identity != shipped.identity
+    with pytest.raises(ConfigError, match="gone.onnx does not exist"):
+        create_model("generator", ModelConfig(provider="toybox", path=str(tmp_path / "gone.onnx")))
+    for role, model in (("judge", ""), ("classifier", "cnn"), ("generator", "renderer")):
+        with pytest.raises(ConfigError, match="only toy-painter and toy-vlm take other weights"):
+            create_model(role, ModelConfig(provider="toybox", model=model, path="other.onnx"))
 
 
 def test_params_are_refused() -> None:
