@@ -59,7 +59,7 @@ class ConfigDraft:
         for name, (value, about) in self.sections.items():
             line = f"{name}: {flow(value)}"
             yield f"{line:<48} # {about}" if about else line
-        yield f"{'# warm_start: runs/old':<48} # try first what an earlier atlas found; nothing of it is evidence"
+        yield f"{'# warm_start: runs/old':<48} # try first what an earlier hunt found; none of it is evidence"
 
 
 def flow(value: Any) -> str:

@@ -10,6 +10,7 @@ Rates are computed when asked for; nothing grows with the nodes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -93,6 +94,15 @@ class Landscape:
             weights.append(max(1 - together / max(alone, together), 0.0) + 0.02)
         total = sum(weights)
         return [weight / total for weight in weights]
+
+    def moved(self, by: float, seed: int) -> Landscape:
+        """The same model after some more training: every entity, and every value of one, is a little better
+        or worse than before, by so much in log-odds (one standard deviation)."""
+        other, rng = copy(self), np.random.default_rng([seed, 11])
+        shift = rng.normal(0, by, self._entity.shape)
+        other._entity = self._entity + shift
+        other._single = self._single + shift[:, None] + rng.normal(0, by, self._single.shape)
+        return other
 
     # What a shape may change
 
@@ -344,8 +354,18 @@ class NearMiss(Landscape):
         return np.asarray(special.logit(np.where(rates < CALIBRATED_AT, bent, rates)))
 
 
+class Clear(Landscape):
+    """What passes passes nearly always, and what fails nearly never: thrice as far from the threshold as
+    usual, in log-odds. toy-painter is such a model."""
+
+    def _bent(self, rates: Floats) -> Floats:
+        edge = special.logit(CALIBRATED_AT)
+        return np.asarray(special.expit(edge + 3 * (special.logit(np.clip(rates, 1e-6, 1 - 1e-6)) - edge)))
+
+
 SHAPES: dict[str, type[Landscape]] = {
     "planted": Landscape,
+    "clear": Clear,
     "low-rank": LowRank,
     "sparse": Sparse,
     "taxonomy": TaxonomyDriven,

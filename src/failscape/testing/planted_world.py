@@ -9,6 +9,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -95,6 +96,12 @@ class PlantedWorld:
         """A world over a whole corpus, from plain settings."""
         lattice = Lattice(load_corpus(corpus), depth=depth)
         return cls(lattice, regime, seed, accuracy, undecided, spread, shape, uneven)
+
+    def moved(self, by: float, seed: int) -> PlantedWorld:
+        """A world whose model was trained on: `Landscape.moved`."""
+        other = copy(self)
+        other.landscape, other._plans = self.landscape.moved(by, seed), {}
+        return other
 
     # Truth
 

@@ -65,7 +65,7 @@ def test_a_worse_model_is_stopped(baseline: Path, tmp_path: Path) -> None:
 
 
 def test_an_atlas_serves_another_baseline_without_mixing_up_its_cases(baseline: Path, tmp_path: Path) -> None:
-    """Cases are numbered anew when a baseline is frozen again; an answer belongs to its case, not its number."""
+    """Cases are numbered anew when a baseline is frozen again; an answer belongs to its case all the same."""
     other = tmp_path / "other.json"
     data = json.loads(baseline.read_text())
     for row in data["subjects"].values():

@@ -222,7 +222,7 @@ def test_the_painter_and_the_vlm_take_other_weights_and_are_others_by_them(tmp_p
         assert create_model(role, config).identity == shipped.identity
         mine.write_bytes(mine.read_bytes() + b" ")
         assert create_model(role, config).identity != shipped.identity
-    with pytest.raises(ConfigError, match="gone.onnx does not exist"):
+    with pytest.raises(ConfigError, match=r"gone\.onnx does not exist"):
         create_model("generator", ModelConfig(provider="toybox", path=str(tmp_path / "gone.onnx")))
     for role, model in (("judge", ""), ("classifier", "cnn"), ("generator", "renderer")):
         with pytest.raises(ConfigError, match="only toy-painter and toy-vlm take other weights"):
