@@ -3,8 +3,8 @@
     python -m benchmarks.warm_start [--regime strong] [--shape clear] [--images 4000] [--seeds 4]
 
 An old hunt spends the whole budget on one model. The next model is the same one moved a little (.4 in
-log-odds for every entity and every value of one). It is hunted cold; warm; from an atlas with passes and fails
-swapped; and from one whose entities were exchanged: at a quarter of the budget and at the whole.
+log-odds for every entity and every value of one). It is hunted cold; warm; from an atlas with passes and
+fails swapped; and from one whose entities were exchanged: at a quarter of the budget and at the whole.
 """
 
 from __future__ import annotations
