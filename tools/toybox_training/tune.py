@@ -29,6 +29,7 @@ from failscape.toybox.painter import LONGEST, encode
 from failscape.toybox.vlm import LENGTH, grammar_lexicon, shipped_lexicon
 from tools.toybox_training import long_tail, painter, vlm
 from tools.toybox_training.export import save_onnx
+from tools.toybox_training.painter_net import Painter
 from tools.toybox_training.trainer import MODELS, Loss, Options, Plan, train
 from tools.toybox_training.trainer_files import write_json
 from tools.toybox_training.vlm_start import start_from
@@ -51,7 +52,7 @@ class Recipe:
 # The painter
 
 
-def painter_from(path: Path) -> painter.Painter:
+def painter_from(path: Path) -> Painter:
     """The network with the weights of an exported file, which has its products without names, transposed."""
     net = painter.new_net()
     graph = onnx.load(str(path)).graph
@@ -153,12 +154,13 @@ def vlm_recipe(data: Path | None, plan: Plan) -> Recipe:
     net = vlm.network()
     start_from(net, MODELS / "vlm.onnx", shipped_lexicon(), grammar_lexicon())
     net = net.to(memory_format=torch.channels_last)
-    images, questions, answers = failed_questions(data) if data else (None, None, None)
+    shown = failed_questions(data) if data else None
 
     def loss_of(net: Any, rng: np.random.Generator, step: int) -> tuple[torch.Tensor, dict[str, float]]:
-        usual = plan.batch if images is None else plan.batch // 2
+        usual = plan.batch if shown is None else plan.batch // 2
         loss, numbers = vlm.loss_of(net, rng, step, usual)
-        if images is not None:
+        if shown is not None:
+            images, questions, answers = shown
             chosen = torch.from_numpy(rng.integers(len(images), size=vlm.QUESTIONS * (plan.batch - usual)))
             with torch.set_grad_enabled(not net.steady):
                 cells, whole = net.see(images[chosen].to(memory_format=torch.channels_last))
