@@ -13,7 +13,7 @@ from failscape.atlas.files import write_whole
 from failscape.attribution.scarcity import Scarcity, Span
 from failscape.attribution.scatter import scatter
 from failscape.evidence import HuntReader
-from failscape.report.page import templates
+from failscape.report.templating import templates
 
 PAGE = "attribution.html"
 ROWS = 50

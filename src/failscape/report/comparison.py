@@ -15,8 +15,8 @@ from failscape.atlas.files import write_whole
 from failscape.comparison.beside import CaseRow, cases_beside
 from failscape.comparison.comparing import ManyCompared
 from failscape.comparison.result import PROVEN, STATUSES, ComparedSubject
-from failscape.report.page import PAGE, templates
 from failscape.report.pictures import PicturePlacer, Placed
+from failscape.report.templating import PAGE, templates
 
 PICTURED = 30
 """Subjects that are shown with pictures; the table has more."""

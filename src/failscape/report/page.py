@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
-from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined, select_autoescape
 
 from failscape import __version__
 from failscape.atlas import Atlas, Event, HuntRow
@@ -34,8 +33,8 @@ from failscape.evidence import (
 from failscape.evidence.families import families_of
 from failscape.evidence.overview import GroupRate, suggestions, worst_groups
 from failscape.hunts.t2i.findings import CheckedDetails
-from failscape.report.figures import basic as figures
-from failscape.report.figures.heat import NARROW, WIDE, HeatMap, heat_legend, heat_map
+from failscape.report.beside import beside_section
+from failscape.report.figures.heat import HeatMap
 from failscape.report.maps import FailureMap, failure_map, heat_of_counts
 from failscape.report.pictures import PicturePlacer
 from failscape.report.sections import (
@@ -45,6 +44,7 @@ from failscape.report.sections import (
     page_of,
     stylesheets,
 )
+from failscape.report.templating import PAGE, templates
 from failscape.trials import Finding, Verdict
 
 GALLERY = 40
@@ -53,7 +53,6 @@ WORST = 8
 EXAMPLES = 6
 FEWEST_EXAMPLES = 3
 """With fewer, the findings themselves are near enough to the top of the page."""
-PAGE = "index.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +175,8 @@ def write_report(
     view = view_of(hunt, gallery)
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
+        others = None if build else beside_section(hunt, None if single_file else folder)
+        view = replace(view, sections=[*view.sections, others]) if others else view
         pictures = PicturePlacer(atlas.images, None if single_file else folder)
         pictures.prepare([*_digests(view), *(one for part in view.sections for one in part.images)])
         page = render(view, pictures)
@@ -217,49 +218,6 @@ def render(view: ReportPage, pictures: PicturePlacer) -> str:
     styles = stylesheets(environment.list_templates(), view.row.kind)
     page = environment.get_template("page.html")
     return page.render(view=view, picture=pictures.find, pictures=pictures, styles=styles)
-
-
-def templates(packages: Iterable[str] = ()) -> Environment:
-    """The page templates: everything put into them is escaped, and unknown names are errors.
-
-    `packages` bring templates of their own, as `package:name.html`.
-    """
-    strangers = {package: PackageLoader(package, "templates") for package in sorted(packages)}
-    environment = Environment(
-        loader=ChoiceLoader(
-            [PackageLoader("failscape.report", "templates"), PrefixLoader(strangers, delimiter=":")]
-        ),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        percent=figures.percent, spread=figures.spread, evalue=figures.number, clip=clip, span=span, when=when
-    )
-    environment.globals.update(
-        heat_map=heat_map, heat_legend=heat_legend, heat_shapes=(WIDE, NARROW), figures=figures
-    )
-    return environment
-
-
-def clip(text: str, most: int = 400) -> str:
-    return text if len(text) <= most else f"{text[:most].rstrip()} … ({len(text) - most:,} more characters)"
-
-
-def span(seconds: float) -> str:
-    """A duration for people."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return (
-        f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
-    )
-
-
-def when(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
 
 
 def _entries(hunt: HuntEvidence, gallery: int) -> list[Entry]:
