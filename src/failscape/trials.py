@@ -64,6 +64,30 @@ class Reword:
 
 
 @dataclass(frozen=True, slots=True)
+class NameSkills:
+    """Let a language model name the skills that a question takes, of those `known` where they fit.
+
+    Facts: the names; none where its reply is out of form, which costs the trial nothing else.
+    """
+
+    role: ClassVar[str] = "llm"
+    question: str
+    known: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DefineSkill:
+    """Let a language model define a skill, and say which of the questions take it by that.
+
+    Facts: `[definition, [true or false for each]]`; an empty definition where its reply is out of form.
+    """
+
+    role: ClassVar[str] = "llm"
+    name: str
+    questions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Edit:
     """Change the latest image as `instruction` says. Facts: the digest of the new image."""
 
@@ -153,6 +177,18 @@ class VerifyAgain:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectChange:
+    """The latest answer must differ from `before`: one fact was changed, and the right answer with it.
+
+    No model is asked. Facts: `[valid, right, reason]`, as for `Verify`; `change` tells what was changed.
+    """
+
+    role: ClassVar[str] = ""
+    before: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
 class Propose:
     """Let the questioner propose `count` questions about the images. Facts: the questions."""
 
@@ -173,6 +209,8 @@ Step = (
     Generate
     | Edit
     | Reword
+    | NameSkills
+    | DefineSkill
     | Show
     | Recall
     | Decide
@@ -181,6 +219,7 @@ Step = (
     | Answer
     | Verify
     | VerifyAgain
+    | ExpectChange
     | Propose
     | Embed
 )
@@ -344,7 +383,7 @@ def _verdict_of(step: Step, fact: Facts) -> tuple[Verdict, str]:
         return _verdict_of_checks(step.checks, fact)
     if isinstance(step, Classify):
         return _verdict_of_labels(step, fact)
-    if isinstance(step, Verify):
+    if isinstance(step, Verify | ExpectChange):
         valid, right, why = fact[:3]
         if valid is None or right is None:
             return Verdict.INVALID, why or "the verifier did not commit"

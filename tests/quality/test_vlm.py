@@ -76,7 +76,9 @@ def hunted_through(accuracy: JudgeAccuracy | None, seed: int, labels: int = 0) -
     """By a verifier that calls 45 % of right counts wrong, and 3 % of everything else."""
     weak = {make_pattern("negation", ["negation"]): 0.9}
     grammar, ledger = PlantedGrammar(), QuestionLog()
-    confirmation = Confirmation(MARGIN, 0.05, 120, 80, accuracy, exact=False, labels=labels)
+    confirmation = Confirmation(
+        MARGIN, 0.05, 120, 80, accuracy, exact=False, labels=labels or 40, auditor=labels > 0
+    )
     planner = Planner(grammar, ledger, confirmation, Rounds(16), seed)
     hunt = VlmHunt(grammar, ledger, confirmation, planner, 400)
     simulate(hunt, PlantedAnswerer(weak, seed=seed, alarms=0.03, alarms_on={"counting": 0.45}))
@@ -106,9 +108,26 @@ def test_an_audit_of_each_mode_leaves_no_false_one() -> None:
     for seed in range(3):
         hunt = hunted_through(None, seed, labels=40)
         found = hunt.findings()
-        assert all(len(slot.audits) <= 40 for slot in hunt.confirmation.slots.values())
+        counts = [hunt.confirmation.audited_count(pattern) for pattern in hunt.confirmation.slots]
+        assert all(count.tries <= 40 for count in counts)
         assert not [one.subject for one in found if one.status == "certified" and "counting" in one.subject]
         certified += sum(one.status == "certified" for one in found)
         refuted += sum("auditor" in one.details.missing for one in hunt.suspects())
     assert certified
     assert refuted
+
+
+def test_what_people_say_of_a_modes_own_answers_decides_it() -> None:
+    """40 labels a mode by people who are right: before them nothing is certified, after them what is true."""
+    certified = 0
+    for seed in range(3):
+        hunt = hunted_through(None, seed)
+        before = hunt.findings()
+        assert {one.status for one in before} <= {"conditional"}
+        asked = {one.key: one for one in hunt.ledger.outcomes}
+        shown = {key for one in before for key in one.details.to_review}
+        hunt.hear_people({key: asked[key].answer != asked[key].truth for key in shown})
+        found = hunt.findings()
+        assert not [one.subject for one in found if one.status == "certified" and "counting" in one.subject]
+        certified += sum(one.status == "certified" for one in found)
+    assert certified

@@ -15,6 +15,7 @@ from failscape.trials import (
     Answer,
     Check,
     Decide,
+    Edit,
     Facts,
     Generate,
     Probe,
@@ -153,7 +154,7 @@ def decided(steps: tuple[Step, ...], facts: list[Facts]) -> Iterator[tuple[int, 
     """(place, check, answer, image) of each check that was put to the judge."""
     image, place = "", 0
     for step, fact in zip(steps, facts, strict=False):
-        if isinstance(step, Generate) and isinstance(fact, str):
+        if isinstance(step, Generate | Edit) and isinstance(fact, str):
             image = fact
         elif isinstance(step, Show) and fact:
             image = str(fact[-1])

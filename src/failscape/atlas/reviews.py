@@ -6,9 +6,10 @@ was run with.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from failscape.atlas.migrations import version_of
@@ -26,6 +27,8 @@ _FIRST_VERSION = 2
 
 
 YES, NO, UNSURE = "yes", "no", "unsure"
+MODES = "modes-"
+"""How the name of a review begins that audits single modes. The kind of its items is the mode's subject."""
 
 
 class ReviewItem(NamedTuple):
@@ -98,6 +101,38 @@ def find_review(atlas: Atlas, uid: str) -> Review:
     return Review(*row)
 
 
+def mode_reviews_of(atlas: Atlas, hunt_id: int) -> list[Review]:
+    """Audits of single modes of a hunt, in the order drawn; none in atlases of before there were reviews."""
+    with atlas.reading() as db:
+        if version_of(db) < _FIRST_VERSION:
+            return []
+        query = "SELECT uid, hunt, judge FROM reviews WHERE hunt = ? AND uid LIKE ? ORDER BY id"
+        return [Review(*row) for row in db.execute(query, (hunt_id, f"{MODES}%")).fetchall()]
+
+
+def people_said(atlas: Atlas, hunt_id: int) -> dict[str, bool | None]:
+    """Key of a trial → whether its answer is wrong, by audits of a hunt's modes; None: people cannot tell.
+
+    Only these: labels of a sample by the judge's answer say nothing of a mode's rate.
+    """
+    found: dict[str, bool | None] = {}
+    for review in mode_reviews_of(atlas, hunt_id):
+        agreed = settle(labels_of(atlas, review.uid))
+        for item in items_of(atlas, review.uid):
+            if item.item in agreed:
+                found[item.trial] = {YES: False, NO: True}.get(agreed[item.item])
+    return found
+
+
+def reckoned_with(accuracy: JudgeAccuracy | None, said: Mapping[str, bool | None]) -> str:
+    """Names what findings are told with besides trials: the judge's accuracy, and what people said."""
+    known = accuracy.digest if accuracy else ""
+    if not said:
+        return known
+    text = f"{known}{sorted(said.items())}"
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
 def add_label(atlas: Atlas, uid: str, label: ReviewLabel) -> None:
     """One label as it is given. The log of events gets no line of its own for each."""
     with atlas.transaction() as (db, _):
@@ -136,8 +171,10 @@ def add_labels(atlas: Atlas, uid: str, labels: Sequence[ReviewLabel]) -> None:
 
 
 def reviews_of(atlas: Atlas, judge: str) -> list[Review]:
+    """Reviews that measure a judge; audits of modes are no fair sample of its answers."""
     with atlas.reading() as db:
-        rows = db.execute("SELECT uid, hunt, judge FROM reviews WHERE judge = ? ORDER BY id", (judge,))
+        query = "SELECT uid, hunt, judge FROM reviews WHERE judge = ? AND uid NOT LIKE ? ORDER BY id"
+        rows = db.execute(query, (judge, f"{MODES}%"))
         return [Review(*row) for row in rows.fetchall()]
 
 
@@ -194,8 +231,8 @@ def forget_reviewed(atlas: Atlas, judge: str) -> None:
 
 
 def decider_of(row: HuntRow) -> Identity | None:
-    """Who decides in a hunt and can be reviewed: its judge, else its verifier."""
-    return row.identities.get("judge") or row.identities.get("verifier")
+    """Who decides in a hunt and can be reviewed: its verifier, else its judge."""
+    return row.identities.get("verifier") or row.identities.get("judge")
 
 
 def reviewed_accuracy(atlas: Atlas, judge: str) -> JudgeAccuracy | None:

@@ -17,10 +17,13 @@ from failscape.trials import (
     Caption,
     Classify,
     Decide,
+    DefineSkill,
     Edit,
     Embed,
+    ExpectChange,
     Facts,
     Generate,
+    NameSkills,
     Propose,
     Recall,
     Reword,
@@ -166,12 +169,14 @@ def _fits(step: Step, fact: Facts) -> bool:
         case Decide(checks):
             answers = isinstance(fact, list) and all(one is None or isinstance(one, bool) for one in fact)
             return answers and len(fact) == len(checks)
-        case Show() | Caption() | Propose() | Reword():
+        case Show() | Caption() | Propose() | Reword() | NameSkills():
             return isinstance(fact, list) and all(isinstance(one, str) for one in fact)
         case Classify():
             return isinstance(fact, list) and all(map(_is_ranked, fact))
-        case Verify() | VerifyAgain():
+        case Verify() | VerifyAgain() | ExpectChange():
             return isinstance(fact, list) and len(fact) in (3, 4, 6) and isinstance(fact[2], str)
+        case DefineSkill():
+            return isinstance(fact, list) and len(fact) == 2 and isinstance(fact[0], str)
         case Recall() | Embed():
             return isinstance(fact, list) and all(isinstance(one, list) for one in fact)
 

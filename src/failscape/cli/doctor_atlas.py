@@ -13,7 +13,7 @@ from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.contents import changed_corpus
 from failscape.atlas.doctor import Diagnosis, examine, mend
 from failscape.atlas.results import keep_results, rules_version
-from failscape.atlas.reviews import hunt_accuracy
+from failscape.atlas.reviews import hunt_accuracy, people_said, reckoned_with
 from failscape.evidence.found import kept_by_run, rebuild_hunt, tell_again
 from failscape.hunts.protocol import replay
 from failscape.hunts.told import to_bytes
@@ -71,4 +71,5 @@ def _keep(atlas: Atlas, row: HuntRow) -> bool:
         return False
     content = to_bytes(tell_again(atlas, row, judge))
     rules = rules_version(type(find_kind(row.kind)).__module__)
-    return keep_results(atlas, row.id, content, rules, judge.digest if judge else "", trials)
+    known = reckoned_with(judge, people_said(atlas, row.id))
+    return keep_results(atlas, row.id, content, rules, known, trials)

@@ -8,12 +8,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from failscape.atlas import Atlas
-from failscape.atlas.reviews import add_labels, add_review, keep_reviewed
+from failscape.atlas import Atlas, HuntRow
+from failscape.atlas.reviews import MODES, add_labels, add_review, keep_reviewed
+from failscape.evidence import load_hunt
 from failscape.report.figures.basic import percent
 from failscape.review.folder import write_review
 from failscape.review.labels import Reviewed, measure, read_table
 from failscape.review.live import COUNT, EVERY, Known, plan_review
+from failscape.review.modes import draw_mode_audit, mode_tallies
 from failscape.review.sample import draw_sample
 from failscape.review.words import words_to_label
 from failscape.stats.judging.accuracy import ALL_OTHERS
@@ -90,11 +92,13 @@ def print_plan(lines: list[Known], half_width: float, console: Console) -> None:
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="New folder for the review.")
 @click.option("--count", type=click.IntRange(min=1), default=COUNT, show_default=True, help="Most checks.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Another seed draws another sample.")
+@click.option("--modes", is_flag=True, help="The answers of a vlm hunt's conditional modes, to certify them.")
 @click.option("--hunt", "hunt_id", type=int, help="Number of the hunt; that of the latest trial unless told.")
-def export(atlas: Path, out: Path, count: int, seed: int, hunt_id: int | None) -> None:
+def export(atlas: Path, out: Path, count: int, seed: int, modes: bool, hunt_id: int | None) -> None:
     """Draw a sample of what the judge of ATLAS decided, for people to decide again without seeing it."""
     with Atlas.open(atlas) as opened:
-        sample = draw_sample(opened, opened.hunt(hunt_id), count, seed)
+        row = opened.hunt(hunt_id)
+        sample = draw_mode_audit(opened, row) if modes else draw_sample(opened, row, count, seed)
         add_review(opened, sample.review, seed, sample.items)  # before anybody can label anything
         table = write_review(opened, sample, out)
     click.echo(f"{len(sample.items):,} checks to review: fill in the column `label` of {table}.")
@@ -114,17 +118,36 @@ def export(atlas: Path, out: Path, count: int, seed: int, hunt_id: int | None) -
 @click.option("--out", type=click.Path(path_type=Path), help="Also write the accuracy to this JSON file.")
 def import_(atlas: Path, files: tuple[Path, ...], reviewer: str, out: Path | None) -> None:
     """Bring labels back into ATLAS: the judge's accuracy is measured anew and used from now on."""
+    reviewed = None
     with Atlas.open(atlas) as opened:
         tables = [read_table(path, opened, reviewer) for path in files]  # all are checked before any is kept
         for review, labels in tables:
             add_labels(opened, review.uid, labels)
-        for judge in dict.fromkeys(review.judge for review, _ in tables):
+        audits = [review for review, _ in tables if review.uid.startswith(MODES)]
+        for hunt_id in dict.fromkeys(review.hunt for review in audits):
+            print_modes(opened, opened.hunt(hunt_id), Console())
+        for judge in dict.fromkeys(review.judge for review, _ in tables if review not in audits):
             reviewed = measure(opened, judge)
             keep_reviewed(opened, reviewed.accuracy)
             print_reviewed(reviewed, Console())
-    if out is not None:
+    if out is not None and reviewed is not None:
         out.write_text(reviewed.accuracy.to_json() + "\n", encoding="utf-8")
     click.echo("`run`, `findings` and `report` on this atlas reckon with it from now on.")
+
+
+def print_modes(atlas: Atlas, row: HuntRow, console: Console) -> None:
+    """What people say of each mode that they looked at, and what its status is now."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("mode")
+    for name in ("looked at", "wrong", "right", "unsure"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("status")
+    told = load_hunt(atlas, row.id)
+    statuses = {one.subject: one.status for one in (*told.suspects, *told.findings)}
+    for one in mode_tallies(atlas, row):
+        cells = (f"{one.labels} of {one.items}", f"{one.wrong}", f"{one.right}", f"{one.unsure}")
+        table.add_row(one.subject, *cells, statuses.get(one.subject, "another mode explains it"))
+    console.print(table)
 
 
 def print_reviewed(reviewed: Reviewed, console: Console) -> None:

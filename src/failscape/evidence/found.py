@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.contents import changed_corpus, earlier_of
 from failscape.atlas.results import kept_results, last_results, rules_version
-from failscape.atlas.reviews import hunt_accuracy
+from failscape.atlas.reviews import hunt_accuracy, people_said, reckoned_with
 from failscape.atlas.rows import understood
 from failscape.config import HuntConfig
 from failscape.errors import AtlasError, ConfigError, FailscapeError
@@ -128,7 +128,8 @@ def kept_by_run(atlas: Atlas, row: HuntRow, judge: JudgeAccuracy | None) -> Told
     if row.kind not in kind_names():
         return None
     module = type(find_kind(row.kind)).__module__
-    content = kept_results(atlas, row.id, rules_version(module), judge.digest if judge else "")
+    known = reckoned_with(judge, people_said(atlas, row.id))
+    content = kept_results(atlas, row.id, rules_version(module), known)
     try:
         return from_bytes(content, module) if content else None
     except ValueError:
@@ -169,6 +170,7 @@ def tell_all(
     """Tell a fresh hunt every recorded trial; gives how its findings grew."""
     for subject, number, passed in atlas.verdicts(hunt_id):
         hunt.expect(subject, number, passed)
+    hunt.hear_people(people_said(atlas, hunt_id))
     total = sum(atlas.counts(hunt_id).values())
     every = max(1, total // CURVE_POINTS)
     trials = atlas.replay(hunt_id)

@@ -8,7 +8,7 @@ run is therefore nothing but telling a fresh hunt every recorded trial.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from failscape.errors import ConfigError
@@ -96,16 +96,18 @@ class Hunt(ABC):
             "take `warm_start` out, or name a strategy that chooses (t2i: `listed` or `certified`)",
         )
 
+    def hear_people(self, said: Mapping[str, bool | None]) -> None:  # noqa: B027 - most have no use for it
+        """What people said of single trials, by key: failed, passed, or None where they could not tell.
+
+        It may change what is told of findings, never what is asked: labels come at any time.
+        """
+
     def lessons(self) -> list[Any]:
         """What a questioner in training can learn from so far."""
         return []
 
     def begun(self) -> list[Any]:
         """Lessons that were recorded in part when an earlier session ended."""
-        return []
-
-    def failed_questions(self) -> list[str]:
-        """Questions that the target got wrong, for a language model to name their skills."""
         return []
 
 

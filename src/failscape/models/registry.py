@@ -84,6 +84,12 @@ OUR_PROVIDERS: dict[str, Provider] = {
             "text-to-image, image-to-image and inpainting pipelines of the Diffusers library, in process",
         ),
         Provider(
+            "composite",
+            "failscape.toybox.compositing:create",
+            ("editor",),
+            "lays a sprite on a picture, for minimal pairs whose truth is known by construction",
+        ),
+        Provider(
             "toybox",
             "failscape.toybox.provider:create",
             tuple(ROLES),

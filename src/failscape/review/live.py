@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.decisions import ANSWER, decision_of
 from failscape.atlas.reviews import (
+    MODES,
     NO,
     UNSURE,
     YES,
@@ -102,13 +103,16 @@ def blind_item(atlas: Atlas, review: Review, item: ReviewItem) -> BlindItem | No
     found = decision_of(atlas, review.hunt, item.trial, item.place)
     if found is None:
         return None
-    asked = "Is the answer right?" if item.kind == ANSWER else "Is this so?"
+    answer = item.kind == ANSWER or review.uid.startswith(MODES)
+    asked = "Is the answer right?" if answer else "Is this so?"
     return BlindItem(item.item, found.image, found.check.statement, asked)
 
 
-def next_items(atlas: Atlas, review: Review, reviewer: str, many: int = 3) -> list[BlindItem]:
-    """The checks that this reviewer has not labelled yet, the next one first."""
-    done = {label.item for label in labels_of(atlas, review.uid) if label.reviewer == reviewer}
+def next_items(
+    atlas: Atlas, review: Review, reviewer: str, many: int = 3, settled: frozenset[str] = frozenset()
+) -> list[BlindItem]:
+    """The checks that this reviewer has not labelled yet, the next one first; `settled` need no label."""
+    done = {label.item for label in labels_of(atlas, review.uid) if label.reviewer == reviewer} | settled
     found: list[BlindItem] = []
     for item in items_of(atlas, review.uid):
         if item.item not in done and (shown := blind_item(atlas, review, item)) is not None:

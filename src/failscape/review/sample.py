@@ -77,7 +77,7 @@ def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> ReviewSamp
             "run with `runtime: {keep_images: all}`",
         )
     taken = _share_out({key: stratum.size for key, stratum in strata.items()}, count)
-    uid = _digest(atlas_uid(atlas), row.id, seed, count, sum(one.size for one in strata.values()))
+    uid = digest_of(atlas_uid(atlas), row.id, seed, count, sum(one.size for one in strata.values()))
     items: list[tuple[ReviewItem, BlindQuestion]] = []
     for key in sorted(strata):
         stratum, wanted = strata[key], taken[key]
@@ -156,10 +156,10 @@ def _share_out(sizes: dict[Key, int], count: int) -> dict[Key, int]:
 
 def _item(uid: str, key: Key, decision: Decision, stands_for: float) -> tuple[ReviewItem, BlindQuestion]:
     kind, answer, near = key
-    name = _digest(uid, decision.trial, decision.place)
+    name = digest_of(uid, decision.trial, decision.place)
     item = ReviewItem(name, decision.trial, decision.place, kind, answer, near, stands_for)
     return item, BlindQuestion(name, decision.image, decision.check.statement)
 
 
-def _digest(*parts: Any) -> str:
+def digest_of(*parts: Any) -> str:
     return hashlib.blake2b("/".join(map(str, parts)).encode(), digest_size=6).hexdigest()

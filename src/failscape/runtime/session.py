@@ -14,7 +14,7 @@ from pathlib import Path
 from failscape.atlas import Atlas, Spent, open_hunt
 from failscape.atlas.contents import keep_album, keep_earlier, keep_pictures
 from failscape.atlas.reader import WARM_START
-from failscape.atlas.reviews import keep_accuracy
+from failscape.atlas.reviews import keep_accuracy, people_said, reckoned_with
 from failscape.config import HuntConfig
 from failscape.engines import model_maker
 from failscape.hunts.protocol import Hunt, replay
@@ -65,7 +65,7 @@ async def run_session(
     kind = kind_of(config)
     make = model_maker(config)
     team = Team({role: make(role, settings) for role, settings in config.models().items()})
-    accuracy = choose_accuracy(config, team.models.get("judge") or team.models.get("verifier"), folder)
+    accuracy = choose_accuracy(config, team.models.get("verifier") or team.models.get("judge"), folder)
     for warning in kind.forewarn(config, accuracy):
         reporter.note("warning", warning)
     earlier = find_earlier(config, folder)
@@ -88,8 +88,10 @@ async def run_session(
         if resumed:
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")
         prepare(team, hunt, atlas, hunt_id)
-        judge = accuracy.digest if accuracy else ""
-        keeper = ResultsKeeper(atlas, hunt_id, hunt, resumed, judge, type(kind).__module__)
+        said = people_said(atlas, hunt_id)
+        hunt.hear_people(said)
+        known = reckoned_with(accuracy, said)
+        keeper = ResultsKeeper(atlas, hunt_id, hunt, resumed, known, type(kind).__module__)
         async with team:
             summary = await run_hunt(config, atlas, hunt_id, hunt, team, reporter, resumed, ready, keeper)
             await kind.after(atlas, hunt_id, hunt, team, reporter)

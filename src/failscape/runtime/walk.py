@@ -13,6 +13,8 @@ from typing import Any
 from failscape.atlas import Call, Recorded
 from failscape.errors import BadReply, Refused
 from failscape.models.contracts.polish import PolishContract
+from failscape.models.contracts.skills import DefinitionContract, SkillsContract
+from failscape.models.providers.exact import changed
 from failscape.models.roles import AnswerToVerify, Conversation, Reply, Turn, Usage
 from failscape.pictures import Picture
 from failscape.runtime.stages import Item, Stage, Team
@@ -23,10 +25,13 @@ from failscape.trials import (
     Check,
     Classify,
     Decide,
+    DefineSkill,
     Edit,
     Embed,
+    ExpectChange,
     Facts,
     Generate,
+    NameSkills,
     Probe,
     Propose,
     Recall,
@@ -79,6 +84,10 @@ class Walk:
                 self._history.extend(step.turns)
                 facts.append([list(turn) for turn in step.turns])
                 continue
+            if isinstance(step, ExpectChange):
+                facts.append(changed(step.before, self._history[-1][1], step.change))
+                verdict, reason = reach_verdict(probe.steps, facts)
+                continue
             call = await self._call(position, step)
             facts.append(call.facts)
             if call.invalid:
@@ -117,8 +126,8 @@ class Walk:
         except (BadReply, Refused) as error:
             usage = Usage(max(error.requests, 1), time.perf_counter() - clock)
             reply = Reply(None, error.message, "", usage)
-        if isinstance(step, Reword):
-            facts, reply = list(PolishContract().read(reply, step.text)), replace(reply, invalid="")
+        if isinstance(step, Reword | NameSkills | DefineSkill):  # out of form, it costs nothing but itself
+            facts, reply = _heard(step, reply), replace(reply, invalid="")
         picture = reply.value if isinstance(reply.value, Picture) else None
         # Before the hunt is told and before the atlas: what is told later must be what is told now.
         said = facts if picture is not None else clean_data(facts)
@@ -137,9 +146,11 @@ class Walk:
     def _remember(self, step: Step, call: Call) -> None:
         if call.invalid:
             return
-        if isinstance(step, Generate | Edit):
+        if isinstance(step, Generate):
             self._images.append(call.picture or self._load(call.facts))
             self._reworded = ""
+        elif isinstance(step, Edit):  # what comes next sees the picture as it is now
+            self._images[-1:] = [call.picture or self._load(call.facts)]
         elif isinstance(step, Reword):
             self._reworded = call.facts[0]
         elif isinstance(step, Answer):
@@ -162,6 +173,12 @@ class Walk:
             case Reword(text):
                 contract = PolishContract()
                 return (contract.messages(text),), (contract.label, text)
+            case NameSkills(question, known):
+                skills = SkillsContract()
+                return (skills.messages(question, known),), (skills.label, question, known)
+            case DefineSkill(name, questions):
+                definition = DefinitionContract()
+                return (definition.messages(name, questions),), (definition.label, name, questions)
             case Decide(checks):
                 return (images[-1], checks), (shown[-1], _checks_text(checks))
             case Classify() | Caption():
@@ -176,8 +193,18 @@ class Walk:
                 return (images, guidance, count), (shown, guidance, count, self.probe.seed)
             case Embed(texts):
                 return texts or images, (texts or shown,)
-            case Show() | Recall():
+            case Show() | Recall() | ExpectChange():
                 raise AssertionError("bringing in what is stored calls no model")
+
+
+def _heard(step: Reword | NameSkills | DefineSkill, reply: Reply[Any]) -> Facts:
+    """What a language model said, as facts that a hunt can use whatever it was."""
+    text = "" if reply.invalid else str(reply.value)
+    if isinstance(step, NameSkills):
+        return SkillsContract().read(text).value or []
+    if isinstance(step, DefineSkill):
+        return list(DefinitionContract().read(text, len(step.questions)).value or ("", []))
+    return list(PolishContract().read(reply, step.text))
 
 
 async def _embed_each(stage: Stage, item: Item) -> Reply[Any]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from failscape.spaces.ordinals import is_threshold
-from failscape.spaces.questions import ANY, CONSISTENCY, Clause, Pattern
+from failscape.spaces.questions import ANY, CONSISTENCY, LATER_TURNS, MEMORY, PRESSED, Clause, Pattern
 
 PHRASES: dict[str, str] = {
     "answer": 'where the right answer is "{}"',
@@ -23,10 +23,25 @@ PHRASES: dict[str, str] = {
     "size": "about the size {}",
     "relation": 'with "{}"',
     "words": 'asked with the words "{}"',
+    "added": "with a {} added",
+    "before": "that was {} before",
+    "shows": "in a picture that shows {}",
+    "light": "in a picture taken at {}",
+    "setting": "in a picture taken {}",
+    "crowding": "in a picture that is {}",
     "across": "about what is in the {} of the picture",
     "height": "about what is at the {} of the picture",
 }
 """Name of a clause → how a sentence says it."""
+
+_TALKS: dict[str, str] = {
+    CONSISTENCY: "it contradicts itself",
+    PRESSED[0]: 'it gives up right answers when asked "are you sure?"',
+    PRESSED[1]: "it gives up right answers when it is told that they are wrong",
+    PRESSED[2]: "it gives up right answers when it is told that others disagree",
+    MEMORY: "it no longer knows the first picture once it has seen another,",
+}
+"""Skill of a later turn → what it means to fail at it."""
 
 Tell = Callable[[Pattern], "tuple[str, Sequence[Clause]] | None"]
 """The main clause for a pattern, and the clauses that are left to say."""
@@ -49,16 +64,18 @@ def phrase(clause: Clause) -> str:
     name, value = clause
     if name == "answer" and is_threshold(clause):
         return f"where the right answer is {value}"
-    if name == "things" and value == "one":
+    if name in ("things", "crowding") and value == "one":
         return "when the picture shows one thing"
+    if (name, value) in (("text", "yes"), ("people", "yes")):
+        return f"in a picture with {name}"
     return PHRASES.get(name, f"with {name} {{}}").format(value)
 
 
 def _main(pattern: Pattern) -> str:
-    skills = [skill for skill in pattern.skills if skill != CONSISTENCY]
+    skills = [skill for skill in pattern.skills if skill not in LATER_TURNS]
     if pattern.second_turn:
         about = f" when asked about {_joined(skills)}" if skills else ""
-        return f"it contradicts itself{about}"
+        return f"{next(told for skill, told in _TALKS.items() if skill in pattern.skills)}{about}"
     if pattern.form != ANY:
         return f'it gets questions of the kind "{pattern.form}" wrong'
     if skills:

@@ -21,7 +21,17 @@ ANY = "any"
 """The form of a pattern that only its skills or clauses describe."""
 
 CONSISTENCY = "consistency"
-"""The skill of not contradicting oneself: patterns with it are about the second of two turns."""
+"""The skill of not contradicting oneself."""
+
+PRESSED = ("standing firm", "standing firm when called wrong", "standing firm against others")
+"""Skills of keeping to a right answer, the harder the target is pressed."""
+
+MEMORY = "memory of the first picture"
+LATER_TURNS = frozenset((CONSISTENCY, *PRESSED, MEMORY))
+"""Patterns with one of these skills are about a later turn of a talk."""
+
+THEN = " → "
+"""Between the forms of a first question and of what comes after it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -39,7 +49,8 @@ class Pattern:
 
     @property
     def second_turn(self) -> bool:
-        return CONSISTENCY in self.skills
+        """Whether it is about a later turn of a talk."""
+        return not LATER_TURNS.isdisjoint(self.skills)
 
     @property
     def text(self) -> str:
@@ -132,11 +143,15 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A second turn. `expected` follows from the first answer: another answer contradicts it."""
+    """A later turn. `expected` follows from the first answer: another answer is a failure of its own kind.
+
+    `sight`: another picture that is shown beside the first.
+    """
 
     pattern: Pattern
     text: str
     expected: str
+    sight: Sight | None = None
 
 
 class Sights(Protocol):
@@ -154,8 +169,11 @@ class Grammar(Protocol):
     digest: str
     exact: bool
     """Whether it knows the right answers."""
-    skills: tuple[str, ...]
-    """What a questioner can be asked for by name."""
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        """What a questioner can be asked for by name."""
+        ...
 
     def patterns(self) -> Sequence[Pattern]:
         """The simplest patterns, where a search begins."""

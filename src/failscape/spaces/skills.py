@@ -10,15 +10,18 @@ import hashlib
 import random
 import re
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, zip_longest
 
 from failscape.errors import ConfigError
 from failscape.spaces.albums import Album, Photo
 from failscape.spaces.ordinals import Clause, with_thresholds
-from failscape.spaces.photo_features import photo_features
+from failscape.spaces.photo_features import common_things, photo_features
 from failscape.spaces.questions import (
     ANY,
     CONSISTENCY,
+    LATER_TURNS,
+    MEMORY,
+    PRESSED,
     Asked,
     Draft,
     FollowUp,
@@ -27,6 +30,7 @@ from failscape.spaces.questions import (
     Sights,
     make_pattern,
 )
+from failscape.spaces.vocabulary import Vocabulary
 from failscape.trials import Generate, Show
 
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -36,14 +40,18 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "scene": ("place", "weather and time of day", "occlusion", "reflection and shadow"),
     "people and action": ("action", "pose and gesture", "gaze", "emotion"),
     "text": ("reading text", "charts and signs"),
-    "reasoning": ("negation", "conjunction", "odd one out", "cause and effect", "order in time", CONSISTENCY),
+    "reasoning": ("negation", "conjunction", "odd one out", "cause and effect", "order in time"),
     "several pictures": ("two pictures", "spot the difference"),
+    "talk": (CONSISTENCY, *PRESSED, MEMORY),
 }
 """Meta-skill → primitive skills."""
 
-_LATER = {*FAMILIES["several pictures"], CONSISTENCY}
+_LATER = {*FAMILIES["several pictures"], *LATER_TURNS}
 SKILLS = tuple(skill for skills in FAMILIES.values() for skill in skills if skill not in _LATER)
 """What a questioner is asked for unless the config names other skills."""
+
+MOST_LOOKS = 400
+"""Photos that are captioned or judged for their features at the start of a hunt."""
 
 _TRIES = 60
 """Pictures drawn in search of one that fits: of a clause that holds for one in ten, hardly any are missed."""
@@ -70,15 +78,37 @@ class AlbumSights:
                 f"give at least {2 * images}",
             )
 
+        self._captions = {photo.digest: photo.captions for photo in photos}
+        self._seen: dict[str, tuple[Clause, ...]] = {}
+        self._things = self._common()
+
     def pick(self, rng: random.Random, fresh: bool, skill: str = "") -> Sight:
-        return sight_of(rng.sample(self._parts[fresh], self._images))
+        return self._sight(rng.sample(self._parts[fresh], self._images))
 
+    def to_look_at(self) -> list[tuple[str, bool]]:
+        """Photos to be captioned or judged, of both parts in turn, and whether each has a caption."""
+        parts = [self._parts[fresh] for fresh in (False, True)]
+        mixed = [photo for row in zip_longest(*parts) for photo in row if photo is not None]
+        return [(photo.digest, bool(photo.captions)) for photo in mixed[:MOST_LOOKS]]
 
-def sight_of(photos: Sequence[Photo]) -> Sight:
-    key = "+".join(photo.digest for photo in photos)
-    captions = tuple(caption for photo in photos for caption in photo.captions[:1])
-    features = photo_features(captions, photos[0].details) if len(photos) == 1 else ()
-    return Sight(key, (Show(tuple(photo.digest for photo in photos)),), captions, {"features": features})
+    def learn(self, digest: str, captions: Sequence[str], seen: tuple[Clause, ...]) -> None:
+        """What a captioner and a judge said of a photo."""
+        self._captions[digest] = self._captions[digest] or tuple(captions)
+        self._seen[digest] = seen
+        self._things = self._common()
+
+    def _common(self) -> frozenset[str]:
+        return common_things([" ".join(captions) for captions in self._captions.values() if captions])
+
+    def _sight(self, photos: Sequence[Photo]) -> Sight:
+        key = "+".join(photo.digest for photo in photos)
+        captions = tuple(caption for photo in photos for caption in self._captions[photo.digest][:1])
+        features: tuple[Clause, ...] = ()
+        if len(photos) == 1:
+            seen = self._seen.get(photos[0].digest, ())
+            said = self._captions[photos[0].digest]
+            features = photo_features(said, photos[0].details, self._things, seen)
+        return Sight(key, (Show(tuple(photo.digest for photo in photos)),), captions, {"features": features})
 
 
 class DrawnSights:
@@ -100,22 +130,37 @@ class SkillGrammar:
 
     exact = False
 
-    def __init__(self, sights: Sights, skills: Sequence[str] = (), images: int = 1) -> None:
+    def __init__(
+        self,
+        sights: Sights,
+        skills: Sequence[str] = (),
+        images: int = 1,
+        vocabulary: Vocabulary | None = None,
+    ) -> None:
         extra = FAMILIES["several pictures"] if images > 1 else ()
-        self.skills = tuple(dict.fromkeys([*(skills or SKILLS), *extra]))
+        self.listed = tuple(dict.fromkeys([*(skills or SKILLS), *extra]))
+        self.vocabulary = vocabulary or Vocabulary(self.listed, open_=False)
         self._sights = sights
         self._images = images
-        text = f"skills/1 {images} {self.skills}"
+        text = f"skills/1 {images} {self.listed}{' open' if self.vocabulary.open else ''}"
         self.digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        """Those of the list, and whatever was taken up since."""
+        return self.vocabulary.names
 
     def patterns(self) -> Sequence[Pattern]:
         return [make_pattern(ANY, [skill]) for skill in self.skills]
+
+    def pick(self, rng: random.Random, fresh: bool, skill: str = "") -> Sight | None:
+        return self._sights.pick(rng, fresh, skill)
 
     def draft(self, pattern: Pattern, rng: random.Random, fresh: bool, like: str = "") -> Draft | None:
         sight = self._fitting(pattern, rng, fresh)
         if sight is None:
             return None
-        skills = [skill for skill in pattern.skills if skill != CONSISTENCY]
+        skills = [skill for skill in pattern.skills if skill not in LATER_TURNS]
         wanted = f"it takes {_joined(skills)} to answer it" if skills else "it is hard to answer"
         about = "it compares the pictures, " if self._images > 1 else ""
         example = f', in the way of "{like}" but about this picture and in other words' if like else ""
@@ -134,7 +179,7 @@ class SkillGrammar:
         plain = " ".join(text.split())
         if not plain:
             return None
-        return Asked(make_pattern(ANY, skills_in(plain, self.skills)), plain, "", sight, _features(sight))
+        return Asked(make_pattern(ANY, skills_in(plain, self.listed)), plain, "", sight, _features(sight))
 
     def narrower(self, pattern: Pattern, rng: random.Random) -> list[Pattern]:
         rest = [skill for skill in self.skills if skill not in pattern.skills]
@@ -147,7 +192,7 @@ class SkillGrammar:
         subsets = combinations(pattern.skills, size) if size >= 1 else ()
         found = [make_pattern(ANY, some, pattern.clauses) for some in subsets]
         found += [pattern.without_clause(clause) for clause in pattern.clauses]
-        return [one for one in found if one.skills not in ((CONSISTENCY,), ())]
+        return [one for one in found if one.skills and not LATER_TURNS.issuperset(one.skills)]
 
     def follow_up(self, asked: Asked, answer: str, rng: random.Random) -> FollowUp | None:
         """Saying it back must get a yes: a target that denies its own answer contradicts itself."""

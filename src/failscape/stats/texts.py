@@ -1,4 +1,4 @@
-"""How alike texts are: hashed word vectors, cosine, BLEU against others, groups of near-duplicates. Pure.
+"""How alike texts are: hashed word vectors, cosine, BLEU against others. Pure.
 
 The vectors need no model: words and pairs of words, hashed. They see wording, not meaning; give an embedder
 where that matters.
@@ -89,16 +89,3 @@ def self_bleu(texts: Sequence[str], most: int = 200) -> float:
     if len(few) < 2:
         return 0.0
     return float(np.mean([bleu(text, few[:at] + few[at + 1 :]) for at, text in enumerate(few)]))
-
-
-def near_groups(vectors: ArrayLike, alike: float) -> list[list[int]]:
-    """Rows with a cosine of at least `alike` to the first of a group join it; in order of first rows."""
-    rows = unit(vectors)
-    groups: list[list[int]] = []
-    for index, row in enumerate(rows):
-        home = next((group for group in groups if float(rows[group[0]] @ row) >= alike), None)
-        if home is None:
-            groups.append([index])
-        else:
-            home.append(index)
-    return groups

@@ -21,6 +21,7 @@ from failscape.spaces.ordinals import with_thresholds
 from failscape.spaces.questions import (
     ANY,
     CONSISTENCY,
+    THEN,
     Asked,
     Clause,
     FollowUp,
@@ -30,7 +31,18 @@ from failscape.spaces.questions import (
     explains,
     make_pattern,
 )
-from failscape.trials import Answer, Generate, Probe, Trial, Verdict, Verify, VerifyAgain, reach_verdict
+from failscape.trials import (
+    Answer,
+    Edit,
+    ExpectChange,
+    Generate,
+    Probe,
+    Trial,
+    Verdict,
+    Verify,
+    VerifyAgain,
+    reach_verdict,
+)
 
 SKILLS: tuple[str, ...] = ("colour", "counting", "relation", "negation", "place", "reading text")
 VALUES: dict[str, tuple[str, ...]] = {
@@ -72,7 +84,7 @@ class PlantedGrammar:
         return Asked(own, text, clauses["answer"], sight, tuple(sorted(clauses.items())), str(wording))
 
     def _form_of(self, pattern: Pattern, rng: random.Random) -> Pattern:
-        form = pattern.form.partition(" → ")[0]
+        form = pattern.form.partition(THEN)[0]
         if form != ANY:
             return make_pattern(form, form.split("+"))
         return rng.choice([one for one in self._forms if set(pattern.skills) <= set(one.skills)])
@@ -95,6 +107,9 @@ class PlantedGrammar:
         ]
 
     def simpler(self, pattern: Pattern) -> list[Pattern]:
+        if pattern.second_turn:
+            first = pattern.form.partition(THEN)[0]
+            return [make_pattern(first, first.split("+"), pattern.clauses)]
         found = [pattern.without_clause(clause) for clause in pattern.clauses]
         if pattern.clauses and pattern.form != ANY and "answer" not in dict(pattern.clauses):
             found.append(make_pattern(ANY, (), pattern.clauses))
@@ -105,7 +120,7 @@ class PlantedGrammar:
     def follow_up(self, asked: Asked, answer: str, rng: random.Random) -> FollowUp | None:
         if answer not in ("yes", "no"):
             return None
-        pattern = make_pattern(f"{asked.pattern.form} → again", [*asked.pattern.skills, CONSISTENCY])
+        pattern = make_pattern(f"{asked.pattern.form}{THEN}again", [*asked.pattern.skills, CONSISTENCY])
         return FollowUp(pattern, f"again, {asked.text}", answer)
 
 
@@ -142,6 +157,11 @@ class PlantedAnswerer:
     contradicts: Mapping[str, float] = field(default_factory=dict)
     alarms_on: Mapping[str, float] = field(default_factory=dict)
     """Skill → how often the verifier calls a right answer to such a question wrong."""
+    auditor_errs: float = 0.0
+    gives_in: Mapping[str, float] = field(default_factory=dict)
+    """How a later turn begins → how often another answer than the first is given to it."""
+    unmoved: Mapping[str, float] = field(default_factory=dict)
+    """A word of the question → how often a changed picture gets the same answer as before."""
 
     def rate(self, pattern: Pattern) -> float:
         """How often a question of exactly these skills and clauses is answered wrongly."""
@@ -161,6 +181,12 @@ class PlantedAnswerer:
         for step in probe.steps:
             if isinstance(step, Generate):
                 facts.append(step.prompt)
+            elif isinstance(step, Edit):
+                facts.append(f"{facts[-1]}+{step.instruction}")
+            elif isinstance(step, ExpectChange):
+                facts.append([True, facts[-1] != step.before, f"although {step.change}"])
+            elif isinstance(step, Answer) and parse(step.question) is None:
+                facts.append(self.look(step.question, probe.key))
             elif isinstance(step, Answer):
                 answer = self.answer(step.question, probe.key)
                 if answer is None:
@@ -172,9 +198,10 @@ class PlantedAnswerer:
                         [*facts, None],
                     )
                 facts.append(answer)
-            elif isinstance(step, VerifyAgain):  # the auditor is right
+            elif isinstance(step, VerifyAgain):
                 turns: list[list[str]] = facts[-1]  # type: ignore[assignment]
-                facts.append([True, turns[-1][1] == step.truth, ""])
+                errs = self._luck("audit", probe.key) < self.auditor_errs
+                facts.append([True, (turns[-1][1] == step.truth) != errs, ""])
             elif isinstance(step, Verify):
                 asked = next(one.question for one in probe.steps if isinstance(one, Answer))
                 facts.append(self.verify(str(facts[-1]), step.truth, probe.key, asked))
@@ -192,13 +219,20 @@ class PlantedAnswerer:
         form, clauses = found
         truth = dict(clauses)["answer"]
         again = self.contradicts.get(form, 0.0) if question.startswith("again") else 0.0
+        again = max([again, *(rate for words, rate in self.gives_in.items() if question.startswith(words))])
         rate = self.rate(make_pattern(form, form.split("+"), clauses))
         # The second turn repeats what the first said, but where it contradicts itself.
-        key = key.removesuffix(">")
+        key = key.rstrip(">")
         wrong = self._luck("answer", key) < rate
-        if again and self._luck("again", key) < again:
+        if again and self._luck(f"again{question[:12]}", key) < again:
             wrong = not wrong
         return truth if not wrong else {"yes": "no", "no": "yes"}[truth]
+
+    def look(self, question: str, key: str) -> str:
+        """The answer to half of a minimal pair."""
+        rate = max((rate for word, rate in self.unmoved.items() if word in question), default=0.0)
+        moved = self._luck("moved", key.rstrip("=")) >= rate
+        return "another" if key.endswith("=") and moved else "one"
 
     def verify(self, answer: str, truth: str, key: str, asked: str = "") -> list[object]:
         right = answer == truth

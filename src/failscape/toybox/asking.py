@@ -23,6 +23,7 @@ from failscape.spaces.ordinals import with_thresholds
 from failscape.spaces.questions import (
     ANY,
     CONSISTENCY,
+    THEN,
     Asked,
     Clause,
     FollowUp,
@@ -169,8 +170,6 @@ LAYOUT: Final = "layout"
 _TRIES: Final = 120
 #: The second of two pictures has the same key with this at its end.
 SECOND: Final = " (second)"
-#: Between the forms of two turns.
-THEN: Final = " → "
 #: Other words around a question that change nothing.
 FRAMES: Final = ("{}", "please: {}", "{} thank you")
 #: Words that toy-vlm knows from questions and may trip over: a clause of their own.
@@ -269,7 +268,8 @@ class ToyGrammar:
                 found.append(make_pattern(ANY, (), pattern.clauses))
             return [one for one in found if one != Pattern(ANY)]
         if pattern.second_turn:
-            return [make_pattern(key, SKILLS_OF[key]) for key in pattern.form.split(THEN)]
+            forms = [key for key in pattern.form.split(THEN) if key in SKILLS_OF]
+            return [make_pattern(key, SKILLS_OF[key]) for key in forms]
         return [make_pattern(key, SKILLS_OF[key]) for key in _fewer_skills(pattern.form)]
 
     def tell(self, pattern: Pattern) -> tuple[str, Sequence[Clause]] | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from failscape.atlas import Atlas, HuntRow
+from failscape.atlas.reviews import MODES
 from failscape.errors import AtlasError, FailscapeError
 from failscape.evidence import HuntEvidence, HuntReader, Place
 from failscape.web.columns import TrialColumns
@@ -98,13 +99,15 @@ class OpenHunt:
         """The number of trials behind what `loaded` gives."""
         return self._loaded.curve[-1][0] if self._loaded is not None else 0
 
-    def _state(self) -> tuple[Any, Any]:
-        """The last trial and the last word on the judge: what is found changes with these."""
+    def _state(self) -> tuple[Any, ...]:
+        """The last trial, the last word on the judge and on modes: what is found changes with these."""
         with self.atlas.reading() as db:
             last = db.execute("SELECT last_trial FROM totals WHERE hunt = ?", (self.row.id,)).fetchone()
             known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'accuracies'").fetchone()
             word = db.execute("SELECT count(*), max(at) FROM accuracies").fetchone() if known else None
-        return last, word
+            query = "SELECT count(*), max(at) FROM review_labels WHERE review LIKE ?"
+            labels = db.execute(query, (f"{MODES}%",)).fetchone() if known else None
+        return last, word, labels
 
     def _read(self) -> None:
         began = time.monotonic()

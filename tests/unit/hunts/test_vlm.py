@@ -6,15 +6,18 @@ import pytest
 
 from failscape.errors import AtlasError
 from failscape.hunts.protocol import Hunt
+from failscape.hunts.vlm.audits import Audits
 from failscape.hunts.vlm.confirm import FAILING, PASSING, UNDECIDED, Confirmation
 from failscape.hunts.vlm.findings import findings_of
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import CONFIRM, QuestionLog, QuestionOutcome
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
 from failscape.hunts.vlm.sharpening import sharper
+from failscape.spaces.minimal_pairs import PAIR, PairGrammar
 from failscape.spaces.mode_sentences import sentence
-from failscape.spaces.questions import ANY, Pattern, explains, make_pattern
+from failscape.spaces.questions import ANY, CONSISTENCY, MEMORY, PRESSED, Pattern, explains, make_pattern
 from failscape.spaces.skills import DrawnSights, SkillGrammar
+from failscape.spaces.talks import later_skills
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
@@ -56,6 +59,74 @@ class TestTurns(HuntSuite):
 
     def run(self, probe: Probe) -> Trial:
         return PlantedAnswerer({COUNTING: 0.9}, contradicts={"colour": 0.7}).run(probe)
+
+
+class TestLongTalks(HuntSuite):
+    images = 400
+
+    def make_hunt(self) -> Hunt:
+        return build(questions=400, turns=4)
+
+    def run(self, probe: Probe) -> Trial:
+        return PlantedAnswerer({}, gives_in={"Are you sure": 0.95}).run(probe)
+
+
+@pytest.mark.parametrize(
+    ("turns", "words", "skill", "kind"),
+    [
+        (3, "Are you sure", PRESSED[0], "drift after pressure"),
+        (5, "I think that", PRESSED[1], "drift after pressure"),
+        (4, "Now a second", MEMORY, "forgot the first picture"),
+    ],
+)
+def test_giving_in_and_forgetting_are_failures_of_their_own(
+    turns: int, words: str, skill: str, kind: str
+) -> None:
+    hunt = build(questions=900, turns=turns)
+    simulate(hunt, PlantedAnswerer({}, slips=0.0, gives_in={words: 0.9}))
+    assert hunt.findings()
+    for finding in hunt.findings():
+        assert skill in finding.details.skills
+        example = finding.details.examples[0]
+        assert example.reason.startswith(kind)
+        assert len(example.turns) >= turns - 2, "the transcript is told"
+    assert hunt.ledger.asked <= 900
+
+
+def test_the_turns_of_a_talk() -> None:
+    assert later_skills(1) == ()
+    assert later_skills(2) == (CONSISTENCY,)
+    assert later_skills(3) == (CONSISTENCY, PRESSED[0])
+    assert later_skills(4) == (CONSISTENCY, PRESSED[0], MEMORY)
+    assert later_skills(6) == (CONSISTENCY, *PRESSED, MEMORY)
+
+
+def paired(seed: int = 0) -> VlmHunt:
+    planted, ledger = PlantedGrammar(), QuestionLog()
+    grammar = PairGrammar(planted, planted)
+    confirmation = Confirmation(0.2, 0.05, 60, 80, exact=False)
+    planner = Planner(grammar, ledger, confirmation, Rounds(size=16, pairs=True), seed)
+    return VlmHunt(grammar, ledger, confirmation, planner, 500)
+
+
+class TestPairs(HuntSuite):
+    images = 700
+
+    def make_hunt(self) -> Hunt:
+        return paired()
+
+    def run(self, probe: Probe) -> Trial:
+        return PlantedAnswerer({}, unmoved={"colour": 0.9}).run(probe)
+
+
+def test_a_target_that_does_not_see_a_change_fails_without_a_verifier() -> None:
+    hunt = paired()
+    simulate(hunt, PlantedAnswerer({}, slips=0.0, unmoved={"colour": 0.9}))
+    (finding,) = hunt.findings()
+    assert finding.subject == f"pair recolour | colour, {PAIR}"
+    assert finding.status == "certified", "the other modes rest on a verifier that nobody audited"
+    assert "turned from" in finding.details.examples[0].reason
+    assert hunt.ledger.asked <= 500
 
 
 class TestZeroShot(HuntSuite):
@@ -271,7 +342,7 @@ class TestAudited(HuntSuite):
 
     def make_hunt(self) -> Hunt:
         grammar, ledger = PlantedGrammar(), QuestionLog()
-        confirmation = Confirmation(0.2, 0.05, 60, 80, exact=False, labels=40)
+        confirmation = Confirmation(0.2, 0.05, 60, 80, exact=False, labels=40, auditor=True)
         planner = Planner(grammar, ledger, confirmation, Rounds(size=16), 0)
         return VlmHunt(grammar, ledger, confirmation, planner, 250)
 
@@ -287,3 +358,22 @@ def test_what_an_auditor_confirms_is_certified() -> None:
     assert finding.details.audit is not None
     fails, passes, _ = finding.details.audit
     assert finding.rate == pytest.approx(fails / (fails + passes))
+
+
+def test_an_auditor_that_says_otherwise_the_second_time_is_not_believed() -> None:
+    hunt = TestAudited().make_hunt()
+    simulate(hunt, PlantedAnswerer({COUNTING: 0.9}, auditor_errs=0.5))
+    assert hunt.confirmation.audits.unsteady
+    assert any("contradicts itself" in notice for notice in hunt.notices())
+    assert {one.status for one in hunt.findings()} <= {"conditional"}
+
+
+def test_an_audit_ends_where_no_label_can_change_it() -> None:
+    audits = Audits(0.2, 40, True)
+    asked = [QuestionOutcome(f"q0.{n}", CONFIRM, COUNTING, COUNTING, Verdict.FAIL, "?") for n in range(40)]
+    for one in asked[:30]:
+        audits.hear(one.key, False)
+    assert audits.refutes(asked, need=8.0)
+    assert audits.next_looks(asked, need=8.0) == []
+    audits.hear_people({one.key: True for one in asked[:12]})
+    assert audits.proves(asked[:12], need=8.0), "what people say stands before what the auditor said"

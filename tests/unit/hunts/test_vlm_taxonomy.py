@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from failscape.hunts.vlm.outcomes import SEARCH, QuestionOutcome
-from failscape.hunts.vlm.taxonomy import compare, grow, grow_named, merged_names, meta_skill
-from failscape.models.contracts.skills import SkillsContract
+from failscape.hunts.vlm.taxonomy import compare, grow, meta_skill
+from failscape.models.contracts.skills import DefinitionContract, SkillsContract
 from failscape.spaces.questions import Pattern, make_pattern
 from failscape.trials import Verdict
 
@@ -33,20 +33,13 @@ def test_the_family_is_that_of_the_most_demanding_skill() -> None:
     assert meta_skill([]) == "other"
 
 
-def test_names_that_mean_the_same_are_merged() -> None:
-    names = merged_names(["Counting objects", "objects counting", "colour"])
-    assert names["Counting objects"] == names["objects counting"]
-    assert names["colour"] == "colour"
-    vectors = {"tally": [1.0, 0.0], "counting": [0.99, 0.1], "colour": [0.0, 1.0]}
-    assert merged_names(vectors, vectors) == {"tally": "tally", "counting": "tally", "colour": "colour"}
-
-
 def test_a_model_may_name_the_skills() -> None:
-    tree = grow_named([["a?", COUNT.text, True], ["b?", COUNT.text, True]], {"a?": ["reading text"]})
-    assert [child.name for child in tree.children.values()] == ["text"]
     contract = SkillsContract()
     assert contract.read('{"skills": ["Counting ", "colour", "counting"]}').value == ["counting", "colour"]
     assert contract.read("I would say counting").value is None
+    definition = DefinitionContract()
+    assert definition.read('{"definition": "how many", "takes": [true]}', 1).value == ("how many", [True])
+    assert definition.read('{"definition": "how many", "takes": [true]}', 2).value is None
 
 
 def test_universal_modes_come_first() -> None:

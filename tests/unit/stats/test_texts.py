@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.stats.texts import bleu, mean_similarity, near_groups, self_bleu, word_vectors
+from failscape.stats.texts import bleu, mean_similarity, self_bleu, word_vectors
 
 TEXTS = st.lists(st.text("abc de", max_size=30), min_size=1, max_size=8)
 
@@ -33,8 +33,3 @@ def test_copies_are_alike_and_strangers_are_not() -> None:
     assert rows[0] @ rows[1] == pytest.approx(1)
     assert abs(rows[0] @ rows[2]) < 0.3
     assert mean_similarity(rows[0], []) == 0
-
-
-def test_near_duplicates_share_a_group() -> None:
-    names = ["counting objects", "objects counting", "reading text"]
-    assert near_groups(word_vectors(names), 0.75) == [[0, 1], [2]]

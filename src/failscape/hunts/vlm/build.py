@@ -8,8 +8,9 @@ from pathlib import Path
 
 from failscape.errors import ConfigError
 from failscape.hunts.protocol import Content
-from failscape.hunts.vlm.config import VlmConfig
+from failscape.hunts.vlm.config import COMPOSITE, VlmConfig
 from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.errands import OpenWorld
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
@@ -17,8 +18,11 @@ from failscape.hunts.vlm.training.lessons import KEPT_FOR_CONFIRMATION, LessonPl
 from failscape.hunts.vlm.training.rewards import Weights
 from failscape.pictures import Picture
 from failscape.spaces.albums import Album, load_album
+from failscape.spaces.minimal_pairs import PairGrammar
+from failscape.spaces.photo_features import photo_features
 from failscape.spaces.questions import Grammar, Sights, load_grammar
 from failscape.spaces.skills import AlbumSights, DrawnSights, SkillGrammar
+from failscape.spaces.vocabulary import Vocabulary
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 LEAST_QUESTIONS = 200
@@ -39,11 +43,13 @@ def build_hunt(
     ledger = QuestionLog(depth=2 if grammar.exact else 1)
     known = accuracy or _accuracy(config)
     exact = config.verifier == "exact"
-    labels = confirm.labels if config.auditor is not None else 0
-    confirmation = Confirmation(
-        confirm.margin, confirm.fdr, confirm.modes, confirm.most, known, exact, labels
+    judged = judges_edits(config)
+    limits = confirm.margin, confirm.fdr, confirm.modes, confirm.most
+    auditor = config.auditor is not None
+    confirmation = Confirmation(*limits, known, exact, confirm.labels, auditor, not judged)
+    rounds = Rounds(
+        asking.round, confirm.share, asking.per_image, config.turns, config.editor is not None, judged
     )
-    rounds = Rounds(asking.round, confirm.share, asking.per_image, config.turns)
     planner: Planner
     if asking.strategy == "zero-shot":
         free = None if asking.writer == "grammar" else sights
@@ -53,7 +59,21 @@ def build_hunt(
         planner = LessonPlanner(grammar, ledger, confirmation, rounds, seed, sights, schedule, weights)
     else:
         planner = Planner(grammar, ledger, confirmation, rounds, seed)
-    return VlmHunt(grammar, ledger, confirmation, planner, config.questions)
+    return VlmHunt(grammar, ledger, confirmation, planner, config.questions, _world(config, grammar, sights))
+
+
+def _world(config: VlmConfig, grammar: Grammar, sights: Sights) -> OpenWorld | None:
+    """What can be learned about skills and pictures, where a model writes the questions."""
+    vocabulary = getattr(grammar, "vocabulary", None)
+    if vocabulary is None or config.questioner.strategy == "grpo":
+        return None
+    roles = (getattr(config, role) is not None for role in ("llm", "embedder", "captioner", "judge"))
+    return OpenWorld(vocabulary, sights, *roles)
+
+
+def judges_edits(config: VlmConfig) -> bool:
+    """Whether a judge must see what the editor changed: what is composed needs none."""
+    return config.editor is not None and config.editor.provider != COMPOSITE
 
 
 def _schedule(config: VlmConfig) -> Schedule:
@@ -72,6 +92,11 @@ def _schedule(config: VlmConfig) -> Schedule:
 
 def make_grammar(config: VlmConfig) -> tuple[Grammar, Sights]:
     """What makes questions, and where pictures for free questions come from."""
+    grammar, sights = _own_grammar(config)
+    return (PairGrammar(grammar, sights) if config.editor is not None else grammar), sights
+
+
+def _own_grammar(config: VlmConfig) -> tuple[Grammar, Sights]:
     images, asking = config.images_per_question, config.questioner
     if config.images.source == "toybox":
         grammar = load_grammar("toybox", None, images=images)
@@ -79,7 +104,12 @@ def make_grammar(config: VlmConfig) -> tuple[Grammar, Sights]:
     sights = make_sights(config)
     if asking.grammar != "toybox":
         return load_grammar(asking.grammar, sights, images=images), sights
-    return SkillGrammar(sights, asking.skills, images), sights
+    written = SkillGrammar(sights, asking.skills, images)
+    is_open = not asking.skills if asking.open is None else asking.open
+    if is_open and asking.strategy != "grpo":
+        vocabulary = Vocabulary(written.listed, checked=config.llm is not None)
+        written = SkillGrammar(sights, asking.skills, images, vocabulary)
+    return written, sights
 
 
 def make_sights(config: VlmConfig) -> Sights:
@@ -122,12 +152,23 @@ def forewarn(config: VlmConfig, accuracy: JudgeAccuracy | None = None) -> list[s
         )
     if config.questioner.strategy == "grpo":
         found += _too_few_lessons(config)
+    if config.llm is not None and getattr(make_grammar(config)[0], "vocabulary", None) is None:
+        found.append("`llm` is not used here: the grammar knows the skills of its questions")
     if config.images.folder:
         album = album_of(config.images.folder)
+        if config.captioner is None and config.judge is None and not _any_feature(album):
+            found.append(
+                "no photo has a caption or a column of metadata: modes are told by skills alone, and not by "
+                "what pictures show; add captions, `captioner:` or `judge:`"
+            )
         found += [f"skipped {line}" for line in album.skipped[:5]]
         if len(album.skipped) > 5:
             found.append(f"and {len(album.skipped) - 5} more photos were skipped")
     return found
+
+
+def _any_feature(album: Album) -> bool:
+    return any(photo_features(photo.captions, photo.details) or photo.captions for photo in album.photos)
 
 
 def _too_few_lessons(config: VlmConfig) -> list[str]:

@@ -7,8 +7,10 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from failscape.config.base import HuntConfig, ModelConfig, Settings
+from failscape.spaces.talks import MOST_TURNS
 
 TOYBOX = "toybox"
+COMPOSITE = "composite"
 
 
 class PicturesConfig(Settings):
@@ -81,6 +83,11 @@ class QuestionerConfig(Settings):
     )
     grammar: str = Field("toybox", description="toybox, or `module:attribute` of your own")
     skills: tuple[str, ...] = Field((), description="what a model is asked to combine; empty: a common list")
+    open: bool | None = Field(
+        None,
+        description="take up skills that questions bring along, named by the `llm` or by their words; "
+        "unless told otherwise where `skills` lists none",
+    )
     round: int = Field(16, ge=4, le=512, description="questions planned together")
     per_image: int = Field(
         1, ge=1, le=16, description="questions that a model writes about a picture at once"
@@ -96,7 +103,9 @@ class ConfirmConfig(Settings):
     fdr: float = Field(0.05, gt=0, lt=1, description="expected share of false modes among those claimed")
     modes: int = Field(120, ge=1, description="most modes that are put to the test; fixed before the run")
     most: int = Field(80, ge=4, description="most questions spent on one mode")
-    labels: int = Field(40, ge=4, description="most verdicts of one mode that an `auditor` looks at again")
+    labels: int = Field(
+        40, ge=4, description="most verdicts of one mode that an auditor, or people, look at again"
+    )
     share: float = Field(0.6, gt=0, lt=1, description="most of a round that may go into confirmation")
 
 
@@ -111,13 +120,30 @@ class VlmConfig(HuntConfig):
         None,
         description="a stronger verifier that looks again, blind, at verdicts of modes to be certified",
     )
+    editor: ModelConfig | None = Field(
+        None,
+        description="changes one fact of a picture: minimal pairs, which no verifier decides. `composite` "
+        "changes it by construction; what another editor made counts only where the `judge` sees it",
+    )
+    judge: ModelConfig | None = Field(
+        None, description="sees what photos show, and whether an `editor` changed what it was told to"
+    )
+    captioner: ModelConfig | None = Field(None, description="describes photos that come without a caption")
     images: PicturesConfig = PicturesConfig(source="toybox")
     questioner: QuestionerConfig = QuestionerConfig()
     embedder: ModelConfig | None = Field(None, description="vectors for diversity and for merging names")
-    llm: ModelConfig | None = Field(None, description="names the skills of failed questions, for the tree")
+    llm: ModelConfig | None = Field(
+        None, description="names the skills of questions that a model writes, and defines new ones"
+    )
     confirm: ConfirmConfig = ConfirmConfig()
     questions: int = Field(2000, ge=1, description="questions put to the target; the hunt is over then")
-    turns: int = Field(1, ge=1, le=2, description="2: follow-ups that must not contradict the first answer")
+    turns: int = Field(
+        1,
+        ge=1,
+        le=MOST_TURNS,
+        description="2: follow-ups that must not contradict the first answer; 3 and more: it is pressed to "
+        "give up right answers; from 4 on also asked about the first picture beside another",
+    )
     images_per_question: int = Field(1, ge=1, le=4)
 
     @model_validator(mode="after")
@@ -132,6 +158,13 @@ class VlmConfig(HuntConfig):
             raise ValueError("the toybox has questions about one or two pictures")
         if toy and self.images_per_question > 1 and not by_grammar:
             raise ValueError("questions about two toybox pictures come from the grammar only")
+        if self.editor is not None and self.editor.provider != COMPOSITE and self.judge is None:
+            raise ValueError(
+                "what an `editor` changed counts only where a judge sees it: add `judge:`, or use "
+                "`editor: {provider: composite}`"
+            )
+        if self.editor is not None and (self.images_per_question > 1 or self.questioner.strategy == "grpo"):
+            raise ValueError("minimal pairs (`editor`) go with one picture a question, and not with `grpo`")
         stored = toy or self.images.generator is not None
         again = not by_grammar or self.turns > 1 or self.auditor is not None
         if stored and again and self.runtime.keep_images != "all":
@@ -147,12 +180,9 @@ class VlmConfig(HuntConfig):
         questioner = self._questioner()
         if questioner is not None:
             found["questioner"] = questioner
-        if self.auditor is not None:
-            found["auditor"] = self.auditor
-        if self.embedder is not None:
-            found["embedder"] = self.embedder
-        if self.llm is not None:
-            found["llm"] = self.llm
+        for role in ("auditor", "editor", "judge", "captioner", "embedder", "llm"):
+            if (model := getattr(self, role)) is not None:
+                found[role] = model
         return found
 
     def _verifier(self) -> ModelConfig:

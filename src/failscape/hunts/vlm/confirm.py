@@ -18,7 +18,9 @@ from scipy import special
 
 from failscape.hunts.certify import evidence_for
 from failscape.hunts.counts import Counts
+from failscape.hunts.vlm.audits import Audits
 from failscape.hunts.vlm.outcomes import QuestionOutcome
+from failscape.spaces.minimal_pairs import PAIR
 from failscape.spaces.questions import Pattern, explains
 from failscape.stats import log_e_bh, log_e_value
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
@@ -35,9 +37,6 @@ NEAR = 40.0
 
 LONG_SHOTS = 0.25
 """Most of the room for confirmation that long shots get."""
-
-AUDIT_STEP = 8
-"""Verdicts of a mode that an auditor looks at in one round."""
 
 PASS_DOUBT = 0.04
 _LEAST = 5
@@ -58,8 +57,6 @@ class Slot:
     starved: int = 0
     asked: list[QuestionOutcome] = field(default_factory=list)
     """The valid questions that make up the count, in order."""
-    audits: dict[str, bool | None] = field(default_factory=dict)
-    """Key of a question → whether it failed by the auditor's word; None: nothing is known by it."""
     missed: int = 0
     """Questions that were asked for it and are not of it: whoever wrote them did not follow."""
 
@@ -81,7 +78,8 @@ class Confirmation:
     """All slots of a hunt. `accuracy` is the verifier's, measured; without it the verifier is believed.
 
     `exact`: answers are compared with a truth known by construction, so that no verifier can be wrong.
-    `labels`: how many verdicts of a mode an auditor may look at; 0 without one.
+    `labels`: how many verdicts of a mode are looked at again; `auditor`: whether a model does so in the run.
+    `composed`: minimal pairs are composed, so that nobody has to see whether a picture changed.
     """
 
     def __init__(
@@ -92,7 +90,9 @@ class Confirmation:
         most: int,
         accuracy: JudgeAccuracy | None = None,
         exact: bool = True,
-        labels: int = 0,
+        labels: int = 40,
+        auditor: bool = False,
+        composed: bool = True,
     ) -> None:
         self.margin = margin
         self.slots: dict[Pattern, Slot] = {}
@@ -101,7 +101,10 @@ class Confirmation:
         self.modes = modes
         self._most = most
         self._exact = exact
-        self._labels = labels
+        self._composed = composed
+        self.audits = Audits(margin, labels, auditor)
+        self._convincing: set[Pattern] = set()
+        """Modes that the verifier's word would certify."""
         self._limits: dict[Pattern, float] = {}
         self._need = evidence_for(1, fdr, modes)
         self._states: dict[Pattern, str] = {}
@@ -115,53 +118,47 @@ class Confirmation:
         named = tuple(skill for skill in pattern.skills if skill in known)
         return named or ((ANSWER,) if ANSWER in known or ALL_OTHERS in known else tuple(known)) or (ANSWER,)
 
+    def unverified(self, pattern: Pattern) -> bool:
+        """Whether its verdicts are not the verifier's: the truth is known, or one fact was changed."""
+        return self._exact or PAIR in pattern.skills
+
     def audited(self, pattern: Pattern) -> bool:
         """Whether it is known how the verifier errs on this very mode: on every skill that it takes.
 
         An accuracy over all questions does not tell: a verifier that miscounts makes a target's counting look
         bad, however seldom it errs elsewhere.
         """
-        if self._exact or self._audit_proves(pattern):
+        if self.unverified(pattern):
+            return self._composed or PAIR not in pattern.skills
+        if pattern in self._borne_out():
             return True
         known = self.accuracy.kinds if self.accuracy else {}
         return bool(pattern.skills) and all(skill in known for skill in pattern.skills)
 
-    def to_audit(self) -> list[QuestionOutcome]:
-        """Verdicts that the auditor is to look at next, of modes that would be certified.
-
-        Always the next ones in the order asked: by the auditor's word alone they are then an e-process of
-        their own, valid although the verifier's word decided that they are looked at.
-        """
-        found: list[QuestionOutcome] = []
-        for pattern in self.failing() if self._labels and not self._exact else ():
-            slot = self.slots[pattern]
-            if not self._audit_proves(pattern):
-                first = len(slot.audits)
-                found += slot.asked[first : min(self._labels, first + AUDIT_STEP)]
-        return found
-
-    def audit(self, outcome: QuestionOutcome, failed: bool | None) -> None:
-        self.slots[outcome.wanted].audits[outcome.key] = failed
+    def to_audit(self) -> list[tuple[QuestionOutcome, bool]]:
+        """Verdicts that the auditor is to look at next, of modes that would be certified."""
+        slots = [slot for p, slot in self.slots.items() if p in self._convincing and not self.unverified(p)]
+        return [look for slot in slots for look in self.audits.next_looks(slot.asked, self._need)]
 
     def audited_count(self, pattern: Pattern) -> Counts:
-        """What the auditor says of a mode's own verdicts."""
-        said = list(self.slots[pattern].audits.values()) if pattern in self.slots else []
-        return Counts(said.count(True), said.count(False), said.count(None))
+        """What was said of a mode's own verdicts by those who looked at them again."""
+        return self.audits.count(self.slots[pattern].asked) if pattern in self.slots else Counts()
 
-    def _audit_proves(self, pattern: Pattern) -> bool:
-        """Whether the auditor's word alone would be enough for e-BH over all slots."""
-        count = self.audited_count(pattern)
-        return float(log_e_value(count.passes, count.fails, 1 - self.margin)) >= self._need
+    def _borne_out(self) -> set[Pattern]:
+        """Modes that e-BH over all slots keeps by the audits' word alone."""
+        logs = {pattern: self.audits.log_e(slot.asked) for pattern, slot in self.slots.items()}
+        kept = log_e_bh(list(logs.values()), self.fdr, self.modes)
+        return {pattern for pattern, keep in zip(logs, kept, strict=True) if keep}
 
     def refuted(self, pattern: Pattern) -> bool:
-        """Whether all labels were given, or all verdicts looked at, and they do not bear the mode out."""
-        slot = self.slots[pattern]
-        all_seen = len(slot.audits) >= min(self._labels, len(slot.asked))
-        return bool(slot.audits) and all_seen and not self._audit_proves(pattern)
+        """Whether its verdicts were looked at again, and do not bear the mode out."""
+        if self.unverified(pattern) or pattern in self._borne_out():
+            return False
+        return self.audits.refutes(self.slots[pattern].asked, self._need)
 
     def limit(self, pattern: Pattern) -> float:
         """The share of passes to test against: what a mode exactly at the margin could show, at worst."""
-        if self.accuracy is None:
+        if self.accuracy is None or self.unverified(pattern):
             return 1 - self.margin
         if pattern not in self._limits:
             found = [self.accuracy.limits((kind,), 1 - self.margin).fail for kind in self.kinds(pattern)]
@@ -188,6 +185,7 @@ class Confirmation:
         logs = self.log_e_values()
         strong = max(1, len(self._unlike(logs >= -np.log(self.fdr))))
         self._need = need = evidence_for(strong, self.fdr, self.modes)
+        self._convincing = {p for p, log_e in zip(self.slots, logs, strict=True) if log_e >= need}
         for (pattern, slot), log_e in zip(self.slots.items(), logs, strict=True):
             self._states[pattern] = self._state(slot, float(log_e), need)
 
@@ -200,12 +198,27 @@ class Confirmation:
     def _state(self, slot: Slot, log_e: float, need: float) -> str:
         count = slot.count
         if log_e >= need:
-            return FAILING
+            return OPEN if self._audit_lacks_questions(slot) else FAILING
         if count.valid >= _LEAST and above(self.margin, count) <= PASS_DOUBT:
             return PASSING
         if slot.spent >= self._most or slot.starved > 2 or self._hopeless(slot, need - log_e):
             return UNDECIDED
         return OPEN
+
+    def _audit_lacks_questions(self, slot: Slot) -> bool:
+        """Whether the auditor has looked at all there is, and more questions could bear the mode out."""
+        audits = self.audits
+        most = min(audits.labels, self._most)
+        if self.unverified(slot.pattern) or not audits.auditor or audits.unsteady:
+            return False
+        if slot.starved > 2 or slot.spent >= most:
+            return False
+        seen = audits.count(slot.asked).tries >= len(slot.asked)
+        return (
+            seen
+            and not audits.proves(slot.asked, self._need)
+            and not audits.refutes(slot.asked, self._need, most)
+        )
 
     def _hopeless(self, slot: Slot, missing: float) -> bool:
         """Whether a claim is out of reach: at the rate seen, the questions left do not suffice."""
@@ -264,6 +277,8 @@ class Confirmation:
         if rate <= limit + 0.01:
             return math.inf
         log_e = float(log_e_value(count.passes, count.fails, 1 - limit))
+        if slot.pattern in self._convincing:  # and yet open: it is the audit that lacks questions
+            log_e = min(log_e, self.audits.log_e(slot.asked))
         return max(1.0, (need - log_e) / _gain(rate, limit))
 
     def questions_needed(self, pattern: Pattern) -> int:

@@ -27,6 +27,8 @@ LEAST_BESIDE = 5
 
 CONFIRMATION = "confirmation"
 """What questions are asked for that make up the rate of a mode."""
+PEOPLE = "people"
+UNAUDITED = "certified if the verifier is right about such questions, which nobody has checked"
 _CONTRAST = 0.3
 
 
@@ -41,6 +43,8 @@ class Example:
     reason: str
     images: tuple[str, ...]
     skills: tuple[str, ...]
+    turns: tuple[tuple[str, str], ...] = ()
+    """What was asked and answered before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,13 @@ class ModeDetails:
     agreement: float | None
     examples: tuple[Example, ...]
     audit: tuple[int, int, int] | None = None
-    """Where an auditor looked again at its verdicts: how many answers it called wrong, right, neither."""
+    """Where its verdicts were looked at again: how many answers were called wrong, right, neither."""
+    audited_by: str = ""
+    """Who looked: people, or the auditor."""
+    condition: str = ""
+    """What a conditional finding rests on."""
+    to_review: tuple[str, ...] = ()
+    """Keys of the trials whose answers people are to look at, in order, before it can be certified."""
     missing: str = ""
     """What a suspect lacks to be a finding."""
 
@@ -145,12 +155,25 @@ def suspects_of(ledger: QuestionLog, confirmation: Confirmation, grammar: Gramma
 
 def _missing(confirmation: Confirmation, pattern: Pattern, count: Counts) -> str:
     if confirmation.refuted(pattern):
-        seen = confirmation.audited_count(pattern)
-        return f"the auditor calls only {seen.fails} of {seen.valid} of its answers wrong"
+        seen, who = confirmation.audited_count(pattern), _auditor(confirmation, pattern)
+        says = "call" if who == PEOPLE else "calls"
+        return f"{who} {says} only {seen.fails} of {seen.valid} of its answers wrong"
     if confirmation.state(pattern) == OPEN:
         more = confirmation.questions_needed(pattern)
         return f"about {more} more questions at this rate" if more else "more questions"
     return f"at {count.rate:.0%} it is too near to the margin for the questions that one mode may take"
+
+
+def _auditor(confirmation: Confirmation, pattern: Pattern) -> str:
+    return PEOPLE if confirmation.audits.by_people(confirmation.slots[pattern].asked) else "the auditor"
+
+
+def _condition(confirmation: Confirmation, pattern: Pattern, audit: Counts) -> str:
+    if confirmation.unverified(pattern):
+        return "certified if the judge is right that the editor changed the pictures"
+    if audit.tries:
+        return f"{audit.tries} of its answers were looked at again, and that does not decide it yet"
+    return confirmation.audits.complaint or UNAUDITED
 
 
 def _finding(
@@ -163,6 +186,7 @@ def _finding(
     slot = confirmation.slots[pattern]
     count, audit = slot.count, confirmation.audited_count(pattern)
     rate, interval = failure_rate(confirmation, pattern, count)
+    sure = confirmation.audited(pattern)
     simpler = [_simpler(ledger, confirmation, grammar, one, pattern) for one in grammar.simpler(pattern)]
     failures = examples(ledger, pattern, True)
     wordings = confirmation.wording_rates(pattern)
@@ -181,13 +205,18 @@ def _finding(
         agreement=round(slot.agreement / count.valid, 4) if count.valid else None,
         examples=tuple(example_of(one) for one in failures),
         audit=(audit.fails, audit.passes, audit.invalid) if audit.tries else None,
+        audited_by=_auditor(confirmation, pattern) if audit.tries else "",
+        condition="" if sure else _condition(confirmation, pattern, audit),
+        to_review=()
+        if sure or confirmation.unverified(pattern)
+        else tuple(one.key for one in slot.asked[: confirmation.audits.labels]),
     )
     title = sentence(pattern, grammar)
     return Finding(
         subject=pattern.text,
         title=title,
         caption=_caption(title, rate, interval, details.contrast),
-        status="certified" if confirmation.audited(pattern) else "conditional",
+        status="certified" if sure else "conditional",
         rate=rate,
         interval=interval,
         e_value=math.exp(min(certified[pattern], 700.0)),
@@ -217,7 +246,7 @@ def failure_rate(
     if audit.valid:
         low_end, high_end = clopper_pearson(audit.fails, audit.valid)
         return audit.rate, (float(low_end), float(high_end))
-    if confirmation.accuracy is not None:
+    if confirmation.accuracy is not None and not confirmation.unverified(pattern):
         kinds = confirmation.kinds(pattern)
         worst = min(kinds, key=lambda kind: confirmation.accuracy.of(kind).sensitivity.rate)  # type: ignore[union-attr]
         passes, (low, high) = confirmation.accuracy.correct(count.passes, count.fails, (worst,))
@@ -300,4 +329,5 @@ def example_of(outcome: QuestionOutcome) -> Example:
         outcome.reason,
         outcome.images,
         outcome.pattern.skills,
+        outcome.turns,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from failscape.hunts.fresh import MakeTry, Plans, Try, key_of
-from failscape.hunts.vlm.build import make_grammar
+from failscape.hunts.vlm.build import judges_edits, make_grammar
 from failscape.hunts.vlm.config import VlmConfig
 from failscape.hunts.vlm.items import Item
 from failscape.hunts.vlm.outcomes import CONFIRM
@@ -15,6 +15,7 @@ from failscape.spaces.questions import Pattern
 def fresh_questions(config: VlmConfig, plans: Plans) -> MakeTry:
     """Recorded steps hold one picture each, so the grammar makes new ones."""
     grammar, _ = make_grammar(config)
+    judged = judges_edits(config)
 
     def make(subject: str, number: int) -> Try | None:
         pattern = Pattern.parse(subject)
@@ -22,6 +23,6 @@ def fresh_questions(config: VlmConfig, plans: Plans) -> MakeTry:
         if work is None:
             return None
         key = key_of(subject, number)
-        return Item(key, 0, CONFIRM, pattern, work, config.seed, grammar, 1, config.turns)
+        return Item(key, 0, CONFIRM, pattern, work, config.seed, grammar, 1, config.turns, judged)
 
     return make

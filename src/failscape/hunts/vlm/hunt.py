@@ -6,14 +6,15 @@ in which trials are told, the same trials make the same hunt.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from failscape.errors import AtlasError, ConfigError
 from failscape.hunts.rounds import RoundHunt
 from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.errands import Errand, OpenWorld
 from failscape.hunts.vlm.findings import CONFIRMATION, findings_of, suspects_of
-from failscape.hunts.vlm.items import AuditItem, Item
+from failscape.hunts.vlm.items import AuditItem, Item, Naming
 from failscape.hunts.vlm.leads import Leads
 from failscape.hunts.vlm.outcomes import AUDIT, CONFIRM, QuestionLog
 from failscape.hunts.vlm.survey import VlmSurvey, survey_of
@@ -28,6 +29,7 @@ class PlansRounds(Protocol):
     lag: int
     leads: Leads
     collapsed: str
+    naming: Callable[[], Naming | None]
 
     def plan(self, number: int, left: int) -> list[Item]: ...
 
@@ -36,7 +38,7 @@ class PlansRounds(Protocol):
     def close(self, items: Sequence[Item]) -> None: ...
 
 
-class VlmHunt(RoundHunt[Item | AuditItem]):
+class VlmHunt(RoundHunt[Item | AuditItem | Errand]):
     """`questions` is how many may reach the target; then the hunt is over."""
 
     def __init__(
@@ -46,16 +48,21 @@ class VlmHunt(RoundHunt[Item | AuditItem]):
         confirmation: Confirmation,
         planner: PlansRounds,
         questions: int,
+        world: OpenWorld | None = None,
     ) -> None:
         super().__init__()
         self.grammar = grammar
         self.ledger = ledger
         self.confirmation = confirmation
         self.planner = planner
+        self.world = world
+        if world is not None:
+            planner.naming = world.naming
         self.questions = questions
         self.open_rounds = planner.lag + 1
         self._planned = 0
         self._closed = 0
+        self._complaint = ""
         self._found: tuple[int, list[Finding]] | None = None
 
     def begin_with(self, earlier: Earlier) -> None:
@@ -71,11 +78,12 @@ class VlmHunt(RoundHunt[Item | AuditItem]):
         refuse_strangers(earlier, modes, "is of a form of question that this grammar has")
         self.planner.leads.proposed = dict.fromkeys(modes)
 
-    def plan(self) -> list[Item | AuditItem]:
-        left = self.questions - self.ledger.asked - sum(item.count * item.turns for item in self.under_way)
+    def plan(self) -> list[Item | AuditItem | Errand]:
+        left = self.questions - self.ledger.asked - sum(item.questions for item in self.under_way)
         items = self.planner.plan(self._planned, left) if left > 0 else []
         self._planned += bool(items)
-        return [*items, *self.planner.audits()]
+        errands = self.world.errands() if self.world is not None else []
+        return [*items, *self.planner.audits(), *errands]
 
     def know(self, trial: Trial) -> None:
         if trial.key[:1].isdigit():
@@ -108,11 +116,11 @@ class VlmHunt(RoundHunt[Item | AuditItem]):
             for one in self.ledger.outcomes
             if one.key
         }
-        slots = self.confirmation.slots.values()
-        return asked | {f"{key}!": AUDIT for slot in slots for key in slot.audits}
+        said = self.confirmation.audits.said
+        return asked | {f"{key}{mark}": AUDIT for key in said for mark in ("!", "!!")}
 
     def survey(self) -> VlmSurvey:
-        return survey_of(self.ledger, self.confirmation, self.planner.leads)
+        return survey_of(self.ledger, self.confirmation, self.planner.leads, self.world)
 
     def lessons(self) -> list[Lesson]:
         """What a questioner can learn from so far, in order; empty unless it is in training."""
@@ -123,19 +131,21 @@ class VlmHunt(RoundHunt[Item | AuditItem]):
         asked = [item for item in self.under_way if isinstance(item, Item)]
         return [found for item in asked if (found := begun_lesson(item)) is not None]
 
-    def failed_questions(self) -> list[str]:
-        """Each failed question once, in the order asked."""
-        return list(dict.fromkeys(one.text for one in self.ledger.outcomes if one.failed))
-
     def notices(self) -> list[str]:
         """What went wrong in a way that a user should know of."""
-        return [self.planner.collapsed] if self.planner.collapsed else []
+        return [one for one in (self.planner.collapsed, self._complaint) if one]
 
-    def close(self, finished: Sequence[Item | AuditItem]) -> None:
+    def hear_people(self, said: Mapping[str, bool | None]) -> None:
+        self.confirmation.audits.hear_people(said)
+        self._found = None
+
+    def close(self, finished: Sequence[Item | AuditItem | Errand]) -> None:
         for audit in finished:
             if isinstance(audit, AuditItem):
-                self.confirmation.audit(audit.outcome, audit.failed)
+                self.confirmation.audits.hear(audit.outcome.key, audit.failed, audit.again)
         asked = [item for item in finished if isinstance(item, Item)]
+        if self.world is not None:
+            self.world.close([one for one in finished if isinstance(one, Errand)], asked)
         for item in asked:
             self.ledger.add(item.results)
             for outcome in item.results:
@@ -146,3 +156,4 @@ class VlmHunt(RoundHunt[Item | AuditItem]):
         self.confirmation.settle()
         self.planner.close(asked)
         self._closed += 1
+        self._complaint = self._complaint or self.confirmation.audits.complaint

@@ -7,15 +7,24 @@ the order in which its trials are told.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from failscape.hunts.vlm.outcomes import AUDIT, CONFIRM, SEARCH, QuestionOutcome
-from failscape.spaces.questions import Asked, Draft, FollowUp, Grammar, Pattern, Sight
+from failscape.spaces.minimal_pairs import Pair
+from failscape.spaces.questions import ANY, Asked, Draft, FollowUp, Grammar, Pattern, Sight, make_pattern
+from failscape.spaces.talks import TOLD, follow, later_skills, skill_of_turn
+from failscape.spaces.vocabulary import Vocabulary, mined_names
 from failscape.trials import (
     Answer,
+    Check,
+    Decide,
+    Edit,
     Embed,
+    ExpectChange,
     Generate,
+    NameSkills,
     Probe,
     Propose,
     Recall,
@@ -37,14 +46,17 @@ LONGEST_ANSWER = 2_000
 
 @dataclass(slots=True)
 class AuditItem:
-    """A verdict that an auditor looks at again, blind. `failed` is what it says; None where it is invalid."""
+    """A verdict that an auditor looks at again, blind. `failed` is what it says; None where it is invalid.
+
+    `again`: for the second time, to see whether it says the same.
+    """
 
     outcome: QuestionOutcome
+    again: bool = False
     purpose: str = AUDIT
     wanted: Pattern = field(init=False)
     work: None = None
-    count: int = 0
-    turns: int = 1
+    questions: int = 0
     failed: bool | None = None
 
     def __post_init__(self) -> None:
@@ -54,7 +66,8 @@ class AuditItem:
         outcome = self.outcome
         turns = Recall(((outcome.text, outcome.answer),))
         steps = (Show(outcome.images), turns, VerifyAgain(outcome.truth))
-        return [Probe(f"{outcome.key}!", outcome.wanted.text, steps, 0)]
+        mark = "!!" if self.again else "!"
+        return [Probe(f"{outcome.key}{mark}", outcome.wanted.text, steps, len(mark) - 1)]
 
     def tell(self, trial: Trial) -> list[Probe]:
         said = trial.facts[2] if len(trial.facts) > 2 else None
@@ -65,6 +78,59 @@ class AuditItem:
     @property
     def results(self) -> list[QuestionOutcome]:
         return []
+
+
+class HalfPair(NamedTuple):
+    """One picture of a minimal pair under way: its steps, and the trial of the first picture, if it is the
+    second."""
+
+    pair: Pair
+    steps: tuple[Step, ...]
+    first: Trial | None
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A talk after its first answer: what was said, and the skills of the turns that are left.
+
+    `key` is that of its latest trial. `following` is the turn under way.
+    """
+
+    key: str
+    asked: Asked
+    first: QuestionOutcome
+    turns: tuple[tuple[str, str], ...]
+    left: tuple[str, ...]
+    following: FollowUp | None = None
+
+    @classmethod
+    def begun(cls, asked: Asked, first: QuestionOutcome, turns: int) -> Talk:
+        return cls(first.key, asked, first, ((asked.text, first.answer),), later_skills(turns))
+
+    def after(self, key: str, outcome: QuestionOutcome) -> Talk:
+        """With one turn more; what nobody could use is not part of what was said."""
+        turns = (*self.turns, (outcome.text, outcome.answer)) if outcome.answer else self.turns
+        return replace(self, key=key, turns=turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How the skills of written questions are named: by an llm, or by their words; with vectors or without.
+
+    `known` are the skills of when the question was planned.
+    """
+
+    llm: bool
+    embeds: bool
+    known: tuple[str, ...]
+
+
+class NamedQuestion(NamedTuple):
+    """Names of skills that a question was said to take, and their vectors where there are any."""
+
+    text: str
+    names: tuple[str, ...]
+    vectors: tuple[Sequence[float], ...] = ()
 
 
 @dataclass(slots=True)
@@ -80,13 +146,23 @@ class Item:
     grammar: Grammar
     count: int = 1
     turns: int = 1
+    judged: bool = False
+    naming: Naming | None = None
+    named: dict[str, NamedQuestion] = field(default_factory=dict)
     embeds: bool = False
     vectors: list[list[float]] = field(default_factory=list)
     images: tuple[str, ...] = ()
     pending: dict[str, Any] = field(default_factory=dict)
     outcomes: dict[str, QuestionOutcome] = field(default_factory=dict)
 
+    @property
+    def questions(self) -> int:
+        """How many the target may be asked for it."""
+        return 2 if isinstance(self.work, Pair) else self.count * self.turns
+
     def start(self) -> list[Probe]:
+        if isinstance(self.work, Pair):
+            return [self._half(self.work, f"{self.key}.0")]
         if isinstance(self.work, Asked):
             return [self._test(self.work, f"{self.key}.0")]
         key = f"{self.key}?"
@@ -102,17 +178,19 @@ class Item:
         if work is EMBEDDING:
             self.vectors = list(trial.facts[-1]) if trial.verdict is Verdict.NONE else []
             return []
-        if isinstance(work, FollowUp):
-            self.outcomes[trial.key] = self._followed(trial, work)
+        if isinstance(work, NamedQuestion):
+            if trial.verdict is Verdict.NONE:
+                self.named[trial.key.removesuffix("~")] = work._replace(vectors=tuple(trial.facts[-1]))
             return []
+        if isinstance(work, HalfPair):
+            return self._halved(trial, work)
+        if isinstance(work, Talk):
+            self.outcomes[trial.key] = outcome = self._followed(trial, work)
+            return self._go_on(work.after(trial.key, outcome))
         self.outcomes[trial.key] = outcome = self._answered(trial, work)
-        if self.turns < 2:
-            return []
-        probes = self._follow_up(work, outcome) if outcome.valid else []
-        if not probes and self.wanted.second_turn:
-            missing = self._invalid("", "there was nothing to follow up")
-            self.outcomes[f"{trial.key}>"] = missing
-        return probes
+        named = self._name(trial, work) if outcome.valid and self.naming else []
+        talk = self._go_on(Talk.begun(work, outcome, self.turns)) if self.turns > 1 else []
+        return [*named, *talk]
 
     @property
     def results(self) -> list[QuestionOutcome]:
@@ -120,13 +198,86 @@ class Item:
         return [self.outcomes[key] for key in sorted(self.outcomes)]
 
     def misses(self, outcome: QuestionOutcome) -> bool:
-        """Whether it was written to confirm a mode, and is no question of it."""
-        return self.purpose == CONFIRM and not self.wanted.second_turn and not outcome.pattern.second_turn
+        """Whether it was asked to confirm a mode, and is no question of it."""
+        same_turn = skill_of_turn(outcome.pattern) == skill_of_turn(self.wanted)
+        return self.purpose == CONFIRM != outcome.purpose and same_turn
 
     def _test(self, asked: Asked, key: str) -> Probe:
         self.pending[key] = asked
         steps: tuple[Step, ...] = (*asked.sight.steps, Answer(asked.text), Verify(asked.truth))
+        if self.naming and self.naming.llm:
+            steps += (NameSkills(asked.text, self.naming.known),)
         return Probe(key, self.wanted.text, steps, self._seed_of(key))
+
+    def _name(self, trial: Trial, asked: Asked) -> list[Probe]:
+        """Note what the question is said to take; gives the probe that embeds new names, if any does."""
+        assert self.naming is not None
+        place = len(asked.sight.steps) + 2
+        said = trial.facts[place] if self.naming.llm and len(trial.facts) > place else []
+        names = tuple(said) or (*asked.pattern.skills, *mined_names(asked.text))
+        self.named[trial.key] = found = NamedQuestion(asked.text, names)
+        if not self.naming.embeds or not names:
+            return []
+        key = f"{trial.key}~"
+        self.pending[key] = found
+        return [Probe(key, self.wanted.text, (Embed(names),), 0)]
+
+    def named_rows(self) -> list[NamedQuestion]:
+        return [self.named[key] for key in sorted(self.named)]
+
+    def settle(self, vocabulary: Vocabulary) -> None:
+        """Let every question count for the skills that it is said to take, as far as they are known now."""
+        for key, (_, names, _) in self.named.items():
+            skills = vocabulary.resolve(names)
+            for place, outcome in self.outcomes.items():
+                if outcome.key and (place == key or place.startswith(f"{key}>")):
+                    turn = skill_of_turn(outcome.pattern)
+                    pattern = make_pattern(ANY, [*skills, turn] if turn else skills, outcome.pattern.clauses)
+                    self.outcomes[place] = self._placed(replace(outcome, pattern=pattern))
+
+    def _placed(self, outcome: QuestionOutcome) -> QuestionOutcome:
+        """For what a question counts: what it was asked for, if it is of that, else for what it is."""
+        same_turn = skill_of_turn(outcome.pattern) == skill_of_turn(self.wanted)
+        fits = same_turn and self.wanted.covers(outcome.full)
+        purpose = self.purpose if fits else SEARCH
+        return replace(outcome, purpose=purpose, wanted=self.wanted if fits else outcome.pattern)
+
+    def _half(self, pair: Pair, key: str, first: Trial | None = None) -> Probe:
+        """One picture of a minimal pair; with the trial of the first, the second."""
+        number = 0 if first is None else 1
+        steps: list[Step] = [*pair.sight.steps, *map(Edit, pair.edits[number])]
+        if self.judged:
+            steps.append(Decide((Check("edit", pair.seen[number], pair.seen[number], gate=True),)))
+        steps.append(Answer(pair.text))
+        if first is not None:
+            steps.append(ExpectChange(str(first.facts[-1]), pair.change))
+        self.pending[key] = HalfPair(pair, tuple(steps), first)
+        return Probe(key, self.wanted.text, tuple(steps), self._seed_of(key.rstrip("=")))
+
+    def _halved(self, trial: Trial, half: HalfPair) -> list[Probe]:
+        if half.first is None and trial.verdict is Verdict.NONE:
+            self.images = latest_picture(half.steps, trial)
+            return [self._half(half.pair, f"{trial.key}=", trial)]
+        pair, before = half.pair, str(half.first.facts[-1]) if half.first else ""
+        answer = said(trial, [type(step) for step in half.steps].index(Answer))[0]
+        self.outcomes[trial.key] = QuestionOutcome(
+            trial.key,
+            self.purpose,
+            self.wanted,
+            pair.pattern,
+            trial.verdict,
+            pair.text,
+            f"another answer than {before!r}: {pair.change}" if before else "",
+            answer,
+            trial.reason,
+            (*self.images, *latest_picture(half.steps, trial)),
+            pair.features,
+            pair.wording,
+            round=self.round,
+            turns=((pair.text, before[:LONGEST_ANSWER]),) if before else (),
+            questions=2 if half.first else 1,
+        )
+        return []
 
     def _written(self, trial: Trial, draft: Draft) -> list[Probe]:
         """Questions came back. Those that the grammar knows to be invalid are not worth asking."""
@@ -161,12 +312,10 @@ class Item:
 
     def _answered(self, trial: Trial, asked: Asked) -> QuestionOutcome:
         answer, agreement = said(trial, len(asked.sight.steps))
-        # Asked for what comes after it, or not what was wanted: then it counts for what it is, no more.
-        other = self.wanted.second_turn or not self.wanted.covers(asked.full)
-        return QuestionOutcome(
+        outcome = QuestionOutcome(
             trial.key,
-            SEARCH if other else self.purpose,
-            asked.pattern if other else self.wanted,
+            self.purpose,
+            self.wanted,
             asked.pattern,
             trial.verdict,
             asked.text,
@@ -179,27 +328,42 @@ class Item:
             agreement,
             self.round,
         )
+        # Asked for what comes after it, or not what was wanted: then it counts for what it is, no more.
+        return self._placed(outcome)
 
-    def _follow_up(self, asked: Asked, outcome: QuestionOutcome) -> list[Probe]:
-        key = f"{outcome.key}>"
-        found = self.grammar.follow_up(asked, outcome.answer, random.Random(key))
-        if found is None:
-            return []
-        self.pending[key] = found
-        turns = Recall(((asked.text, outcome.answer),))
-        steps = (Show(outcome.images), turns, Answer(found.text), Verify(found.expected))
-        return [Probe(key, found.pattern.text, steps, self._seed_of(key))]
+    def _go_on(self, talk: Talk) -> list[Probe]:
+        """The next turn for which there is something to ask, up to the one that the item is for."""
+        first, wanted = talk.first, skill_of_turn(self.wanted)
+        later = [one for key, one in self.outcomes.items() if key.startswith(f"{first.key}>")]
+        reached = wanted and any(wanted in one.pattern.skills for one in later)
+        while first.valid and talk.left and not reached:
+            skill, key = talk.left[0], f"{talk.key}>"
+            talk = replace(talk, left=talk.left[1:])
+            right = first.verdict is Verdict.PASS
+            fresh, rng = self.purpose == CONFIRM, random.Random(key)
+            found = follow(self.grammar, talk.asked, first.answer, right, skill, rng, fresh)
+            if found is None:
+                continue
+            self.pending[key] = replace(talk, following=found)
+            shown = Show(first.images), *(found.sight.steps if found.sight else ())
+            steps = *shown, Recall(talk.turns), Answer(found.text), Verify(found.expected)
+            return [Probe(key, found.pattern.text, steps, self._seed_of(key))]
+        if wanted and not reached:
+            self.outcomes[f"{talk.key}>"] = self._invalid("", "there was nothing to follow up")
+        return []
 
-    def _followed(self, trial: Trial, found: FollowUp) -> QuestionOutcome:
-        answer, agreement = said(trial, 2)
-        images = tuple(trial.facts[0]) if trial.facts else ()
-        first = trial.facts[1][-1] if len(trial.facts) > 1 else ["", ""]
-        reason = f"contradiction: said {first[1]!r} to {first[0]!r} before; {trial.reason}"
-        purpose = self.purpose if found.pattern == self.wanted else SEARCH
+    def _followed(self, trial: Trial, talk: Talk) -> QuestionOutcome:
+        found = talk.following
+        assert found is not None
+        steps = found.sight.steps if found.sight else ()
+        answer, agreement = said(trial, 2 + len(steps))
+        images = talk.first.images + (pictures(trial, found.sight, 1) if found.sight else ())
+        what = TOLD[skill_of_turn(found.pattern)]
+        reason = f"{what}: said {talk.first.answer!r} to {talk.asked.text!r} before; {trial.reason}"
         outcome = QuestionOutcome(
             trial.key,
-            purpose,
-            found.pattern,
+            self.purpose,
+            self.wanted,
             found.pattern,
             trial.verdict,
             found.text,
@@ -207,7 +371,8 @@ class Item:
             answer,
         )
         said_why = reason if trial.verdict is Verdict.FAIL else trial.reason
-        return replace(outcome, reason=said_why, images=images, agreement=agreement, round=self.round)
+        found_out = replace(outcome, reason=said_why, images=images, agreement=agreement, round=self.round)
+        return self._placed(replace(found_out, turns=talk.turns))
 
     def _seed_of(self, key: str) -> int:
         return derive_seed(self.seed, hash_of(key))
@@ -223,14 +388,25 @@ def shown(sight: Sight, trial: Trial) -> Sight:
     return replace(sight, steps=(Show(pictures(trial, sight)),))
 
 
-def pictures(trial: Trial, sight: Sight) -> tuple[str, ...]:
+def pictures(trial: Trial, sight: Sight, before: int = 0) -> tuple[str, ...]:
+    """The pictures that a sight brought into a trial; `before` steps come first."""
     found: list[str] = []
-    for step, fact in zip(sight.steps, trial.facts, strict=False):
+    for step, fact in zip(sight.steps, trial.facts[before:], strict=False):
         if isinstance(step, Generate) and isinstance(fact, str):
             found.append(fact)
         elif isinstance(step, Show):
             found.extend(step.images)
     return tuple(found)
+
+
+def latest_picture(steps: Sequence[Step], trial: Trial) -> tuple[str, ...]:
+    """What the target was shown of pictures that were drawn and edited: the latest."""
+    named = [
+        str(fact[-1] if isinstance(step, Show) else fact)
+        for step, fact in zip(steps, trial.facts, strict=False)
+        if isinstance(step, Generate | Edit | Show) and fact
+    ]
+    return tuple(named[-1:])
 
 
 def said(trial: Trial, before: int) -> tuple[str, float]:

@@ -22,4 +22,3 @@ class VlmKind(HuntKind):
     examine = lazy("failscape.doctor.vlm:examine_vlm")
     foresee = lazy("failscape.planning.vlm:foresee")
     demo = lazy("failscape.toybox.demos:VLM")
-    after = lazy("failscape.runtime.after.name_skills:name_skills")

@@ -58,6 +58,7 @@ class Leads:
     def __init__(self, grammar: Grammar, log: QuestionLog, confirmation: Confirmation) -> None:
         self._log = log
         self._confirmation = confirmation
+        self._grammar = grammar
         self.simplest = tuple(grammar.patterns())
         self.cells: dict[Cell, Pattern] = {}
         self.leads: list[Lead] = []
@@ -69,6 +70,7 @@ class Leads:
     def refresh(self) -> None:
         """Weigh all patterns with a failure again, and take the best for each failure."""
         log, confirmation = self._log, self._confirmation
+        self.simplest = tuple(self._grammar.patterns())  # an open list of skills grows
         log.know(confirmation.claims())
         self._explaining = confirmation.explaining()
         patterns = [p for p in log.suspects if not self.explained(p)]

@@ -48,6 +48,10 @@ class QuestionOutcome:
     wording: str = ""
     agreement: float = 1.0
     round: int = 0
+    turns: tuple[tuple[str, str], ...] = ()
+    """What was said before, question by question."""
+    questions: int = 1
+    """How many the target was asked for it: a minimal pair takes two."""
     full: Pattern = field(init=False, repr=False, compare=False)
     """The narrowest pattern that it is an example of."""
 
@@ -147,7 +151,7 @@ class QuestionLog:
     @property
     def asked(self) -> int:
         """How many questions reached the target."""
-        return sum(1 for outcome in self.outcomes if outcome.key)
+        return sum(outcome.questions for outcome in self.outcomes if outcome.key)
 
     def of(self, pattern: Pattern) -> list[QuestionOutcome]:
         """Valid questions that were asked for this very pattern, in the search and in confirmation."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from failscape.hunts.vlm.confirm import PASS_DOUBT, Confirmation
-from failscape.hunts.vlm.items import AuditItem, Item
+from failscape.hunts.vlm.items import AuditItem, Item, Naming
 from failscape.hunts.vlm.leads import WORTH_A_TEST, Leads
 from failscape.hunts.vlm.outcomes import CONFIRM, LOOK, SEARCH, QuestionLog
 from failscape.hunts.vlm.scouting import Scouting
@@ -42,6 +42,15 @@ class Rounds:
     confirm_share: float = 0.6
     per_image: int = 1
     turns: int = 1
+    pairs: bool = False
+    """Whether minimal pairs are asked."""
+    judged: bool = False
+    """Whether a judge must see what was changed in them."""
+
+    @property
+    def most_questions(self) -> int:
+        """What one item may take of the target: a talk has several, a pair two."""
+        return max(self.turns, 2 if self.pairs else 1)
 
 
 class Planner:
@@ -61,12 +70,13 @@ class Planner:
         self._confirmation = confirmation
         self._rounds = rounds
         self._seed = seed
+        self.naming: Callable[[], Naming | None] = lambda: None
+        """How the skills of questions are named that a model writes."""
         self.collapsed = ""
         """What to tell when the questioner writes hardly anything but one question."""
         self._recent: list[list[str]] = []
         self._looking: Counter[Pattern] = Counter()
         """Second looks that are under way."""
-        self._auditing: set[str] = set()
         self._narrow: dict[Pattern, tuple[tuple[int, tuple[Pattern, ...]], Pattern | None]] = {}
 
     def plan(self, number: int, left: int) -> list[Item]:
@@ -74,16 +84,15 @@ class Planner:
         return [] if self.collapsed else self._plan(number, left)
 
     def audits(self) -> list[AuditItem]:
-        """Verdicts for the auditor; each is looked at once."""
-        found = [one for one in self._confirmation.to_audit() if one.key not in self._auditing]
-        self._auditing.update(one.key for one in found)
-        return [AuditItem(one) for one in found]
+        """Verdicts for the auditor."""
+        return [AuditItem(*look) for look in self._confirmation.to_audit()]
 
     def _plan(self, number: int, left: int) -> list[Item]:
         rng = random.Random(f"{self._seed}/{number}")
         self.leads.refresh()
         self.scouting.refresh()
         self._open_slots()
+        left //= self._rounds.most_questions
         room = min(self._rounds.size, left)
         items = self._confirming(number, rng, self._room_to_confirm(room, left))
         room -= sum(item.count for item in items)
@@ -226,7 +235,9 @@ class Planner:
         self, number: int, place: int, purpose: str, wanted: Pattern, work: Asked | Draft, count: int
     ) -> Item:
         key = f"q{number}.{place}"
-        return Item(key, number, purpose, wanted, work, self._seed, self._grammar, count, self._rounds.turns)
+        rounds, naming = self._rounds, self.naming() if isinstance(work, Draft) else None
+        settings = self._grammar, count, rounds.turns, rounds.judged, naming
+        return Item(key, number, purpose, wanted, work, self._seed, *settings)
 
 
 class ZeroShotPlanner(Planner):

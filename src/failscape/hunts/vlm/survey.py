@@ -12,6 +12,7 @@ import numpy as np
 
 from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.confirm import Confirmation, spread
+from failscape.hunts.vlm.errands import OpenWorld
 from failscape.hunts.vlm.leads import Leads
 from failscape.hunts.vlm.outcomes import SEARCH, QuestionLog, QuestionOutcome
 from failscape.hunts.vlm.taxonomy import TreeNode, grow
@@ -24,6 +25,7 @@ BLOCKS = 24
 ASKED = 4000
 """Most questions that are told one by one."""
 
+SKILLS_TOLD = 200
 _SAMPLE = 200
 
 
@@ -85,6 +87,27 @@ class ArchiveCell:
 
 
 @dataclass(frozen=True, slots=True)
+class SkillRow:
+    """A skill that questions were said to take. `merged`: other names for it. `state`: whether it is used."""
+
+    name: str
+    definition: str
+    merged: tuple[str, ...]
+    questions: int
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSkills:
+    """The open list of skills: who named them, what names were merged by, and how many there were."""
+
+    named_by: str
+    merged_by: str
+    names: int
+    rows: tuple[SkillRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class VlmSurvey:
     """`slots` is what e-BH counts over. `asked`: the latest valid questions, as (text, pattern, failed)."""
 
@@ -100,12 +123,15 @@ class VlmSurvey:
     asked: tuple[tuple[str, str, bool], ...]
     archive: tuple[ArchiveCell, ...]
     quarters: tuple[Quarter, ...] = ()
+    skills: OpenSkills | None = None
 
     def as_data(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def survey_of(ledger: QuestionLog, confirmation: Confirmation, leads: Leads) -> VlmSurvey:
+def survey_of(
+    ledger: QuestionLog, confirmation: Confirmation, leads: Leads, world: OpenWorld | None = None
+) -> VlmSurvey:
     search = [one for one in ledger.outcomes if one.purpose == SEARCH]
     states = {pattern.text: confirmation.state(pattern) for pattern in confirmation.slots}
     asked = [(one.text, one.pattern.text, one.failed) for one in ledger.outcomes if one.valid]
@@ -122,7 +148,27 @@ def survey_of(ledger: QuestionLog, confirmation: Confirmation, leads: Leads) -> 
         tuple(asked[-ASKED:]),
         tuple(_cells(ledger, leads)),
         quarters(search),
+        skills_of(world) if world is not None and world.vocabulary.open else None,
     )
+
+
+def skills_of(world: OpenWorld) -> OpenSkills:
+    """New skills first, those that most questions take at the top; the list only where questions take it."""
+    rows = [
+        SkillRow(
+            one.name,
+            one.definition,
+            tuple(name for name in one.names if name != one.name),
+            len(one.texts),
+            "listed" if one.listed else "taken up" if one.taken else one.refused or "too few questions",
+        )
+        for one in world.vocabulary.skills
+        if one.texts
+    ]
+    ranked = sorted(rows, key=lambda row: (row.state == "listed", -row.questions, row.name))
+    named_by = "a language model" if world.llm else "the words of the questions"
+    names = sum(len(one.names) for one in world.vocabulary.skills)
+    return OpenSkills(named_by, world.vocabulary.merged_by, names, tuple(ranked[:SKILLS_TOLD]))
 
 
 def _cells(ledger: QuestionLog, leads: Leads) -> Iterator[ArchiveCell]:

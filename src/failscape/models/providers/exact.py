@@ -22,6 +22,7 @@ SHORT = 3
 """Answers of so many words, articles not counted, are taken at their word."""
 
 _YES_NO = frozenset({"yes", "no"})
+_SIDES = frozenset({"left", "right"})
 _KINDS = (_YES_NO, frozenset(NUMBERS))
 _SKIPPED = frozenset({"a", "an", "the", "it", "is", "are", "there", "its"})
 _SPELLED = {"gray": "grey", "color": "colour"}
@@ -65,6 +66,24 @@ def compare(answer: str, truth: str) -> Verification:
     if others and not found:
         return wrong
     return wrong if len(said) <= SHORT else Verification(None, None, "the answer does not commit itself")
+
+
+def changed(before: str, answer: str, change: str) -> list[bool | str | None]:
+    """Whether an answer is another one than before, as facts: valid, right, reason."""
+    first, second = (_gist(plain_words(text)) for text in (before, answer))
+    if not first or not second:
+        return [None, None, "the answer is empty"]
+    alike = set(first) <= set(second) or set(second) <= set(first)
+    return [True, not alike, f"it says {answer!r} as before, although {change}" if alike else ""]
+
+
+def _gist(words: list[str]) -> list[str]:
+    """The one word that decides, where there is just one: yes or no, a number, a side."""
+    for kind in (*_KINDS, _SIDES):
+        found = {word for word in words if word in kind}
+        if len(found) == 1:
+            return list(found)
+    return words
 
 
 def _as_said(clauses: list[list[str]], right: Sequence[str]) -> list[list[str]]:

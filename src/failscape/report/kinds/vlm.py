@@ -6,16 +6,16 @@ See `sections.py` for how it joins the page.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from failscape.errors import FailscapeError
 from failscape.evidence import Place, Placer, load_hunt
-from failscape.hunts.vlm.findings import Example, ModeDetails
+from failscape.hunts.vlm.findings import UNAUDITED, Example, ModeDetails
 from failscape.hunts.vlm.survey import Coverage, Diversity, VlmSurvey
-from failscape.hunts.vlm.taxonomy import TreeNode, compare, grow_named, named_skills
+from failscape.hunts.vlm.taxonomy import TreeNode, compare
 from failscape.hunts.vlm.training.quarters import Quarter
 from failscape.report.figures.basic import percent
 from failscape.report.figures.rings import calendar, lines, rings
@@ -94,7 +94,10 @@ def notes(finding: Finding) -> Iterator[str]:
     if not isinstance(details, ModeDetails):
         return
     if finding.status == "conditional":
-        yield "Conditional: certified if the verifier is right about such questions; measure that by skill."
+        yield f"Conditional: {details.condition or UNAUDITED}."
+    if details.audit:
+        wrong, right, neither = details.audit
+        yield f"Looked at again by {details.audited_by}: {wrong} wrong, {right} right, {neither} neither."
     if details.missing:
         yield f"Not proven; missing: {details.missing}."
     if not details.minimal:
@@ -126,19 +129,18 @@ def sections(context: Context) -> Iterator[Section]:
         )
     if survey.taxonomy.trials:
         yield _tree_section(survey.taxonomy)
-    told = [one.detail for one in context.atlas.events(context.loaded.row.id) if one.kind == "skills"]
-    names = named_skills(told)
-    if names:
-        named = grow_named(survey.asked, names).frozen({})
-        if named.trials:
-            yield replace(
-                _tree_section(named),
-                id="named",
-                title="The skills of failures, as a language model names them",
-                menu="",
-                intro="Only questions that failed were named; names that mean the same are merged.",
-                how="",
-            )
+    if survey.skills is not None and survey.skills.rows:
+        yield Section(
+            "skills",
+            "Skills that the questions take",
+            TEMPLATE,
+            survey.skills,
+            TRUST,
+            "Skills",
+            f"{survey.skills.names} names, given by {survey.skills.named_by} and merged by "
+            f"{survey.skills.merged_by}.",
+            "A new skill is taken up when several questions take it and its definition fits them alone.",
+        )
     if survey.coverage.valid:
         yield _course_section(context, survey)
     yield from _targets(context)

@@ -13,11 +13,13 @@ from typing import Any
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.reviews import (
     Review,
+    add_review,
     decider_of,
     forget_reviewed,
     hunt_accuracy,
     keep_reviewed,
     labels_of,
+    mode_reviews_of,
     reviewed_accuracy,
     reviews_of,
     update_reviewed,
@@ -36,16 +38,20 @@ from failscape.review.live import (
     next_items,
     undo_label,
 )
+from failscape.review.modes import draw_mode_audit, mode_tallies, settled_items
 from failscape.web.library import OpenHunt
 
 Data = dict[str, Any]
 GOAL = 0.03
+OF_MODES = "modes"
+"""What is reviewed: a hunt's conditional modes, each by its own answers, in place of a sample of all."""
 
 
 def review(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
     """What a reviewer sees now. Without a review of this hunt there is only an offer to begin one."""
     atlas, row = hunt.atlas, hunt.row
-    judge, found = decider_of(row), current_review(atlas, row)
+    modes = query.get("of") == OF_MODES
+    judge, found = decider_of(row), _review_of(atlas, row, modes)
     used = hunt_accuracy(atlas, row)
     data: Data = {
         "decider": hunt.model_name(judge.role) if judge is not None else "",
@@ -54,12 +60,18 @@ def review(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
         "goal": GOAL,
         "accuracy": used.source if used is not None else "",
         "in_use": judge is not None and reviewed_accuracy(atlas, judge.digest) is not None,
+        "of": OF_MODES if modes else "",
+        "modes": [asdict(one) | {"labels": one.labels} for one in mode_tallies(atlas, row)],
         "review": None,
     }
-    return data if found is None else {**data, **_going_on(atlas, row, found, query.get("reviewer", ""))}
+    if found is None:
+        return data
+    reviewer = query.get("reviewer", "")
+    settled = settled_items(atlas, row, found) if modes else frozenset()
+    return {**data, **_going_on(atlas, row, found, reviewer, settled)}
 
 
-def _going_on(atlas: Atlas, row: HuntRow, found: Review, reviewer: str) -> Data:
+def _going_on(atlas: Atlas, row: HuntRow, found: Review, reviewer: str, settled: frozenset[str]) -> Data:
     labels = labels_of(atlas, found.uid)
     people = Counter(label.reviewer for label in labels)
     shared = agreement_of(atlas, found)
@@ -71,12 +83,15 @@ def _going_on(atlas: Atlas, row: HuntRow, found: Review, reviewer: str) -> Data:
         "review": found.uid,
         "items": items,
         "done": people.get(reviewer, 0),
-        "next": [asdict(one) for one in next_items(atlas, found, reviewer)] if reviewer else [],
+        "next": [asdict(one) for one in next_items(atlas, found, reviewer, settled=settled)]
+        if reviewer
+        else [],
+        "settled": len(settled - {one.item for one in labels if one.reviewer == reviewer}),
         "people": people.most_common(20),
         "shared": None
         if shared is None
         else {"share_text": percent(shared.share), "answers": shared.answers, "kappa": shared.kappa},
-        "known": [_known_data(one) for one in known_so_far(atlas, mine, GOAL)],
+        "known": [_known_data(one) for one in known_so_far(atlas, mine, GOAL)] if mine else [],
     }
 
 
@@ -91,14 +106,18 @@ def _known_data(one: Known) -> Data:
     }
 
 
-def _begin(atlas: Atlas, row: HuntRow, _: Data) -> None:
-    begin_review(atlas, row)
+def _begin(atlas: Atlas, row: HuntRow, told: Data) -> None:
+    if told.get("of") == OF_MODES:
+        sample = draw_mode_audit(atlas, row)
+        add_review(atlas, sample.review, 0, sample.items)
+    else:
+        begin_review(atlas, row)
 
 
 def _label(atlas: Atlas, row: HuntRow, told: Data) -> None:
     give_label(
         atlas,
-        _there(atlas, row),
+        _there(atlas, row, told),
         str(told.get("reviewer", "")),
         str(told.get("item", "")),
         str(told.get("label", "")),
@@ -107,7 +126,7 @@ def _label(atlas: Atlas, row: HuntRow, told: Data) -> None:
 
 
 def _undo(atlas: Atlas, row: HuntRow, told: Data) -> None:
-    undo_label(atlas, _there(atlas, row), str(told.get("reviewer", "")))
+    undo_label(atlas, _there(atlas, row, told), str(told.get("reviewer", "")))
     _follow(atlas, row)
 
 
@@ -119,8 +138,14 @@ def _stop_using(atlas: Atlas, row: HuntRow, _: Data) -> None:
     forget_reviewed(atlas, _there(atlas, row).judge)
 
 
-def _there(atlas: Atlas, row: HuntRow) -> Review:
-    found = current_review(atlas, row)
+def _review_of(atlas: Atlas, row: HuntRow, modes: bool) -> Review | None:
+    if not modes:
+        return current_review(atlas, row)
+    return next(reversed(mode_reviews_of(atlas, row.id)), None)
+
+
+def _there(atlas: Atlas, row: HuntRow, told: Data | None = None) -> Review:
+    found = _review_of(atlas, row, (told or {}).get("of") == OF_MODES)
     if found is None:
         raise AtlasError(f"hunt {row.id} has no review yet", "begin one")
     return found
@@ -150,4 +175,4 @@ def act(hunt: OpenHunt, deed: str, told: Data) -> Data:
     """Do what a reviewer asks for; the answer is what they see next."""
     with Atlas.open_for_labels(hunt.atlas.folder) as atlas:
         DEEDS[deed](atlas, hunt.row, told)
-    return review(hunt, {"reviewer": str(told.get("reviewer", ""))})
+    return review(hunt, {name: str(told.get(name, "")) for name in ("reviewer", "of")})

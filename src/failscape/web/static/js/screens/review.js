@@ -9,8 +9,9 @@ const HELP = [["y", "yes, it is so"], ["n", "no, it is not"], ["u", "unsure: it 
 export function Review() {
   const here = useHere();
   const reviewer = here.params.reviewer || "";
-  const answer = useAnswer("review", { reviewer });
-  return html`<div class="review"><h1>Review the judge</h1><${Waiting} answer=${answer}>${(data) => html`<${Desk} key=${reviewer} first=${data} reviewer=${reviewer}/>`}<//></div>`;
+  const of = here.params.of || "";
+  const answer = useAnswer("review", { reviewer, of });
+  return html`<div class="review"><h1>${of ? "Audit the modes" : "Review the judge"}</h1><${Waiting} answer=${answer}>${(data) => html`<${Desk} key=${`${reviewer} ${of}`} first=${data} reviewer=${reviewer}/>`}<//></div>`;
 }
 
 function Desk({ first, reviewer }) {
@@ -28,7 +29,7 @@ function Desk({ first, reviewer }) {
     acted.current = true;
     waiting.current += 1;
     wait(waiting.current);
-    queue.current = queue.current.then(() => send(`/api/${encodeURIComponent(here.atlas)}/${here.hunt}/review/${deed}`, { reviewer, ...more }))
+    queue.current = queue.current.then(() => send(`/api/${encodeURIComponent(here.atlas)}/${here.hunt}/review/${deed}`, { reviewer, of: here.params.of || "", ...more }))
       .then((told) => { waiting.current -= 1; wait(waiting.current); fail(null); if (!waiting.current) change(told); },
         (problem) => { waiting.current -= 1; wait(waiting.current); fail(problem.error ? problem : { error: "The label was not kept.", fix: "Is `failscape view` still running?" }); });
     return queue.current;
@@ -36,9 +37,10 @@ function Desk({ first, reviewer }) {
   if (!data.decider) return html`<p>This hunt has no judge: there is nothing to review.</p>`;
   if (!reviewer) return html`<${Name} decider=${data.decider}/>`;
   return html`<div>
+    ${data.kind === "vlm" && html`<p>${data.of ? html`<button type="button" class="small" onClick=${() => here.set({ of: "" })}>Review a sample of all answers instead</button>` : html`<button type="button" class="small" onClick=${() => here.set({ of: "modes" })}>Audit the modes that only the verifier vouches for</button>`}</p>`}
     ${error && html`<${Trouble} error=${error}/>`}
     ${data.review ? html`<${Stage} data=${data} change=${change} act=${act} reviewer=${reviewer} busy=${busy}/>` : html`<${Offer} data=${data} act=${act} busy=${busy}/>`}
-    ${data.review && html`<${KnownSoFar} data=${data} act=${act}/>`}
+    ${data.review && (data.of ? html`<${ModesSoFar} modes=${data.modes}/>` : html`<${KnownSoFar} data=${data} act=${act}/>`)}
   </div>`;
 }
 
@@ -60,6 +62,8 @@ function Name({ decider }) {
 function Offer({ data, act, busy }) {
   const begin = useRef(null);
   useEffect(() => { if (begin.current) begin.current.focus(); }, []);
+  if (data.of) return html`<div><p class="lede">Each mode that is certified only if ${data.decider} is right is audited by its own first answers, blind and mixed. A few labels a mode decide; settled modes are left out.</p>
+    <p><button class="main" ref=${begin} disabled=${busy > 0} onClick=${() => act("begin")}>${busy ? "Drawing the answers …" : "Begin the audit"}</button></p></div>`;
   return html`<div><p class="lede">A blind sample of ${count(data.planned)} ${data.kind === "vlm" ? "answers" : "checks"}, the same number from each kind and answer, so that rare mistakes are seen. You can stop at any time and go on later.</p>
     <p><button class="main" ref=${begin} disabled=${busy > 0} onClick=${() => act("begin")}>${busy ? "Drawing the sample …" : "Begin the review"}</button></p></div>`;
 }
@@ -98,9 +102,17 @@ function Stage({ data, change, act, reviewer, busy }) {
         <p class="answers">${LABELS.map(([label, key, word]) => html`<button type="button" class=${`answer ${label}`} onClick=${() => give(label)}>${word} <kbd>${key}</kbd></button>`)}</p>
         <p><button type="button" class="small" disabled=${!data.done} onClick=${undo}>Undo <kbd>z</kbd></button> <button type="button" class="small" aria-expanded=${help} onClick=${() => show(!help)}>Help <kbd>?</kbd></button></p>
         ${help && html`<dl class="help">${HELP.map(([key, says]) => html`<dt><kbd>${key}</kbd></dt><dd>${says}</dd>`)}</dl>`}</div></div>`
-      : data.done >= data.items ? html`<div class="done"><p><b>All of this sample is labelled.</b> Another sample makes the numbers below narrower.</p>
-        <p><button class="main" onClick=${() => act("begin")}>Draw another sample</button> <button type="button" class="small" disabled=${!data.done} onClick=${undo}>Undo <kbd>z</kbd></button></p></div>`
+      : data.done + data.settled >= data.items ? html`<div class="done"><p><b>${data.of ? "Nothing is left to look at." : "All of this sample is labelled."}</b> ${data.of ? "A further audit shows what was asked since." : "Another sample makes the numbers below narrower."}</p>
+        <p><button class="main" onClick=${() => act("begin")}>${data.of ? "Audit what is new" : "Draw another sample"}</button> <button type="button" class="small" disabled=${!data.done} onClick=${undo}>Undo <kbd>z</kbd></button></p></div>`
       : html`<p class="waiting">Next …</p>`}</section>`;
+}
+
+function ModesSoFar({ modes }) {
+  const here = useHere();
+  return html`<section><h2>What people say of each mode</h2>
+    <div class="scroll"><table class="known"><thead><tr><th>mode</th><th class="r">looked at</th><th class="r">wrong</th><th class="r">right</th><th class="r">unsure</th><th>by these labels</th></tr></thead>
+      <tbody>${modes.map((one) => html`<tr key=${one.subject} class=${one.state === "borne out" ? "reached" : ""}><td>${one.subject}</td><td class="r num">${count(one.labels)} of ${count(one.items)}</td><td class="r num">${count(one.wrong)}</td><td class="r num">${count(one.right)}</td><td class="r num">${count(one.unsure)}</td><td>${one.state}</td></tr>`)}</tbody></table></div>
+    <p class="note">A mode whose labels alone would prove it is certified; one that they cannot prove any more is a suspect. <${Link} to=${here.to("findings")}>See the findings<//></p></section>`;
 }
 
 function KnownSoFar({ data, act }) {
