@@ -30,7 +30,7 @@ from failscape.spaces.questions import (
     Sights,
     make_pattern,
 )
-from failscape.spaces.vocabulary import Vocabulary
+from failscape.spaces.vocabulary import SkillVocabulary
 from failscape.trials import Generate, Show
 
 FAMILIES: dict[str, tuple[str, ...]] = {
@@ -135,11 +135,11 @@ class SkillGrammar:
         sights: Sights,
         skills: Sequence[str] = (),
         images: int = 1,
-        vocabulary: Vocabulary | None = None,
+        vocabulary: SkillVocabulary | None = None,
     ) -> None:
         extra = FAMILIES["several pictures"] if images > 1 else ()
         self.listed = tuple(dict.fromkeys([*(skills or SKILLS), *extra]))
-        self.vocabulary = vocabulary or Vocabulary(self.listed, open_=False)
+        self.vocabulary = vocabulary or SkillVocabulary(self.listed, open_=False)
         self._sights = sights
         self._images = images
         text = f"skills/1 {images} {self.listed}{' open' if self.vocabulary.open else ''}"

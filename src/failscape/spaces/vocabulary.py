@@ -137,7 +137,7 @@ class SkillCheck:
     takes: tuple[bool, ...]
 
 
-class Vocabulary:
+class SkillVocabulary:
     """Skills by name, those of a list first. It changes only by `learn` and `decide`."""
 
     def __init__(self, listed: Sequence[str], open_: bool = True, checked: bool = False) -> None:

@@ -11,13 +11,13 @@ from failscape.spaces.vocabulary import (
     HASHED_WORDS,
     MOST_TAKEN,
     SUPPORT,
-    Vocabulary,
+    SkillVocabulary,
     mined_names,
 )
 
 
 def test_five_hundred_names_for_one_idea_are_one_skill() -> None:
-    vocabulary = Vocabulary(SKILLS)
+    vocabulary = SkillVocabulary(SKILLS)
     forms = ("counting of objects {}", "object counting {}", "count items, variant {}", "counts {}")
     for number in range(500):
         vocabulary.learn(f"How many {number}?", [forms[number % 4].format(number)])
@@ -29,7 +29,7 @@ def test_five_hundred_names_for_one_idea_are_one_skill() -> None:
 
 
 def test_an_embedder_merges_what_words_cannot() -> None:
-    vocabulary = Vocabulary(["counting", "colour"])
+    vocabulary = SkillVocabulary(["counting", "colour"])
     vocabulary.use_vectors([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     assert vocabulary.merged_by == EMBEDDER
     for number in range(SUPPORT):
@@ -40,7 +40,7 @@ def test_an_embedder_merges_what_words_cannot() -> None:
 
 def test_a_new_skill_is_taken_up_only_with_a_definition_that_tells_questions_apart() -> None:
     for told, taken in ((True, True), (False, False)):
-        vocabulary = Vocabulary(["colour"], checked=True)
+        vocabulary = SkillVocabulary(["colour"], checked=True)
         for number in range(4):
             vocabulary.learn(f"what brand {number}?", ["brand"])
             vocabulary.learn(f"what colour {number}?", ["colour"])
@@ -55,7 +55,7 @@ def test_a_new_skill_is_taken_up_only_with_a_definition_that_tells_questions_apa
 
 
 def test_no_more_new_skills_than_a_search_can_use() -> None:
-    vocabulary = Vocabulary([])
+    vocabulary = SkillVocabulary([])
     for number in range(MOST_TAKEN + 40):
         word = "".join(chr(97 + int(digit)) for digit in f"{number:04d}")
         for again in range(SUPPORT):
@@ -64,7 +64,7 @@ def test_no_more_new_skills_than_a_search_can_use() -> None:
 
 
 def test_a_closed_list_learns_nothing() -> None:
-    vocabulary = Vocabulary(["colour"], open_=False)
+    vocabulary = SkillVocabulary(["colour"], open_=False)
     vocabulary.learn("what brand?", ["brand"])
     assert vocabulary.names == ("colour",)
 

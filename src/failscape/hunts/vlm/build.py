@@ -22,7 +22,7 @@ from failscape.spaces.minimal_pairs import PairGrammar
 from failscape.spaces.photo_features import photo_features
 from failscape.spaces.questions import Grammar, Sights, load_grammar
 from failscape.spaces.skills import AlbumSights, DrawnSights, SkillGrammar
-from failscape.spaces.vocabulary import Vocabulary
+from failscape.spaces.vocabulary import SkillVocabulary
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 LEAST_QUESTIONS = 200
@@ -107,7 +107,7 @@ def _own_grammar(config: VlmConfig) -> tuple[Grammar, Sights]:
     written = SkillGrammar(sights, asking.skills, images)
     is_open = not asking.skills if asking.open is None else asking.open
     if is_open and asking.strategy != "grpo":
-        vocabulary = Vocabulary(written.listed, checked=config.llm is not None)
+        vocabulary = SkillVocabulary(written.listed, checked=config.llm is not None)
         written = SkillGrammar(sights, asking.skills, images, vocabulary)
     return written, sights
 

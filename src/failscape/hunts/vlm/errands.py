@@ -15,7 +15,7 @@ from failscape.hunts.vlm.outcomes import QuestionOutcome
 from failscape.spaces.photo_features import LOOKS_FOR, seen_features
 from failscape.spaces.questions import ANY, Pattern
 from failscape.spaces.skills import AlbumSights
-from failscape.spaces.vocabulary import SkillCheck, Vocabulary
+from failscape.spaces.vocabulary import SkillCheck, SkillVocabulary
 from failscape.trials import Caption, Decide, DefineSkill, Embed, Probe, Show, Step, Trial, Verdict
 
 PREPARATION = "preparation"
@@ -53,7 +53,7 @@ class Errand:
 class OpenWorld:
     """What is learned about skills and pictures on the way. Roles that are not there are not asked."""
 
-    vocabulary: Vocabulary
+    vocabulary: SkillVocabulary
     sights: Any = None
     llm: bool = False
     embedder: bool = False

@@ -15,7 +15,7 @@ from failscape.hunts.vlm.outcomes import AUDIT, CONFIRM, SEARCH, QuestionOutcome
 from failscape.spaces.minimal_pairs import Pair
 from failscape.spaces.questions import ANY, Asked, Draft, FollowUp, Grammar, Pattern, Sight, make_pattern
 from failscape.spaces.talks import TOLD, follow, later_skills, skill_of_turn
-from failscape.spaces.vocabulary import Vocabulary, mined_names
+from failscape.spaces.vocabulary import SkillVocabulary, mined_names
 from failscape.trials import (
     Answer,
     Check,
@@ -225,7 +225,7 @@ class Item:
     def named_rows(self) -> list[NamedQuestion]:
         return [self.named[key] for key in sorted(self.named)]
 
-    def settle(self, vocabulary: Vocabulary) -> None:
+    def settle(self, vocabulary: SkillVocabulary) -> None:
         """Let every question count for the skills that it is said to take, as far as they are known now."""
         for key, (_, names, _) in self.named.items():
             skills = vocabulary.resolve(names)
