@@ -158,7 +158,7 @@ class Confirmation:
 
     def limit(self, pattern: Pattern) -> float:
         """The share of passes to test against: what a mode exactly at the margin could show, at worst."""
-        if self.accuracy is None or self.unverified(pattern):
+        if self.accuracy is None or PAIR in pattern.skills:
             return 1 - self.margin
         if pattern not in self._limits:
             found = [self.accuracy.limits((kind,), 1 - self.margin).fail for kind in self.kinds(pattern)]

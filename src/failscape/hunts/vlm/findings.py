@@ -13,6 +13,7 @@ from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.confirm import OPEN, PASS_DOUBT, PASSING, Confirmation, above
 from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, QuestionLog, QuestionOutcome, counted
 from failscape.hunts.vlm.sharpening import due_to
+from failscape.spaces.minimal_pairs import PAIR
 from failscape.spaces.mode_sentences import sentence
 from failscape.spaces.questions import ANY, Clause, Grammar, Pattern, explains
 from failscape.stats import clopper_pearson
@@ -246,7 +247,7 @@ def failure_rate(
     if audit.valid:
         low_end, high_end = clopper_pearson(audit.fails, audit.valid)
         return audit.rate, (float(low_end), float(high_end))
-    if confirmation.accuracy is not None and not confirmation.unverified(pattern):
+    if confirmation.accuracy is not None and PAIR not in pattern.skills:
         kinds = confirmation.kinds(pattern)
         worst = min(kinds, key=lambda kind: confirmation.accuracy.of(kind).sensitivity.rate)  # type: ignore[union-attr]
         passes, (low, high) = confirmation.accuracy.correct(count.passes, count.fails, (worst,))
