@@ -51,7 +51,7 @@ class ModelAsker:
         self.identities = {role: model.identity for role, model in self.team.models.items()}
         for name, content in self.kind.contents(config).items():
             self.identities[name] = Identity(name, content.kind, content.source, {"digest": content.digest})
-        self.config = config.model_copy(update={"budget": BudgetConfig()})
+        self.config = config.model_copy(update={"budget": BudgetConfig(), "warm_start": ""})
         self.interrupted = False
         self.atlas = atlas
         self._reporter = reporter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -130,6 +131,36 @@ async def test_answers_that_verifiers_agree_on_become_chats(tmp_path: Path) -> N
     for one in choices:
         assert one["chosen"][0]["content"][0]["text"] == "2"
         assert one["rejected"][0]["content"][0]["text"] == "blue"
+
+
+async def test_more_failures_of_a_vlms_modes_are_asked_for(tmp_path: Path) -> None:
+    """New pictures and words of each mode; the right answer of each is known by construction."""
+    (tmp_path / "mine.py").write_text(CODE)
+    settings = {
+        "hunt": "vlm",
+        "target": {"provider": "python", "path": f"{tmp_path}/mine.py:answer"},
+        "questions": 260,
+        "confirm": {"modes": 8},
+    }
+    atlas, out = tmp_path / "atlas", tmp_path / "out"
+    await run_session(parse_config(settings, "test"), atlas, choose_reporter(True))
+    said = await asyncio.to_thread(run, "dataset", atlas, "-o", out, "--draw", 4, "--split", "shown")
+    assert "fresh tries" in said.output
+    rows = lines(out / "metadata.jsonl")
+    with Atlas.open(atlas / "drawn-1", readonly=True) as drawn:
+        fresh = Counter(trial.subject for trial in drawn.replay(1) if trial.verdict == "fail")
+    found = {row["subject"] for row in rows}
+    assert found
+    assert all(fresh[subject] >= 4 for subject in found)
+    for row in rows:
+        assert row["failed"]
+        assert row["answer"] not in ("", row["wrong_answer"])
+        assert (row["wrong_answer"], row["answer_from"], row["agreement"]) == ("blue", "truth", 1.0)
+    train, retest = ({row["subject"] for row in rows if row["split"] == half} for half in ("train", "retest"))
+    assert train
+    assert not train & retest
+    shown = {chat["images"][0] for chat in lines(out / "train.jsonl")}
+    assert not shown & {chat["images"][0] for chat in lines(out / "retest.jsonl")}
 
 
 @pytest.mark.parametrize("kind", ["t2i", "classifier", "vlm"])

@@ -43,7 +43,7 @@ def test_the_report_shows_the_trend_and_leads_to_the_comparison(three: Path, tmp
     assert 'href="comparison/index.html"' in section
     assert '<section id="trend">' in beside
     assert "strong → medium → weak" in beside
-    assert re.search(r'data-name="trend">\s*[\d.]+%? → [\d.]+%? → ', beside) or "–" in beside
+    assert re.search(r'data-name="trend">\d+/\d+ → \d+/\d+ → \d+/\d+<', beside)
 
 
 def test_one_file_has_the_section_and_no_link(three: Path, tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from failscape.atlas import Atlas
 from failscape.atlas.contents import earlier_of
+from failscape.cli import cli
 from failscape.config.files import parse_config
 from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import load_hunt
@@ -67,6 +69,13 @@ def test_going_on_and_reading_need_the_old_atlas_no_more(old: Path, tmp_path: Pa
         again = tell_again(atlas, loaded.row, loaded.judge)
         assert [one.subject for one in again.findings] == [one.subject for one in loaded.findings]
         assert sum(one.trials for one in loaded.findings) <= 150
+
+
+def test_a_dataset_of_a_warm_hunt_needs_nothing_of_the_old_one(old: Path, tmp_path: Path) -> None:
+    run(tmp_path / "new", 200, warm_start=str(old))
+    for words in (("dataset", tmp_path / "new", "--draw", "1"), ("findings", tmp_path / "new" / "drawn-1")):
+        result = CliRunner().invoke(cli, [str(word) for word in words])
+        assert result.exit_code == 0, (result.output, result.exception)
 
 
 def _seeds(atlas: Atlas) -> set[int]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from failscape.atlas import Atlas, HuntRow, open_hunt
 from failscape.atlas.contents import keep_pictures
 from failscape.atlas.decisions import plans_of
+from failscape.atlas.reader import WARM_START
 from failscape.atlas.resume import complete_config
 from failscape.config import BudgetConfig, HuntConfig
 from failscape.config.files import parse_config
@@ -62,7 +63,8 @@ async def draw_more(
     folder = drawn_folder(atlas.folder, row.id)
     with Atlas.open(folder, create=True) as drawn:
         keep_pictures(drawn, kind.pictures(config))
-        number = open_hunt(drawn, config, {**row.identities}, row.shard)
+        identities = {role: one for role, one in row.identities.items() if role != WARM_START}
+        number = open_hunt(drawn, config, identities, row.shard)
         resumed = replay(hunt, drawn.replay(number))
         async with Team(models) as team:
             summary = await run_hunt(config, drawn, number, hunt, team, reporter, resumed)
@@ -76,7 +78,7 @@ def _unbounded(row: HuntRow) -> HuntConfig:
     """
     config = parse_config(complete_config(row.config), f"hunt {row.id}")
     runtime = config.runtime.model_copy(update={"keep_images": "all"})
-    return config.model_copy(update={"budget": BudgetConfig(), "runtime": runtime})
+    return config.model_copy(update={"budget": BudgetConfig(), "runtime": runtime, WARM_START: ""})
 
 
 def _models(config: HuntConfig, row: HuntRow, roles: set[str]) -> dict[str, Model]:
