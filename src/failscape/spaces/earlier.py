@@ -69,6 +69,15 @@ def parse_earlier(text: str, source: str) -> Earlier:
         ) from None
 
 
+def refuse_unshared(earlier: Earlier, shared: int, words: str = "subjects") -> None:
+    """Raise when nothing that was tried there is in this space."""
+    if not shared:
+        raise ConfigError(
+            f"`warm_start`: none of the {len(earlier.counts):,} {words} tried there is in this space",
+            "name an atlas whose `space` has something in common with this one",
+        )
+
+
 def refuse_strangers(earlier: Earlier, known: Sequence[object], what: str) -> None:
     """Raise when the earlier hunt found something, and nothing of it is `known` here."""
     if earlier.findings and not known:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from scipy import special
@@ -13,10 +15,12 @@ from failscape.hunts.belief.nodes import Nodes
 from failscape.hunts.belief.transfer import learn_share
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.t2i.prompts.hunt import PromptHunt, PromptSettings
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.plugins import begin_hunt
 from failscape.spaces import Lattice, Wording
 from failscape.spaces.earlier import Earlier, parse_earlier
+from failscape.spaces.prompt_list import read_prompts
 from failscape.testing.planted import PlantedWorld, simulate
 from failscape.testing.planted_corpus import planted_corpus
 from failscape.trials import Probe
@@ -163,6 +167,18 @@ def test_old_modes_get_the_first_looks() -> None:
 
 def _roles(*more: str) -> dict[str, object]:
     return {role: TOYBOX[role] for role in ("target", *more)}
+
+
+def test_prompts_that_failed_before_come_first_and_are_claimed_no_sooner() -> None:
+    rows = [{"id": f"p{at}", "prompt": f"thing {at}", "checks": [f"thing {at}"]} for at in range(40)]
+    prompts = read_prompts("\n".join(map(json.dumps, rows)), "a test")
+    counts = {f"p{at}": (0, 9) if at % 5 == 0 else (9, 0) for at in range(40)}
+    made = PromptHunt(prompts, PromptSettings(panel=0.0, images=400))
+    made.begin_with(Earlier("t2i", "old", counts, ()))
+    assert made.findings() == []
+    assert all(int(probe.subject[1:]) % 5 == 0 for probe in made.ask(8))
+    with pytest.raises(ConfigError, match="none of the 1 prompts tried there"):
+        made.begin_with(Earlier("t2i", "old", {"x": (1, 2)}, ()))
 
 
 def test_what_is_kept_comes_back_and_nothing_else_does() -> None:

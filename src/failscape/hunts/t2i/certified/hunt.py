@@ -39,7 +39,7 @@ from failscape.hunts.t2i.survey.audit import ancestors
 from failscape.hunts.t2i.survey.random_panel import MOST_REPLICATED, REPLICATED_IMAGES, Draws, draw_panel
 from failscape.hunts.t2i.survey.replication import choose_sample
 from failscape.hunts.t2i.survey.survey import T2ISurvey
-from failscape.spaces.earlier import Earlier
+from failscape.spaces.earlier import Earlier, refuse_unshared
 from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.wording import Wording
 from failscape.stats.judging.accuracy import JudgeAccuracy
@@ -149,11 +149,7 @@ class CertifiedHunt(Hunt):
     def begin_with(self, earlier: Earlier) -> None:
         """Its rates guide the search as far as they hold here, which new images alone can tell."""
         counts = counts_of(self.lattice, earlier.counts)
-        if not len(counts.nodes):
-            raise ConfigError(
-                f"`warm_start`: none of the {len(earlier.counts):,} subjects tried there is in this space",
-                "name an atlas whose `space` has entities and families in common with this one",
-            )
+        refuse_unshared(earlier, len(counts.nodes))
         depth, threshold = self.lattice.depth, self.settings.threshold
         self._earlier = Belief(self._taxonomy, depth, counts, threshold)
         self._posterior = self._agenda = None

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.hunts.belief.transfer import learn_share
 from failscape.spaces.prompt_list import ListedPrompt
 from failscape.stats.effects import fit_effects
-from failscape.stats.rate_priors import bell_priors, log_likelihoods, mix_priors, row_of
+from failscape.stats.rate_priors import GRID, bell_priors, log_likelihoods, mix_priors, row_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -23,7 +24,7 @@ Ints = NDArray[np.int64]
 _FIRST_GUESS, _FIRST_SPREAD = 1.5, 3.0
 """Log-odds of success expected of a prompt before anything is known, and how far prompts vary."""
 _LEAST_SPREAD = 0.8
-_LEAST_PROMPTS = 12
+LEAST_PROMPTS = 12
 """Fewer tried prompts than this teach nothing about the others."""
 
 
@@ -65,19 +66,32 @@ def _levels(names: Sequence[tuple[str, ...]]) -> tuple[Ints, int]:
     return levels, len(numbers)
 
 
-def expect(features: PromptFeatures, count: int, passes: Floats, fails: Floats) -> Floats:
-    """[prompt, grid point]: a prior over the judged rate of each prompt, from what all images say."""
+def expect(
+    features: PromptFeatures, count: int, passes: Floats, fails: Floats, earlier: Floats | None = None
+) -> Floats:
+    """[prompt, grid point]: a prior over the judged rate of each prompt, from what all images say.
+
+    `earlier` has the log-odds that another hunt made one expect of each; these images say how much of it
+    holds.
+    """
     tried = np.flatnonzero(passes + fails > 0)
-    if len(tried) < _LEAST_PROMPTS:
+    if len(tried) < LEAST_PROMPTS:
         predicted, priors = np.full(count, _FIRST_GUESS), bell_priors(_FIRST_SPREAD)
         return np.asarray(priors[row_of(predicted)])
-    zeros = np.zeros(len(tried))
-    images = passes[tried] + fails[tried]
-    fit = fit_effects(features.rows(tried), features.sizes, zeros, passes[tried], images)
+    offset, images = np.zeros(count), passes[tried] + fails[tried]
+    if earlier is not None:
+        offset = earlier * learn_share(earlier[tried], offset[tried], passes[tried], images, 0.0)
+    fit = fit_effects(features.rows(tried), features.sizes, offset[tried], passes[tried], images)
     priors = mix_priors(fit.held_out, passes[tried], fails[tried], max(fit.spread, _LEAST_SPREAD))
-    predicted = fit.predict(list(features.levels), np.zeros(count))
+    predicted = fit.predict(list(features.levels), offset)
     predicted[tried] = fit.held_out
     return np.asarray(priors[row_of(predicted)])
+
+
+def known_before(features: PromptFeatures, passes: Floats, fails: Floats) -> Floats:
+    """The log-odds of each prompt by the counts of another hunt, as distances from the usual one."""
+    means = posteriors(expect(features, len(passes), passes, fails), passes, fails) @ GRID
+    return np.asarray(means - np.median(means))
 
 
 def posteriors(priors: Floats, passes: Floats, fails: Floats) -> Floats:

@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from failscape.errors import AtlasError
 from failscape.hunts.certify import certify, evidence_needed
 from failscape.hunts.protocol import Hunt
-from failscape.hunts.t2i.prompts.belief import PromptFeatures, expect, posteriors
+from failscape.hunts.t2i.prompts.belief import LEAST_PROMPTS, PromptFeatures, expect, known_before, posteriors
 from failscape.hunts.t2i.prompts.findings import describe_prompt, describe_suspect, half_width
 from failscape.hunts.t2i.prompts.ledger import PromptLedger
 from failscape.hunts.t2i.prompts.listing import update_list
@@ -32,6 +33,7 @@ from failscape.hunts.t2i.prompts.worth import (
 from failscape.hunts.t2i.survey.random_panel import MOST_REPLICATED, REPLICATED_IMAGES, Draws
 from failscape.hunts.t2i.survey.replication import choose_sample
 from failscape.hunts.t2i.survey.survey import T2ISurvey
+from failscape.spaces.earlier import Earlier, refuse_unshared
 from failscape.spaces.lattice import Node
 from failscape.spaces.prompt_list import ListedPrompt, PromptList
 from failscape.stats.evalues import log_bet
@@ -96,6 +98,7 @@ class PromptHunt(Hunt):
         self.ledger = PromptLedger(prompts.prompts[shard[0] :: shard[1]])
         self._seed = seed
         self._features = PromptFeatures.of(self.ledger.prompts)
+        self._earlier: Floats | None = None
         judge = accuracy or JudgeAccuracy.perfect()
         self.limits = np.array(
             [
@@ -126,6 +129,13 @@ class PromptHunt(Hunt):
             panel.add(self.ledger.prompts[at].id, Node(at))
         return panel
 
+    def begin_with(self, earlier: Earlier) -> None:
+        """What failed there comes first; its rates guide the search as far as new images bear them out."""
+        counts = np.array([earlier.counts.get(one.id, (0, 0)) for one in self.ledger.prompts], np.float64)
+        refuse_unshared(earlier, int(counts.any(axis=1).sum()), "prompts")
+        self._earlier = known_before(self._features, counts[:, 0], counts[:, 1])
+        self._refit()
+
     # Telling
 
     def tell(self, trial: Trial) -> None:
@@ -150,13 +160,16 @@ class PromptHunt(Hunt):
     def _refit(self) -> None:
         ledger = self.ledger
         self._next_refit = self._told + int(np.clip(REFIT_SHARE * self._told, FIRST_REFIT, LAST_REFIT))
-        self._priors = expect(self._features, len(ledger), ledger.passes, ledger.fails)
+        self._priors = expect(self._features, len(ledger), ledger.passes, ledger.fails, self._earlier)
         self.weights = posteriors(self._priors, ledger.passes, ledger.fails)
         self.chances = chance_failing(self.weights, self.limits)
         self.evidence = log_bet(ledger.passes, ledger.fails, self.limits)
         self._needed = evidence_needed(self.evidence, self.settings.fdr, len(ledger))
         self._claims = self._claim()
         self._worth = self._value(np.arange(len(ledger)))
+        if self._earlier is not None and np.count_nonzero(ledger.passes + ledger.fails) < LEAST_PROMPTS:
+            # Nobody knows yet how much of it holds: what failed before comes first, and is claimed no sooner.
+            self._worth = self._worth * (1 + special.expit(-self._earlier))
 
     def _look_again(self, at: int) -> None:
         """What a new image says of its own prompt, between two refits."""
