@@ -26,6 +26,13 @@ def answer(images, question, history):
         return "yes"
     return "a very long story about nothing in particular, sorry" if "rambling" in question else "blue"
 
+def answer_too(images, question, history):
+    return "blue"
+
+def verify_place(images, question, answer):
+    right = "counting" not in question and "place" not in question
+    return True, right, "" if right else "it is red"
+
 def refuse(images, question):
     return ""
 
@@ -205,3 +212,17 @@ def test_a_vlm_hunt_has_no_shards() -> None:
     config = parse_config({"hunt": "vlm", "target": {"provider": "toybox"}}, "test")
     with pytest.raises(ConfigError, match="shards"):
         build_hunt(config, (1, 4))
+
+
+async def test_targets_of_one_atlas_share_modes_and_have_their_own(tmp_path: Path, photos: Path) -> None:
+    """The same verifier finds counting wrong for both; a second one finds place wrong as well."""
+    await run(tmp_path / "atlas", **own(photos))
+    other = own(photos, target=mine(photos, "answer_too"), verifier=mine(photos, "verify_place"))
+    config = {"hunt": "vlm", "questions": 240, **other}
+    await run_session(parse_config(config, "test"), tmp_path / "atlas", choose_reporter(True), fork=True)
+    with Atlas.open(tmp_path / "atlas", readonly=True) as atlas:
+        page = write_report(atlas).path.read_text(encoding="utf-8")
+    assert "1 of 2 modes are shared by all 2 targets, 1 belong to one." in page
+    assert "universal" in page
+    section = page.partition('id="targets"')[2]
+    assert 'class="heat wide"' in section, "the picture beside the table"

@@ -100,3 +100,29 @@ def test_bad_settings_are_refused() -> None:
         create_model("verifier", ModelConfig(provider="panel"))
     with pytest.raises(ConfigError, match="takes no params"):
         create("verifier", ModelConfig(provider="exact", params={"a": 1}))
+
+
+@pytest.mark.parametrize(
+    ("answer", "truth", "right"),
+    [
+        ("rot", "red", True),
+        ("Es ist rot.", "red", True),
+        ("blau", "red", False),
+        ("Oui", "yes", True),
+        ("no", "yes", False),
+        ("三", "three", True),
+        ("是", "yes", True),
+        ("нет", "yes", False),
+        ("это пингвин", "penguin", None),
+        ("es ist ein pinguin auf dem eis", "penguin", None),
+        ("two", "two", True),
+        ("the die is red", "red", False),
+    ],
+)
+def test_answers_in_another_language_are_translated_or_decide_nothing(
+    answer: str, truth: str, right: bool | None
+) -> None:
+    found = compare(answer, truth)
+    assert found.right is right, found
+    if right is None:
+        assert "not in English" in found.reason

@@ -5,14 +5,13 @@ Skills come from the grammar, from the words of a question, or from a model that
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.outcomes import QuestionOutcome
-from failscape.spaces.questions import Pattern
+from failscape.spaces.questions import Pattern, explains
 from failscape.spaces.skills import FAMILIES, OTHER, family_of
 
 _RANK = {name: place for place, name in enumerate((*FAMILIES, OTHER))}
@@ -108,11 +107,13 @@ def leaf_name(pattern: Pattern) -> str:
 
 
 def compare(hunts: Mapping[str, Iterable[Pattern]]) -> dict[str, list[str]]:
-    """Mode → the targets that have it, for modes certified for several targets in one atlas."""
-    owners: dict[str, list[str]] = defaultdict(list)
-    for target, patterns in hunts.items():
-        for pattern in patterns:
-            owners[pattern.text].append(target)
+    """Mode → the targets that have it, or a simpler one that explains it, those of all targets first."""
+    found = {target: list(patterns) for target, patterns in hunts.items()}
+    modes = {pattern for patterns in found.values() for pattern in patterns}
+    owners = {
+        mode.text: [name for name, own in found.items() if any(explains(one, mode) for one in own)]
+        for mode in sorted(modes)
+    }
     return dict(sorted(owners.items(), key=lambda pair: (-len(pair[1]), pair[0])))
 
 

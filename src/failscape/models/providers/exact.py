@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
+from failscape.models.providers.languages import into_english, language_of
 from failscape.models.roles import AnswerToVerify, Identity, Model, Reply, Usage, Verification
 
-LABEL = "exact/2"
+LABEL = "exact/3"
 """Part of the identity. Raise it with the rules: answers compared by others must not be mixed."""
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -47,12 +49,21 @@ def compare(answer: str, truth: str) -> Verification:
     right = plain_words(truth)
     if not right:
         return Verification(None, None, "the exact verifier needs a known right answer")
-    clauses = _as_said([plain_words(part) for part in _CLAUSES.split(answer)], right)
+    clauses = [plain_words(part) for part in _CLAUSES.split(answer)]
+    plain = [word for clause in clauses for word in clause]
+    english, language = into_english(plain)
+    if language and not same(plain, right):
+        found = compare(" ".join(english), truth)
+        reason = f"{answer!r} is {language} for {' '.join(english)}; {found.reason or f'right: {truth}'}"
+        return replace(found, reason=reason)
+    clauses = _as_said(clauses, right)
     said = [word for clause in clauses for word in clause]
     if not said:
         return Verification(None, None, "the answer is empty")
     if same(said, right):
         return Verification(True, True)
+    if other := language_of(said):
+        return Verification(None, None, f"the answer is not in English ({other}): {answer[:80]!r}")
     wrong = Verification(True, False, f"the right answer is {truth}")
     found = {_denied(clause, right) for clause in clauses if _holds(clause, right)}
     if "doubted" in found or len(found) > 1:

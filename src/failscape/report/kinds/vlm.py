@@ -11,15 +11,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from failscape.errors import FailscapeError
-from failscape.evidence import Place, Placer, load_hunt
+from failscape.evidence import Place, Placer
 from failscape.hunts.vlm.findings import UNAUDITED, Example, ModeDetails
 from failscape.hunts.vlm.survey import Coverage, Diversity, VlmSurvey
-from failscape.hunts.vlm.taxonomy import TreeNode, compare
+from failscape.hunts.vlm.taxonomy import TreeNode
 from failscape.hunts.vlm.training.quarters import Quarter
 from failscape.report.figures.basic import percent
 from failscape.report.figures.rings import calendar, lines, rings
-from failscape.report.sections import END, LEAD, TRUST, Context, Section, Tile
+from failscape.report.kinds.vlm_targets import targets_section
+from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.spaces.questions import Pattern
 from failscape.trials import Finding
 
@@ -27,7 +27,6 @@ TEMPLATE = "vlm.html"
 CARDS = 12
 SHOTS = 4
 LEAVES = 40
-TARGETS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,7 @@ def sections(context: Context) -> Iterator[Section]:
         )
     if survey.coverage.valid:
         yield _course_section(context, survey)
-    yield from _targets(context)
+    yield from targets_section(context)
 
 
 def _card(number: int, finding: Finding) -> ModeCard:
@@ -198,40 +197,4 @@ def _course_section(context: Context, survey: VlmSurvey) -> Section:
         "What was asked over time, and how much of it failed.",
         "Left: shares of the questions written at that time. Right: skills, those asked early at the top. A "
         "search that learns shows a rising share of failures without fewer different questions.",
-    )
-
-
-def _targets(context: Context) -> Iterator[Section]:
-    """Modes that several targets share, when more than one was hunted in this atlas."""
-    rows = [row for row in context.atlas.hunts() if row.kind == "vlm" and row.id != context.loaded.row.id]
-    modes: dict[str, list[Pattern]] = {}
-    for row, findings in [
-        (context.loaded.row, context.loaded.findings),
-        *((row, None) for row in rows[-TARGETS:]),
-    ]:
-        model = row.identities.get("answerer")
-        name = f"{model.provider} {model.model}".strip() if model else f"hunt {row.id}"
-        if findings is None:
-            try:
-                findings = load_hunt(context.atlas, row.id).findings
-            except FailscapeError:
-                continue
-        modes.setdefault(name, []).extend(Pattern.parse(finding.subject) for finding in findings)
-    if len(modes) < 2:
-        return
-    shared = compare({name: set(found) for name, found in modes.items()})
-    universal = sum(len(owners) == len(modes) for owners in shared.values())
-    table = [
-        {"title": Pattern.parse(text).title, "targets": owners, "all": len(owners) == len(modes)}
-        for text, owners in shared.items()
-    ]
-    yield Section(
-        "targets",
-        "Universal and model-specific modes",
-        TEMPLATE,
-        {"names": list(modes), "lines": table[:60]},
-        END,
-        "Targets",
-        f"{universal} of {len(shared)} modes are shared by all {len(modes)} targets.",
-        "A mode counts as shared when it was certified for each of them in its own hunt.",
     )
