@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from failscape.stats.texts import unit, word_vectors, words_of
 
 EMBEDDER, HASHED_WORDS = "the embedder", "hashed words"
-ALIKE: Final = {EMBEDDER: 0.7, HASHED_WORDS: 0.6}
-"""Cosine from which two names are one skill. Words are alike when they share the one that matters; sentence
-embedders put synonyms of two or three words at .7 and more, and related but different skills below."""
+ALIKE: Final = 0.6
+"""Cosine from which two names are one skill, by words or by meaning. MiniLM puts one pair of 883 different
+skills there and a third of the pairs that mean the same (`docs/vlm.md`); words are alike when they share the
+one that matters."""
 
 SUPPORT: Final = 3
 """So many different questions must take a skill before it is looked at."""
@@ -120,7 +121,8 @@ class NamedSkill:
     name: str
     listed: bool
     taken: bool
-    vector: NDArray[np.float64]
+    words: NDArray[np.float64]
+    vector: NDArray[np.float64] | None = None
     definition: str = ""
     names: dict[str, None] = field(default_factory=dict)
     texts: dict[str, None] = field(default_factory=dict)
@@ -173,10 +175,10 @@ class SkillVocabulary:
             return
         self._texts.setdefault(text)
         known = self.merged_by == EMBEDDER and len(vectors) == len(names)
-        rows = unit(vectors) if known else [hashed(name) for name in names]
+        rows = list(unit(vectors)) if known else [None] * len(names)
         for name, row in zip(map(plain_name, names), rows, strict=True):
-            if name and (known or self.merged_by == HASHED_WORDS or name in self._of):
-                skill = self._skills[self._home(name, np.asarray(row))]
+            if name:
+                skill = self._skills[self._home(name, row)]
                 skill.names.setdefault(name)
                 skill.texts.setdefault(text)
                 if not self._checked and len(skill.texts) >= SUPPORT and not skill.taken:
@@ -216,19 +218,20 @@ class SkillVocabulary:
         else:
             skill.taken, skill.definition = True, definition
 
-    def _home(self, name: str, row: NDArray[np.float64]) -> str:
+    def _home(self, name: str, vector: NDArray[np.float64] | None) -> str:
         if name not in self._of:
-            known = list(self._skills.values())
-            alike = np.stack([skill.vector for skill in known]) @ row if known else np.zeros(0)
-            best = int(np.argmax(alike)) if len(alike) else -1
-            if best >= 0 and alike[best] >= ALIKE[self.merged_by]:
+            words, known = hashed(name), list(self._skills.values())
+            alike = [_alike(skill, words, vector) for skill in known]
+            best = int(np.argmax(alike)) if alike else -1
+            if best >= 0 and alike[best] >= ALIKE:
                 self._of[name] = known[best].name
             else:
-                self._add(name, row, listed=False)
+                self._add(name, words, listed=False)
+                self._skills[name].vector = vector
         return self._of[name]
 
-    def _add(self, name: str, row: NDArray[np.float64], listed: bool) -> None:
-        self._skills[name] = NamedSkill(name, listed, listed, row)
+    def _add(self, name: str, words: NDArray[np.float64], listed: bool) -> None:
+        self._skills[name] = NamedSkill(name, listed, listed, words)
         self._of[name] = name
 
     def _check(self, skill: NamedSkill) -> SkillCheck:
@@ -238,6 +241,12 @@ class SkillVocabulary:
         rows += [(text, False) for text in chance.sample(others, min(EXAMPLES, len(others)))]
         chance.shuffle(rows)
         return SkillCheck(skill.name, tuple(text for text, _ in rows), tuple(takes for _, takes in rows))
+
+
+def _alike(skill: NamedSkill, words: NDArray[np.float64], vector: NDArray[np.float64] | None) -> float:
+    """By the words of two names or, where both have vectors, by what they mean."""
+    by_words = float(skill.words @ words)
+    return by_words if vector is None or skill.vector is None else max(by_words, float(skill.vector @ vector))
 
 
 def plain_name(name: str) -> str:
