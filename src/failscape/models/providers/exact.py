@@ -53,9 +53,9 @@ def compare(answer: str, truth: str) -> Verification:
     plain = [word for clause in clauses for word in clause]
     english, language = into_english(plain)
     if language and not same(plain, right):
-        found = compare(" ".join(english), truth)
-        reason = f"{answer!r} is {language} for {' '.join(english)}; {found.reason or f'right: {truth}'}"
-        return replace(found, reason=reason)
+        decided = compare(" ".join(english), truth)
+        reason = f"{answer!r} is {language} for {' '.join(english)}; {decided.reason or f'right: {truth}'}"
+        return replace(decided, reason=reason)
     clauses = _as_said(clauses, right)
     said = [word for clause in clauses for word in clause]
     if not said:
