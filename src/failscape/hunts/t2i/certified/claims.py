@@ -82,7 +82,7 @@ class ClaimBook:
         """Slots taken to fail, minimal or not."""
         found = {slot for slot in self.certified if posterior.of(slot).fails >= tuning.KEEP_FAILS}
         if self._listing:
-            found |= {slot for slot in self._seen_failing() if posterior.of(slot).fails >= tuning.LISTED}
+            found |= {slot for slot in self._seen_failing() if posterior.fails(slot) >= tuning.LISTED}
         return found | self._standing.keys()
 
     def revise(self, posterior: Posterior, certified: Collection[int], told: int) -> None:
@@ -105,7 +105,7 @@ class ClaimBook:
     def _candidates(self, posterior: Posterior, failing: set[int]) -> Iterable[int]:
         if not self._listing:
             return failing & self.certified
-        likely = (slot for slot in self._seen_failing() if posterior.of(slot).fails >= tuning.LEAST_CHANCE)
+        likely = (slot for slot in self._seen_failing() if posterior.fails(slot) >= tuning.LEAST_CHANCE)
         return failing | set(likely)
 
     # What stands
@@ -159,7 +159,7 @@ class ClaimBook:
             doubt = doubt_minimal(posterior, slot, [posterior.doubt(base) for base in bases])
             status = CERTIFIED if slot in self.certified else LISTED
             self._standing[slot] = replace(
-                claim, doubt=doubt, doubt_fails=1 - posterior.of(slot).fails, status=status
+                claim, doubt=doubt, doubt_fails=1 - posterior.fails(slot), status=status
             )
 
     # What is new
@@ -215,7 +215,7 @@ def weigh_claims(
         ancestors = bases[slot]
         if ancestors is not None and all(doubts[base] * resting[base] <= most for base in ancestors):
             doubt = doubt_minimal(posterior, slot, [doubts[base] for base in ancestors])
-            claim = Claim(slot, doubt, 1 - posterior.of(slot).fails)
+            claim = Claim(slot, doubt, 1 - posterior.fails(slot))
             if claim.doubt + claim.doubt_fails < tuning.MOST_DOUBT:
                 found.append(claim)
     return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from failscape.hunts.belief.belief import NO_ROW, Belief
+from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.doubt import temper
 from failscape.hunts.t2i.certified.forecast import Bars, Forecast, ForecastRow
 from failscape.hunts.t2i.certified.ledger import Ledger
@@ -44,6 +45,21 @@ class Posterior:
         view = self.of(slot)
         passes, fails = self._ledger.tallies[slot][:2]
         return sober_doubt(view, passes, fails, self._bars.limits[self._bar[slot]].passes)
+
+    def fails(self, slot: int) -> float:
+        """The chance that it fails, as the list of findings reckons with it.
+
+        What classes say of an entity speaks for others of its class; there are few of them to learn from, and
+        it counts at most as even odds for failing. Else it is what is believed.
+        """
+        chance = self.of(slot).fails
+        if self._layer[slot]:
+            return chance
+        before = self.before(slot).fails
+        if before <= tuning.MOST_BEFORE or chance >= 1:
+            return chance
+        odds = chance / (1 - chance) * (1 - before) / before * tuning.MOST_BEFORE / (1 - tuning.MOST_BEFORE)
+        return odds / (1 + odds)
 
     def before(self, slot: int) -> ForecastRow:
         """What was to be expected of it without its own images."""
