@@ -153,6 +153,20 @@ def test_a_certificate_had_its_evidence_when_it_was_given() -> None:
     assert len(known) > 10
 
 
+def test_what_classes_say_of_an_entity_is_even_odds_at_most() -> None:
+    """The list asks images of the entity itself for more; nodes above entities are taken as believed."""
+    hunt = played("broken", strategy="listed")
+    posterior, layers = hunt.posterior, hunt.ledger.layers.tolist()
+    entities = [slot for slot, layer in enumerate(layers) if layer == 0]
+    expected = [slot for slot in entities if posterior.before(slot).fails > 0.55]
+    assert expected
+    for slot in expected:
+        assert posterior.fails(slot) <= posterior.of(slot).fails
+    assert any(posterior.fails(slot) < posterior.of(slot).fails for slot in expected)
+    others = [slot for slot, layer in enumerate(layers) if layer]
+    assert all(posterior.fails(slot) == posterior.of(slot).fails for slot in others)
+
+
 def test_invalid_images_count_for_nothing() -> None:
     hunt = make(SMALL, images=300)
     for _ in range(40):
