@@ -148,9 +148,9 @@ class Group:
     def look(self) -> str:
         """Why it should be given up, or taken back; empty if it goes on."""
         if self.since is None:
-            hopeless = special.betainc(1 + self.passes, 1 + self.fails, self.bars[0].fail)
-            enough = self.images >= tuning.LEAST_GROUP_IMAGES
-            if enough and (hopeless < tuning.HOPELESS or self.images >= tuning.MOST_GROUP_IMAGES):
+            most = max(tuning.MOST_GROUP_IMAGES, self.images)
+            slow = self.log_e * most < tuning.GROUP_NATS * self.images
+            if slow and self.images >= tuning.LEAST_GROUP_IMAGES:
                 return f"{self.passes} of {self.images} images of random members passed"
             return ""
         counts = self.measured

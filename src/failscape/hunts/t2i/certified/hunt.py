@@ -321,20 +321,23 @@ class CertifiedHunt(Hunt):
 
     def certified_now(self) -> set[int]:
         """Slots that e-BH claims by the evidence so far: entities at their level, all others at theirs."""
-        evidence, layers = self.evidence(), self.ledger.layers
+        evidence, keys = self.evidence(), self.ledger.keys
         found: set[int] = set()
         for above, (level, total) in enumerate(zip(self.levels, self.tests, strict=True)):
-            tests = [slot for slot in self.ledger.adopted if (layers[slot] > 0) == bool(above)]
+            tests = [slot for slot in self.ledger.adopted if (len(keys[slot]) > 1) == bool(above)]
             if tests:
                 found |= certify(evidence, tests, level, total)
         return found
 
     def evidence(self) -> NDArray[np.float64]:
-        """log e of every opened node."""
-        bars, bets = self.bars.of(self.ledger.nodes), self.ledger.bets
+        """log e of every opened node; 0 where nothing is evidence."""
+        evidence, bets = np.zeros(len(self.ledger)), self.ledger.bets
+        slots = np.flatnonzero(bets.sum(axis=1))
+        bars = self.bars.of(self.ledger.nodes[slots])
         limits = [limit.fail for limit in self.bars.limits]
-        rows = zip(bets[:, 0].tolist(), bets[:, 1].tolist(), bars.tolist(), strict=True)
-        return np.array([log_evidence(s, f, limits[bar]) for s, f, bar in rows], dtype=np.float64)
+        rows = zip(*bets[slots].T.tolist(), bars.tolist(), strict=True)
+        evidence[slots] = [log_evidence(s, f, limits[bar]) for s, f, bar in rows]
+        return evidence
 
     @property
     def posterior(self) -> Posterior:
@@ -567,7 +570,7 @@ class CertifiedHunt(Hunt):
 
     def _look_at_entities(self) -> str:
         """What to say if most entities fail by themselves: then little is left to be found above them."""
-        failing = [slot for slot in self.failing if self.ledger.layers[slot] == 0]
+        failing = [slot for slot in self.failing if len(self.ledger.keys[slot]) == 1]
         if len(failing) * 2 <= len(self._places):
             return ""
         return (
