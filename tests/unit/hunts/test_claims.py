@@ -29,7 +29,7 @@ def posterior_with(doubt: float, fails: float = 0.99) -> Posterior:
     row, entity = SimpleNamespace(fails=0.9), SimpleNamespace(fails=doubt, passes=1 - doubt)
     sure = SimpleNamespace(fails=fails, passes=1 - fails)
     made = SimpleNamespace(
-        doubt=lambda slot: doubt,
+        doubt=lambda slot, resting=0: doubt,
         before=lambda slot: row,
         of=lambda slot: sure if slot else entity,
         fails=lambda slot: fails if slot else doubt,

@@ -190,7 +190,7 @@ class Agenda:
         (self._reached.add if reached else self._reached.discard)(slot)
         (self._proven.add if proven else self._proven.discard)(slot)
         waiting = self.standing.get(key).waiting
-        settled = self._policy.settled(len(key) - 1, self._posterior.doubt(slot), images, waiting)
+        settled = self._policy.settled(len(key) - 1, self._posterior.doubt(slot, waiting), images, waiting)
         chance = view.passes if settled else view.settles
         # With a tolerance a node can both fail and pass as an ancestor: then nodes below it are still tried.
         dead = (reached and view.passes < tuning.MOST_DOUBT) or key in self._members

@@ -153,10 +153,12 @@ class ClaimBook:
 
     def _refresh(self, posterior: Posterior) -> None:
         """Doubts and statuses of the claims that stand, as they are now."""
-        ledger = self._ledger
+        slots, keys = self._ledger.slot_by_key, self._ledger.keys
+        above = {slot: [slots[key] for key in ancestors_of(keys[slot])] for slot in self._standing}
+        resting = Counter(base for bases in above.values() for base in bases)
+        doubts = {base: posterior.doubt(base, count) for base, count in resting.items()}
         for slot, claim in self._standing.items():
-            bases = [ledger.slot_by_key[key] for key in ancestors_of(ledger.keys[slot])]
-            doubt = doubt_minimal(posterior, slot, [posterior.doubt(base) for base in bases])
+            doubt = doubt_minimal(posterior, slot, [doubts[base] for base in above[slot]])
             status = CERTIFIED if slot in self.certified else LISTED
             self._standing[slot] = replace(
                 claim, doubt=doubt, doubt_fails=1 - posterior.fails(slot), status=status
@@ -208,7 +210,7 @@ def weigh_claims(
     everything = sorted({*candidates, *standing})
     bases = {slot: bases_of(ledger, posterior, failing, slot) for slot in everything}
     resting = Counter(base for found in bases.values() if found is not None for base in found)
-    doubts = {base: posterior.doubt(base) for base in resting}
+    doubts = {base: posterior.doubt(base, count) for base, count in resting.items()}
     most = tuning.SHARED / 2 + tuning.SHARE_AT_RISK * len(bases)
     found = []
     for slot in sorted(candidates):

@@ -14,10 +14,15 @@ from scipy import special
 from failscape.hunts.t2i.certified import tuning
 
 
-def temper(believed: float, passes: int, fails: int, bar: float) -> float:
+def temper(believed: float, passes: int, fails: int, bar: float, trust: float = tuning.TRUST) -> float:
     """`believed` is the chance to fail in the model's eyes."""
     alone = _alone(passes, fails, bar)
-    return math.exp(tuning.TRUST * math.log(max(believed, 1e-9)) + (1 - tuning.TRUST) * math.log(alone))
+    return math.exp(trust * math.log(max(believed, 1e-9)) + (1 - trust) * math.log(alone))
+
+
+def trust_in(layer: int, resting: int) -> float:
+    """How much the model's word weighs for a node that so many claims rest on."""
+    return tuning.TRUST if layer else tuning.TRUST / max(1.0, resting / tuning.TRUSTED_CLAIMS)
 
 
 @lru_cache(maxsize=1 << 16)

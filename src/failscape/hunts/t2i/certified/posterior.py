@@ -9,14 +9,9 @@ import numpy as np
 
 from failscape.hunts.belief.belief import NO_ROW, Belief
 from failscape.hunts.t2i.certified import tuning
-from failscape.hunts.t2i.certified.doubt import temper
+from failscape.hunts.t2i.certified.doubt import temper, trust_in
 from failscape.hunts.t2i.certified.forecast import Bars, Forecast, ForecastRow
 from failscape.hunts.t2i.certified.ledger import Ledger
-
-
-def sober_doubt(view: ForecastRow, passes: int, fails: int, bar: float) -> float:
-    """The chance that a node fails: between what the model says and what its images say by themselves."""
-    return temper(1 - view.passes, passes, fails, bar)
 
 
 class Posterior:
@@ -40,11 +35,13 @@ class Posterior:
             self._layer[slot], self._rows[slot], self._bar[slot], (passes, fails), (bets[0], bets[1])
         )
 
-    def doubt(self, slot: int) -> float:
-        """The chance that it fails, the model's word being taken for half."""
+    def doubt(self, slot: int, resting: int = 0) -> float:
+        """The chance that it fails: between what the model says and what its images say by themselves, the
+        nearer to these the more claims rest on it."""
         view = self.of(slot)
         passes, fails = self._ledger.tallies[slot][:2]
-        return sober_doubt(view, passes, fails, self._bars.limits[self._bar[slot]].passes)
+        bar = self._bars.limits[self._bar[slot]].passes
+        return temper(1 - view.passes, passes, fails, bar, trust_in(self._layer[slot], resting))
 
     def fails(self, slot: int) -> float:
         """The chance that it fails, as the list of findings reckons with it.
