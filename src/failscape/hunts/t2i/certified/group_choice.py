@@ -98,13 +98,16 @@ class GroupChoice:
     def _single_values(self) -> Iterator[Promise]:
         member, rates = self.allowed & self._sound()[:, None], self._rates()
         failing, claimed = self._marked(member.shape)
+        passes, images = self._images_of_singles(member.shape)
         for scope in range(len(SCOPES)):
             numbers = self._numbers(scope, self.places)
             belongs = (np.arange(numbers.max(initial=0) + 1)[:, None] == numbers).astype(np.float64)
             size, seen = belongs @ member, belongs @ failing
             mean = belongs @ (member * rates) / np.maximum(size, 1)
             left = belongs @ (member & ~claimed)
+            passed = belongs @ (member * passes) / np.maximum(belongs @ (member * images), 1)
             fits = (size >= tuning.LEAST_MEMBERS) & (seen >= tuning.SEEN_FAILING) & self._promises(mean)
+            fits &= passed <= tuning.SEEN_PASSING
             for who, value in np.argwhere(fits & (left >= tuning.LEAST_MEMBERS)).tolist():
                 places = self.places[(numbers == who) & member[:, value]]
                 gain = float(left[who, value] * (1 - mean[who, value]))
@@ -122,6 +125,17 @@ class GroupChoice:
             failing[row[place], value] = True
             claimed[row[place], value] = slot in self.claimed
         return failing, claimed
+
+    def _images_of_singles(self, shape: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """[place in `places`, value]: images that passed, and all of them."""
+        ledger = self.ledger
+        slots = np.flatnonzero(ledger.layers == 1)
+        nodes, passes = ledger.nodes[slots], np.zeros(shape, np.int64)
+        images = passes.copy()
+        at = np.searchsorted(self.places, nodes.entity), nodes.values[:, 0]
+        passes[at] = ledger.passes[slots]
+        images[at] = passes[at] + ledger.fails[slots]
+        return passes, images
 
     def _failing_slots(self, layer: int) -> list[int]:
         ledger = self.ledger

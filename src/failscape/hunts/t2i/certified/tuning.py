@@ -86,15 +86,16 @@ GROUP_IMAGES = 0.04
 GROUP_FLYING = 8
 """Images of one group under way at once: each is of another member."""
 
-PROMISING = 0.2
-"""A group is tested when its members are expected to succeed at this part of τ or less in the mean. Half of
-τ must be refuted, and what looks best turns out somewhat better than it looked."""
+PROMISING, SEEN_PASSING = 0.35, 0.15
+"""A group is tested when its members are expected to succeed at this part of τ or less in the mean, and no
+more of the images passed that were seen of them. Half of τ must be refuted, what was expected at first is
+not yet extreme, and what looks best turns out somewhat better than it looked."""
 
 LEAST_MEMBERS, SEEN_FAILING = 5, 3
 """A group has at least so many members that are not claimed yet, and so many that were seen to fail: fewer
 are findings, not a rule."""
 
-LEAST_GROUP_IMAGES, MOST_GROUP_IMAGES, GROUP_NATS = 8, 80, 5.3
+LEAST_GROUP_IMAGES, MOST_GROUP_IMAGES, GROUP_NATS = 20, 80, 5.3
 """A group is given up after some images when at this pace it would not have the evidence that the easiest
 claim needs (a level of .005) after so many."""
 
