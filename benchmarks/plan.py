@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,17 +32,20 @@ TOY = {"provider": "toybox"}
 Row = tuple[str, Expectation, int, Expectation | None]
 
 
-def lattice_runs(images: int, space: dict[str, Any], seeds: range, shape: str = "planted") -> Iterator[Row]:
+def lattice_runs(
+    images: int, space: dict[str, Any], seeds: range, shapes: Iterable[str] = ("planted",)
+) -> Iterator[Row]:
     data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": space, "budget": {"images": images}}
     config: Any = parse_config(data, "the benchmark")
     lattice = build_lattice(config)
     said = {regime: t2i.expect(config, lattice, images, regime, None) for regime in t2i.ABOUT}
     span = Expectation("any", "", said["strong"].low, said["weak"].high)
-    for regime in t2i.ABOUT if shape == "planted" else ("medium",):
-        for seed in seeds:
-            hunt = build_hunt(config)
-            simulate(hunt, PlantedWorld(lattice, regime, seed, shape=shape), images)
-            yield f"{shape} {regime}", said[regime], len(hunt.findings()), span
+    for shape in shapes:
+        for regime in t2i.ABOUT if shape == "planted" else ("medium",):
+            for seed in seeds:
+                hunt = build_hunt(config)
+                simulate(hunt, PlantedWorld(lattice, regime, seed, shape=shape), images)
+                yield f"{shape} {regime}", said[regime], len(hunt.findings()), span
 
 
 def large(seeds: range) -> Iterator[Row]:
@@ -54,11 +57,9 @@ def small(seeds: range) -> Iterator[Row]:
     yield from lattice_runs(800, {"corpus": "starter", "entities": "sample", "depth": 2}, seeds)
 
 
-def shapes(seeds: range) -> Iterator[Row]:
-    for shape in SHAPES:
-        if shape != "planted":
-            space = {"corpus": "starter", "entities": "sample", "depth": 2}
-            yield from lattice_runs(2_000, space, seeds, shape)
+def other_shapes(seeds: range) -> Iterator[Row]:
+    space = {"corpus": "starter", "entities": "sample", "depth": 2}
+    yield from lattice_runs(2_000, space, seeds, [shape for shape in SHAPES if shape != "planted"])
 
 
 def classifier_runs(images: int, classes: int, seeds: range) -> Iterator[Row]:
@@ -102,7 +103,7 @@ CASES: dict[str, Callable[[range], Iterator[Row]]] = {
     "prompts": both(partial(prompt_runs, 60, 600), partial(prompt_runs, 300, 4_000)),
     "vlm": both(partial(question_runs, 500), partial(question_runs, 2_000)),
     "classifier": both(partial(classifier_runs, 1_200, 6), partial(classifier_runs, 4_800, 6)),
-    "shapes": shapes,
+    "shapes": other_shapes,
     "large": large,
 }
 
