@@ -148,7 +148,7 @@ may hold failures, and one image tells."""
 
 HOPE, HOPEFUL = 0.7, 1_000
 """After a warm start choices go by this share of what the earlier hunt knew, for so many images; then by the
-share that holds. Toy models that were trained on, and worlds moved by half a nat, keep .6 to .9 of it."""
+share that holds. Planted worlds moved by .4 in log-odds kept .4 to 1 of what was known of single values."""
 
 KEPT = 8_000
 """Candidates kept on the heap; far more than are opened before the next refit."""
