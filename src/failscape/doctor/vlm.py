@@ -14,11 +14,11 @@ from PIL import ImageColor
 
 from failscape.doctor.calls import Calls
 from failscape.doctor.comparisons import CLEAR_MARGIN, Pairs
-from failscape.doctor.generator import examine_generator
+from failscape.doctor.generator import examine_editor, examine_generator
 from failscape.doctor.helpers import examine_embedder, examine_llm
 from failscape.doctor.observations import Observation, Status, down, patients_of
 from failscape.errors import ModelError
-from failscape.hunts.vlm.config import TOYBOX, VlmConfig
+from failscape.hunts.vlm.config import COMPOSITE, TOYBOX, VlmConfig
 from failscape.models.contracts.skills import SkillsContract
 from failscape.models.roles import Answerer, AnswerToVerify, Conversation, Questioner, Verification, Verifier
 from failscape.pictures import Picture
@@ -49,6 +49,8 @@ async def examine_vlm(settings: VlmConfig) -> list[Observation]:
         if "generator" in models and settings.images.source != TOYBOX:
             prompts = list(dict.fromkeys(settings.images.prompts))[:4]
             found += (await examine_generator(models["generator"], prompts))[0]
+        if "editor" in models and settings.editor is not None and settings.editor.provider != COMPOSITE:
+            found += await examine_editor(models["editor"], plain("red"))
         if "questioner" in models:
             found += await examine_questioner(models["questioner"])
         if "embedder" in models:

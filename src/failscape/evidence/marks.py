@@ -18,9 +18,12 @@ from failscape.trials import (
     Classify,
     Decide,
     Edit,
+    ExpectChange,
     Facts,
     Generate,
+    NameSkills,
     Propose,
+    Recall,
     Reword,
     Step,
     Verify,
@@ -94,6 +97,13 @@ def lines_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Quote, ...]
             found.append(Quote("edited", step.instruction))
         elif isinstance(step, Answer):
             found += [Quote("asked", step.question), Quote("answered", _as_text(fact))]
+        elif isinstance(step, Recall):
+            for question, answer in step.turns:
+                found += [Quote("asked", question), Quote("answered", answer)]
+        elif isinstance(step, ExpectChange):
+            found += [Quote("changed", step.change), Quote("answered before", step.before)]
+        elif isinstance(step, NameSkills):
+            found += [Quote("skills", ", ".join(map(str, _as_list(fact))))] if fact else []
         elif isinstance(step, Verify):
             if step.truth:
                 found.append(Quote("right answer", step.truth))

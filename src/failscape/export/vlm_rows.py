@@ -15,7 +15,7 @@ from failscape.export.files import write_lines
 from failscape.export.splits import RETEST, TRAIN
 from failscape.plugins import Row
 from failscape.spaces.questions import Pattern, explains
-from failscape.trials import Answer, Finding, Recall, Step, Verdict, Verify
+from failscape.trials import Answer, Edit, ExpectChange, Finding, Recall, Step, Verdict, Verify
 
 MAJORITY = 0.5
 """Answers that a smaller share of the verifiers names stay in their row, but nothing learns from them."""
@@ -42,7 +42,7 @@ def _asked(finding: Finding, pattern: Pattern, stored: StoredTrial) -> Row:
     failed = trial.verdict is Verdict.FAIL
     answer, source, share = _right_answer(steps, trial.facts, failed)
     return {
-        "images": list(stored.images),
+        "images": list(shown_last(steps, stored.images)),
         "folder": "",
         "question": question.question,
         "answer": answer,
@@ -59,12 +59,18 @@ def _asked(finding: Finding, pattern: Pattern, stored: StoredTrial) -> Row:
     }
 
 
+def shown_last(steps: Sequence[Step], images: Sequence[str]) -> Sequence[str]:
+    """What the target saw: an edited picture stands for those that it was made of."""
+    return images[-1:] if any(isinstance(step, Edit) for step in steps) else images
+
+
 def _right_answer(steps: Sequence[Step], facts: Sequence[Any], failed: bool) -> tuple[str, str, float]:
     """The right answer, who says so (`truth`, `verifiers` or nobody), and the share of them that does.
 
-    What a second turn is held against follows from the first answer, right or wrong: it is no truth.
+    What a second turn is held against follows from the first answer, right or wrong: it is no truth. Of a
+    minimal pair it is only known that the answers must differ.
     """
-    if any(isinstance(step, Recall) for step in steps):
+    if any(isinstance(step, Recall | ExpectChange) for step in steps):
         return "", "", 0.0
     place, verify = next((at, step) for at, step in enumerate(steps) if isinstance(step, Verify))
     if verify.truth:
