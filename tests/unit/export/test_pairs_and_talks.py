@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failscape.evidence.marks import quotes
+from failscape.evidence.marks import lines_of
 from failscape.export.vlm_rows import _right_answer, shown_last
 from failscape.trials import Answer, Edit, ExpectChange, NameSkills, Recall, Show, Verify
 
@@ -22,7 +22,7 @@ def test_a_pair_has_no_right_answer_to_train_on_and_shows_the_edited_picture() -
 
 
 def test_what_was_said_and_changed_is_quoted() -> None:
-    said = {quote.label: quote.text for quote in quotes(PAIR, FACTS)}
+    said = {quote.label: quote.text for quote in lines_of(PAIR, FACTS)}
     assert said["changed"] == "a crab"
     assert said["answered before"] == "no"
     talk = (
@@ -33,6 +33,6 @@ def test_what_was_said_and_changed_is_quoted() -> None:
         NameSkills("x"),
     )
     facts = [["a"], [["How many?", "two"]], "three", [True, False, "no"], ["counting"]]
-    texts = [quote.text for quote in quotes(talk, facts)]
+    texts = [quote.text for quote in lines_of(talk, facts)]
     assert texts[:4] == ["How many?", "two", "Are you sure?", "three"]
     assert "counting" in texts
