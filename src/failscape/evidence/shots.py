@@ -110,7 +110,7 @@ def _parent_row(parent: dict[str, Any], shots: dict[int, Shot], beside: Sequence
     trials = int(parent.get("trials", len(counted)))
     rate = rate_of_counts(failures, trials, f"valid {unit}s of this request that the search drew")
     subject = str(parent.get("subject", ""))
-    title = str(parent.get("caption") or prompt_of(list(shots.values())) or subject)
+    title = str(parent.get("caption") or prompt_of(list(shots.values())) or parent.get("title") or subject)
     return ShotRow(subject, title, rate, tuple(shots.get(shot.seed) for shot in beside))
 
 

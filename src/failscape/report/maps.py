@@ -88,11 +88,11 @@ def _share_of_row(cells: dict[tuple[str, str], MapCell], row: str) -> float:
     return sum(cell.failed for cell in mine) / max(1, sum(cell.tried for cell in mine))
 
 
-def heat_of_counts(found: FailureMap) -> HeatMap | None:
+def heat_of_counts(found: FailureMap, unit: str) -> HeatMap | None:
     """What was seen where the search went: darker cells may only have been looked at harder."""
     patches = {}
     for at, cell in found.cells.items():
         low, high = clopper_pearson(cell.failed, cell.tried)
         words = f"{cell.failed:,} of {cell.tried:,} trials failed, subjects: {cell.subjects:,}"
         patches[at] = HeatCell(cell.share, (float(low), float(high)), words)
-    return HeatMap(found.rows, found.columns, patches) if patches else None
+    return HeatMap(found.rows, found.columns, patches, unit=unit) if patches else None

@@ -105,6 +105,11 @@ class ReportPage:
         return self.hunt.limit
 
     @property
+    def opened(self) -> int:
+        """Cards of the gallery that are open: few where the kind of hunt has shown its findings above."""
+        return 1 if any(section.id in ("bugs", "modes") for section in self.sections) else 3
+
+    @property
     def groups(self) -> list[str]:
         return sorted({entry.group for entry in self.entries if entry.group})
 
@@ -125,7 +130,7 @@ class ReportPage:
     def heat(self) -> HeatMap | None:
         """The common map, unless the kind of hunt has one of its own."""
         own = any(section.id == "map" for section in self.sections)
-        return None if own else heat_of_counts(self.map)
+        return None if own else heat_of_counts(self.map, self.hunt.unit)
 
     @property
     def seen(self) -> Rate:

@@ -38,7 +38,11 @@ def templates(packages: Iterable[str] = ()) -> Environment:
 
 
 def clip(text: str, most: int = 400) -> str:
-    return text if len(text) <= most else f"{text[:most].rstrip()} … ({len(text) - most:,} more characters)"
+    """Cut off what does not fit, and say how much where it is more than a few words."""
+    left = len(text) - most
+    if left <= 0:
+        return text
+    return f"{text[:most].rstrip()} …" + (f" ({left:,} more characters)" if left > 100 else "")
 
 
 def span(seconds: float) -> str:

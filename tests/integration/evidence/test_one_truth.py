@@ -1,29 +1,35 @@
-"""Every figure is the same wherever it appears: in commands, reports and attribution of three hunts."""
+"""Every figure is the same wherever it appears: commands, report, attribution, viewer of the three demos."""
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
-import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp.test_utils import TestClient, TestServer
 
 from failscape.atlas import Atlas
 from failscape.evidence import HuntEvidence, load_hunt
-from failscape.report import write_report
 from failscape.report.figures.basic import percent, spread
 from failscape.trials import Verdict
+from failscape.web.guard import TOKEN, Guard
 from failscape.web.library import Library, OpenHunt
-from failscape.web.screens import findings as findings_screen
 from failscape.web.screens.failure_map import failure_map
 from failscape.web.screens.overview import overview
 from failscape.web.screens.pictures import pictures
-from tests.golden.tools import FIXTURES, KINDS, run_command
+from failscape.web.server import build_app
+from tests.demos import DemoRun
+from tests.golden.tools import KINDS, run_command
+
+FOLLOWED = 8
+"""Findings whose own screen is asked for."""
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -53,8 +59,15 @@ class Figures(HTMLParser):
 
 
 @pytest.fixture
-def folder(kind: str, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(FIXTURES / kind, tmp_path / "atlas"))
+def folder(kind: str, demo: Callable[[str], DemoRun]) -> Path:
+    """The atlas of a demo; nothing here writes into it."""
+    return demo(kind).folder
+
+
+@pytest.fixture
+def figures(folder: Path) -> dict[str, list[str]]:
+    """All figures of the page that the demo wrote."""
+    return Figures(folder / "report" / "index.html").found
 
 
 class Texts(HTMLParser):
@@ -74,8 +87,8 @@ class Texts(HTMLParser):
 def viewed(folder: Path) -> Iterator[OpenHunt]:
     """The hunt as the viewer has it, read to the end."""
     with Library([folder]) as library:
-        hunt = library.hunt("atlas", 1)
-        assert hunt.loaded(wait=60) is not None
+        hunt = library.hunt(folder.name, 1)
+        assert hunt.loaded(wait=600) is not None
         yield hunt
 
 
@@ -84,9 +97,9 @@ def loaded(folder: Path) -> HuntEvidence:
 
 
 @every_kind
-def test_figures_that_appear_twice_are_equal(kind: str, folder: Path, tmp_path: Path) -> None:
-    with Atlas.open(folder, readonly=True) as atlas:
-        figures = Figures(write_report(atlas, tmp_path / "report").path).found
+def test_figures_that_appear_twice_are_equal(
+    kind: str, folder: Path, figures: dict[str, list[str]], tmp_path: Path
+) -> None:
     if kind == "t2i":
         run_command("attribute", folder, "--counts", "toybox", "-o", tmp_path / "attribution.html")
         for name, texts in Figures(tmp_path / "attribution.html").found.items():
@@ -98,9 +111,7 @@ def test_figures_that_appear_twice_are_equal(kind: str, folder: Path, tmp_path: 
 
 
 @every_kind
-def test_the_page_says_what_the_commands_say(kind: str, folder: Path, tmp_path: Path) -> None:
-    with Atlas.open(folder, readonly=True) as atlas:
-        figures = Figures(write_report(atlas, tmp_path / "report").path).found
+def test_the_page_says_what_the_commands_say(kind: str, folder: Path, figures: dict[str, list[str]]) -> None:
     rows = list(csv.DictReader(io.StringIO(run_command("findings", folder, "--csv", "--status", "all"))))
     records = [json.loads(line) for line in run_command("findings", folder, "--json").splitlines()]
     assert rows
@@ -146,23 +157,52 @@ def test_purposes_add_up_to_all_trials(kind: str, folder: Path) -> None:
     assert (apart > 0) == (kind == "t2i")
 
 
-@every_kind
-def test_the_viewer_says_what_the_page_says(
-    kind: str, folder: Path, viewed: OpenHunt, tmp_path: Path
+SCREENS = ("overview", "map", "findings", "pictures", "review", "runs", "compare")
+
+
+def rated(told: Any) -> Iterator[dict[str, Any]]:
+    """Every rate of a subject in what a screen shows, however deep."""
+    if isinstance(told, dict):
+        if told.get("subject") and told.get("rate_text") and "spread_text" in told:
+            yield told
+        told = list(told.values())
+    if isinstance(told, list):
+        for one in told:
+            yield from rated(one)
+
+
+async def test_every_screen_of_the_viewer_says_what_the_page_says(
+    demo: Callable[[str], DemoRun],
 ) -> None:
-    with Atlas.open(folder, readonly=True) as atlas:
-        page = write_report(atlas, tmp_path / "report").path
-    figures = Figures(page).found
-    rows = findings_screen.findings(viewed, {"many": "400"})
-    assert rows is not None
-    assert rows["total"]
-    for row in rows["rows"]:
-        detail = findings_screen.finding(viewed, row["subject"])
-        assert detail is not None
-        for one in (row, detail):
-            assert {one["rate_text"]} == set(figures[f"rate {row['subject']}"])
-            assert {one["spread_text"]} == set(figures[f"interval {row['subject']}"])
-            assert {f"{one['failures']:,} of {one['trials']:,}"} == set(figures[f"failed {row['subject']}"])
+    """Over its own door: a server with the three demos, asked for each screen and each finding."""
+    folders = {kind: demo(kind).folder for kind in KINDS}
+    guard = Guard()
+    with Library(list(folders.values())) as library:
+        async with TestClient(TestServer(build_app(library, guard))) as browser:
+            await browser.get("/", params={TOKEN: guard.token})
+
+            async def ask(atlas: str, question: str, **query: str) -> Any:
+                async with asyncio.timeout(600):
+                    while True:
+                        reply = await browser.get(f"/api/{atlas}/1/{question}", params=query)
+                        if reply.status != 202:
+                            assert reply.status == 200, await reply.text()
+                            return await reply.json()
+                        await asyncio.sleep(0.1)
+
+            for kind, folder in folders.items():
+                figures = Figures(folder / "report" / "index.html").found
+                listed = await ask(folder.name, "findings", many="400")
+                told = [listed, *[await ask(folder.name, screen) for screen in SCREENS]]
+                for row in listed["rows"][:FOLLOWED]:
+                    told.append(await ask(folder.name, "finding", subject=row["subject"]))
+                seen = [one for one in rated(told) if f"rate {one['subject']}" in figures]
+                assert len({one["subject"] for one in seen}) >= min(2, listed["total"]), kind
+                for one in seen:
+                    assert {one["rate_text"]} == set(figures[f"rate {one['subject']}"])
+                    assert {one["spread_text"]} == set(figures[f"interval {one['subject']}"])
+                    failed = f"{one['failures']:,} of {one['trials']:,}"
+                    assert {failed} == set(figures[f"failed {one['subject']}"])
 
 
 @every_kind
@@ -187,13 +227,12 @@ def test_the_screens_of_the_viewer_add_up(kind: str, folder: Path, viewed: OpenH
         assert (tried["failures"], tried["trials"]) == (of_search.failures, of_search.of)
 
 
-def test_what_holds_for_the_whole_space_is_one_number(tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(FIXTURES / "t2i", tmp_path / "atlas"))
-    with Atlas.open(folder, readonly=True) as atlas:
-        texts = Texts(write_report(atlas, tmp_path / "report").path).texts
+def test_what_holds_for_the_whole_space_is_one_number(demo: Callable[[str], DemoRun]) -> None:
+    folder = demo("t2i").folder
+    texts = Texts(folder / "report" / "index.html").texts
     with Library([folder]) as library:
-        hunt = library.hunt("atlas", 1)
-        hunt.loaded(wait=60)
+        hunt = library.hunt(folder.name, 1)
+        hunt.loaded(wait=600)
         whole = failure_map(hunt, {})["whole"]
         assert overview(hunt)["found"]["whole"] == whole
     assert whole["rate_text"] in texts

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+
+from tests.demos import DemoRun
 
 
 def failscape(*arguments: str, folder: Path) -> str:
@@ -15,13 +18,16 @@ def failscape(*arguments: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_the_demo_hunts_a_real_network_and_writes_a_report(tmp_path: Path) -> None:
-    said = failscape("demo", "--images", "900", folder=tmp_path)
-    page = tmp_path / "runs" / "demo" / "report" / "index.html"
-    assert str(page.relative_to(tmp_path)) in said
+def test_the_demo_hunts_a_real_network_and_writes_a_report(demo: Callable[[str], DemoRun]) -> None:
+    run = demo("t2i")
+    home = run.folder.parents[1]
+    page = run.folder / "report" / "index.html"
+    assert str(page.relative_to(home)) in run.said
+    assert run.said.splitlines()[-1] == "failscape view runs/demo", "the last line is what to do next"
     assert "toy-painter" in page.read_text(encoding="utf-8")
-    lines = failscape("findings", "runs/demo", "--json", folder=tmp_path).splitlines()
+    lines = failscape("findings", "runs/demo", "--json", folder=home).splitlines()
     findings = [json.loads(line) for line in lines]
+    assert findings
     assert all(0.2 < finding["rate"] <= 1 for finding in findings)
     assert all(finding["image_files"] for finding in findings)
 

@@ -61,7 +61,7 @@ def test_a_map_without_pictures_is_no_map():
     assert heat_of_masses([]) is None
     assert heat_of_masses([mass("cell", "animals × Base: Colour", images=0)]) is None
     assert heat_of_masses([mass("class", "animals")]) is None
-    assert heat_of_counts(FailureMap([], [], {})) is None
+    assert heat_of_counts(FailureMap([], [], {}), "picture") is None
 
 
 def test_large_maps_keep_what_holds_the_most_pictures():
@@ -75,7 +75,9 @@ def test_large_maps_keep_what_holds_the_most_pictures():
 
 
 def test_counts_give_cells_with_intervals():
-    heat = heat_of_counts(FailureMap([ALONE], ["animals"], {(ALONE, "animals"): MapCell(3, 12, 2)}))
+    heat = heat_of_counts(
+        FailureMap([ALONE], ["animals"], {(ALONE, "animals"): MapCell(3, 12, 2)}), "picture"
+    )
     patch = heat.patches[ALONE, "animals"]
     assert patch.rate == 0.25
     assert patch.interval[0] < 0.25 < patch.interval[1]

@@ -41,6 +41,8 @@ class HeatMap:
     columns: list[str]
     patches: dict[tuple[str, str], HeatCell]
     totals: bool = False
+    unit: str = "picture"
+    """What was tried, for the legend."""
 
     @property
     def top(self) -> float:
@@ -98,8 +100,10 @@ def heat_legend(heat: HeatMap) -> Markup:
     """From nothing to the darkest cell."""
     shades = [heat.shade(heat.top * at / 5) for at in range(6)]
     steps = "".join(f'<i style="--shade:{shade:.2f}"></i>' for shade in shades)
-    vague = '<b class="vague"></b>too few pictures to tell' if heat.has_vague else ""
-    return Markup(f'<div class="heat-scale num">0%{steps}{percent(heat.top)} of pictures fail{vague}</div>')
+    vague = f'<b class="vague"></b>too few {heat.unit}s to tell' if heat.has_vague else ""
+    return Markup(
+        f'<div class="heat-scale num">0%{steps}{percent(heat.top)} of {heat.unit}s fail{vague}</div>'
+    )
 
 
 def _head(name: str, x: float, shape: HeatShape, step: float) -> str:

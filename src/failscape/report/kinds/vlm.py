@@ -5,7 +5,8 @@ See `sections.py` for how it joins the page.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,16 +18,21 @@ from failscape.hunts.vlm.survey import Coverage, Diversity, VlmSurvey
 from failscape.hunts.vlm.taxonomy import TreeNode
 from failscape.hunts.vlm.training.quarters import Quarter
 from failscape.report.figures.basic import percent
+from failscape.report.figures.heat import HeatMap
 from failscape.report.figures.rings import calendar, lines, rings
 from failscape.report.kinds.vlm_targets import targets_section
+from failscape.report.maps import failure_map, heat_of_counts
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
-from failscape.spaces.questions import Pattern
+from failscape.spaces.questions import ANY, Pattern
 from failscape.trials import Finding
 
 TEMPLATE = "vlm.html"
 CARDS = 12
 SHOTS = 4
 LEAVES = 40
+EXAMPLE_VALUES = 4
+PLAIN = "asked plainly"
+"""The row of questions without a clause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +77,9 @@ def placer(config: dict[str, Any]) -> Placer:
 
     def place(subject: str) -> Place | None:
         pattern = Pattern.parse(subject)
-        rows = tuple(name for name, _ in pattern.clauses) or ("no clause",)
-        return Place(" + ".join(pattern.skills) or "any", pattern.form, rows)
+        rows = tuple(name for name, _ in pattern.clauses) or (PLAIN,)
+        column = "any question" if pattern.form == ANY else pattern.form
+        return Place(" + ".join(pattern.skills) or "any", column, rows)
 
     return place
 
@@ -126,6 +133,9 @@ def sections(context: Context) -> Iterator[Section]:
             "question with one clause or skill less, and the nearest kind that the target gets right.",
             tuple(dict.fromkeys(shown)),
         )
+    heat = heat_of_counts(failure_map(context.loaded.subjects(), context.loaded.place), "question")
+    if heat is not None:
+        yield _map_section(heat, survey, [one.subject for one in context.loaded.subjects()])
     if survey.taxonomy.trials:
         yield _tree_section(survey.taxonomy)
     if survey.skills is not None and survey.skills.rows:
@@ -155,6 +165,32 @@ def _all(card: ModeCard) -> list[Example]:
     return [*card.examples, *([passed] if passed else [])]
 
 
+def _map_section(heat: HeatMap, survey: VlmSurvey, subjects: Iterable[str]) -> Section:
+    """The common map with its names told in plain words: a question for a column, values for a row."""
+    questions: dict[str, str] = {}
+    for text, pattern, _ in survey.asked:
+        form = Pattern.parse(pattern).form
+        questions[form] = min(questions.get(form, text), text, key=len)
+    values: dict[str, Counter[str]] = defaultdict(Counter)
+    for subject in subjects:
+        for name, value in Pattern.parse(subject).clauses:
+            values[name][value] += 1
+    columns = {name: f"“{questions[name]}”" for name in heat.columns if name in questions}
+    rows = {name: ", ".join(one for one, _ in values[name].most_common(EXAMPLE_VALUES)) for name in heat.rows}
+    return Section(
+        "map",
+        "Where it fails",
+        TEMPLATE,
+        {"heat": heat, "columns": columns, "rows": {name: told for name, told in rows.items() if told}},
+        LEAD,
+        "Map",
+        "Share of valid questions that were answered wrongly. Columns are kinds of question; rows are what "
+        "else was the case: the right answer, the wording, what is in the picture.",
+        "A question with several such conditions counts in the row of each. The search goes where failures "
+        "are expected, so a cell says what was seen, not what a random question would meet.",
+    )
+
+
 def _tree_section(tree: TreeNode) -> Section:
     leaves = [
         Leaf(combination.name, leaf)
@@ -170,7 +206,9 @@ def _tree_section(tree: TreeNode) -> Section:
         Tree(rings(tree.as_data()), ranked[:LEAVES], len(ranked)),
         LEAD,
         "Tree",
-        "From the middle out: families of skills, combinations of skills, kinds of question.",
+        "From the middle out: families of skills, combinations of skills, kinds of question. "
+        f"{percent(tree.rate)} of all {tree.trials:,} valid questions failed, those that confirm a failure "
+        "included.",
         "Width is how much was asked, colour how much of it failed. Confirmed modes have a dark rim. "
         "Questions of the search are no fair sample: it asks more where it finds failures.",
     )

@@ -1,10 +1,11 @@
 // Filters, sorting and "show more". Without it the whole page is simply there.
 (() => {
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+  const small = innerWidth <= 760;
   const query = document.querySelector("#query");
   const group = document.querySelector("#group");
   const lists = all("[data-page]").map((box) => {
-    const step = Number(box.dataset.page);
+    const step = Math.ceil(Number(box.dataset.page) / (small ? 2 : 1));
     const more = document.createElement("button");
     more.className = "more";
     (box.closest(".scroll") || box).after(more);
@@ -51,11 +52,18 @@
     const card = location.hash.startsWith("#finding-") && document.getElementById(location.hash.slice(1));
     if (card) { card.hidden = false; card.open = true; card.scrollIntoView(); return; }
     const part = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    const fold = part && part.querySelector(":scope > details.fold");
+    const fold = part && (part.matches("details") ? part : part.querySelector(":scope > details.fold"));
     if (fold) fold.open = true;
   };
   addEventListener("hashchange", reveal);
   addEventListener("beforeprint", () => all("details.reading, details.fold").forEach((part) => { part.open = true; }));
+  // On a phone one card of each kind is open, and the others a touch away.
+  const opened = new Set();
+  if (small) all("details.card[open], details.panel[open]").forEach((part) => {
+    const kind = `${part.parentElement.closest("section").id} ${part.className}`;
+    part.open = !opened.has(kind);
+    opened.add(kind);
+  });
   refresh();
   reveal();
 })();
