@@ -18,10 +18,9 @@ from failscape.hunts.vlm.survey import Coverage, Diversity, VlmSurvey
 from failscape.hunts.vlm.taxonomy import TreeNode
 from failscape.hunts.vlm.training.quarters import Quarter
 from failscape.report.figures.basic import percent
-from failscape.report.figures.heat import HeatMap
 from failscape.report.figures.rings import calendar, lines, rings
 from failscape.report.kinds.vlm_targets import targets_section
-from failscape.report.maps import failure_map, heat_of_counts
+from failscape.report.maps import FailureMap, failure_map, heat_of_counts
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.spaces.questions import ANY, Pattern
 from failscape.trials import Finding
@@ -133,9 +132,10 @@ def sections(context: Context) -> Iterator[Section]:
             "question with one clause or skill less, and the nearest kind that the target gets right.",
             tuple(dict.fromkeys(shown)),
         )
-    heat = heat_of_counts(failure_map(context.loaded.subjects(), context.loaded.place), "question")
-    if heat is not None:
-        yield _map_section(heat, survey, [one.subject for one in context.loaded.subjects()])
+    subjects = context.loaded.subjects()
+    seen = failure_map(subjects, context.loaded.place)
+    if seen.cells:
+        yield _map_section(seen, survey, (one.subject for one in subjects))
     if survey.taxonomy.trials:
         yield _tree_section(survey.taxonomy)
     if survey.skills is not None and survey.skills.rows:
@@ -165,7 +165,7 @@ def _all(card: ModeCard) -> list[Example]:
     return [*card.examples, *([passed] if passed else [])]
 
 
-def _map_section(heat: HeatMap, survey: VlmSurvey, subjects: Iterable[str]) -> Section:
+def _map_section(seen: FailureMap, survey: VlmSurvey, subjects: Iterable[str]) -> Section:
     """The common map with its names told in plain words: a question for a column, values for a row."""
     questions: dict[str, str] = {}
     for text, pattern, _ in survey.asked:
@@ -175,13 +175,14 @@ def _map_section(heat: HeatMap, survey: VlmSurvey, subjects: Iterable[str]) -> S
     for subject in subjects:
         for name, value in Pattern.parse(subject).clauses:
             values[name][value] += 1
-    columns = {name: f"“{questions[name]}”" for name in heat.columns if name in questions}
-    rows = {name: ", ".join(one for one, _ in values[name].most_common(EXAMPLE_VALUES)) for name in heat.rows}
+    columns = {name: f"“{questions[name]}”" for name in seen.columns if name in questions}
+    rows = {name: ", ".join(one for one, _ in values[name].most_common(EXAMPLE_VALUES)) for name in seen.rows}
+    told = {"columns": columns, "rows": {name: words for name, words in rows.items() if words}}
     return Section(
         "map",
         "Where it fails",
         TEMPLATE,
-        {"heat": heat, "columns": columns, "rows": {name: told for name, told in rows.items() if told}},
+        {"heat": heat_of_counts(seen, "question"), "hidden": seen, **told},
         LEAD,
         "Map",
         "Share of valid questions that were answered wrongly. Columns are kinds of question; rows are what "
