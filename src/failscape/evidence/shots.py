@@ -45,7 +45,7 @@ class ShotRow:
     """Shots of one subject, in the same order of seeds as the finding's own; `None` where it has none.
 
     `rate` is over the trials that count, shown or not; `counted` are their purposes, empty for all that
-    are not apart.
+    are not apart. `only` says so where it is over some of the subject's trials alone.
     """
 
     subject: str
@@ -53,6 +53,7 @@ class ShotRow:
     rate: Rate
     shots: tuple[Shot | None, ...]
     counted: tuple[str, ...] = ()
+    only: str = ""
 
     def counts(self, shot: Shot) -> bool:
         """Whether a shot is one of those that the rate is over."""
@@ -108,10 +109,11 @@ def _parent_row(parent: dict[str, Any], shots: dict[int, Shot], beside: Sequence
     counted = [shot.verdict for shot in shots.values() if shot.valid and not shot.apart]
     failures = int(parent.get("failures", counted.count(Verdict.FAIL)))
     trials = int(parent.get("trials", len(counted)))
-    rate = rate_of_counts(failures, trials, f"valid {unit}s of this request that the search drew")
+    only = str(parent.get("counted", ""))
+    rate = rate_of_counts(failures, trials, only or f"valid {unit}s of this request that the search drew")
     subject = str(parent.get("subject", ""))
     title = str(parent.get("caption") or prompt_of(list(shots.values())) or parent.get("title") or subject)
-    return ShotRow(subject, title, rate, tuple(shots.get(shot.seed) for shot in beside))
+    return ShotRow(subject, title, rate, tuple(shots.get(shot.seed) for shot in beside), only=only)
 
 
 def prompt_of(shots: Sequence[Shot]) -> str:

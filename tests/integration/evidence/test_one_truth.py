@@ -163,7 +163,8 @@ SCREENS = ("overview", "map", "findings", "pictures", "review", "runs", "compare
 def rated(told: Any) -> Iterator[dict[str, Any]]:
     """Every rate of a subject in what a screen shows, however deep."""
     if isinstance(told, dict):
-        if told.get("subject") and told.get("rate_text") and "spread_text" in told:
+        whole = not told.get("only")  # beside a finding a simpler kind may be told without the finding's own
+        if told.get("subject") and told.get("rate_text") and "spread_text" in told and whole:
             yield told
         told = list(told.values())
     if isinstance(told, list):

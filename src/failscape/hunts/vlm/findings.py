@@ -48,6 +48,10 @@ class Example:
     """What was asked and answered before."""
 
 
+BESIDE = "valid questions of this kind where the finding does not hold"
+"""What the numbers of a simpler mode are over, where they stand beside a finding."""
+
+
 @dataclass(frozen=True, slots=True)
 class SimplerMode:
     """A mode with one clause or skill less: whether it fails too."""
@@ -225,7 +229,7 @@ def _finding(
         failures=count.fails,
         invalid=count.invalid,
         counted=(CONFIRMATION,),
-        parents=tuple(asdict(one) for one in simpler if one.trials),
+        parents=tuple({**asdict(one), "counted": BESIDE} for one in simpler if one.trials),
         details=details,
     )
 

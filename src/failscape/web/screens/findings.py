@@ -205,6 +205,7 @@ def _row_data(row: ShotRow) -> Data:
         "failures": row.rate.failures,
         "trials": row.rate.of,
         "counted": row.rate.counted,
+        "only": row.only,
         **rate_data(row.rate.rate, row.rate.interval),
         "shots": [
             None if shot is None else {**shot_data(shot), "counts": row.counts(shot)} for shot in row.shots

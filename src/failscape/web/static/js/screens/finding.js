@@ -39,7 +39,8 @@ function Strip({ data }) {
     ${row.shots.map((shot, place) => shot ? html`<button type="button" class="shot ${shot.verdict}${shot.counts ? "" : " apart"}" aria-pressed=${open === shot} onClick=${() => choose(open === shot ? null : shot)} title=${`seed ${shot.seed}${shot.purpose ? `, ${shot.purpose}` : ""}${shot.counts ? "" : ", not counted"}`}>
       <${Picture} digest=${shot.images[shot.images.length - 1]} alt="seed ${shot.seed}, ${shot.verdict}" eager=${place < 8}/><${Verdict} verdict=${shot.verdict} words=${false}/></button>` : html`<span class="shot none"></span>`)}</div>`)}</div>
     ${open && html`<${Shot} shot=${open}/>`}
-    ${apart.length > 0 && html`<ul class="bars">${apart.map((row) => html`<li><${Link} to=${here.to("finding", { subject: row.subject })}><span title=${row.title}>simpler: ${row.title}</span><i style=${{ width: `${45 * (row.rate || 0)}%` }}></i><b class="num">${row.failures} of ${row.trials} failed</b><//></li>`)}</ul>`}</div>`;
+    ${apart.some((row) => row.only) && html`<p class="note">Simpler kinds of question, counted over ${apart.find((row) => row.only).only}:</p>`}
+    ${apart.length > 0 && html`<ul class="bars">${apart.map((row) => html`<li><${Link} to=${here.to("finding", { subject: row.subject })}><span title=${row.title}>${row.only ? "" : "simpler: "}${row.title}</span><i style=${{ width: `${45 * (row.rate || 0)}%` }}></i><b class="num">${row.failures} of ${row.trials} failed</b><//></li>`)}</ul>`}</div>`;
 }
 
 export function Shot({ shot }) {
