@@ -122,7 +122,6 @@ def _without_model_seconds(lines: list[str]) -> list[str]:
 NEWER_SETTINGS = re.compile(
     r"image_(?:max_bytes|max_pixels): \d+ |image_hosts: \[\] |image_format: null |prompts: '' "
     r"|thresholds: \{\} |warm_start: '' "
-    r"|editor: null judge: null captioner: null (?=images: folder)|open: null (?=round: )"
 )
 """Settings that the atlases in `fixtures` were made without, at their defaults: new hunts show them."""
 
