@@ -27,7 +27,7 @@ async def test_what_a_model_in_this_process_takes_is_time() -> None:
     model = FakeGenerator(batch=4, wait=0.02)
     stage = Stage("generator", model)
     replies = await asyncio.gather(*(stage.call(("a cat", seed)) for seed in range(4)))
-    assert sum(reply.usage.seconds for reply in replies) >= 0.02
+    assert sum(reply.usage.seconds for reply in replies) > 0.01
     assert len({reply.usage.seconds for reply in replies}) == 1, "a batch is shared out"
     assert [reply.usage.requests for reply in replies] == [1] * 4
 
