@@ -19,6 +19,7 @@ from failscape.trials import (
     Facts,
     Generate,
     Probe,
+    Recall,
     Show,
     Step,
     Verdict,
@@ -167,16 +168,23 @@ def decided(steps: tuple[Step, ...], facts: list[Facts]) -> Iterator[tuple[int, 
 ANSWER = "answer"
 """The one kind of check that a verifier makes: is this answer right?"""
 
+EARLIER = "After it had said"
+"""How the statement begins about a later turn of a talk: what counts is whether it stands by that."""
+
 
 def verified(steps: tuple[Step, ...], facts: list[Facts]) -> Iterator[tuple[int, Check, bool | None, str]]:
     """(place, check, answer, image) of each answer whose question the verifier found valid."""
     image = next(reversed(images_of(steps, facts)), "")
-    asked, said, place = "", "", 0
+    asked, said, before, place = "", "", "", 0
     for step, fact in zip(steps, facts, strict=False):
-        if isinstance(step, Answer):
+        if isinstance(step, Recall):
+            question, answer = step.turns[0]
+            before = f"{EARLIER} “{answer}” to “{question}”: "
+        elif isinstance(step, Answer):
             asked, said = step.question, str(fact)
         elif isinstance(step, Verify) and isinstance(fact, list) and fact and fact[0]:
-            yield place, Check(ANSWER, said, f"Asked “{asked}”, it answered “{said}”."), fact[1], image
+            statement = f"{before}Asked “{asked}”, it answered “{said}”."
+            yield place, Check(ANSWER, said, statement), fact[1], image
             place += 1
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.decisions import ANSWER, decision_of
+from failscape.atlas.decisions import ANSWER, EARLIER, decision_of
 from failscape.atlas.reviews import (
     MODES,
     NO,
@@ -105,6 +105,8 @@ def blind_item(atlas: Atlas, review: Review, item: ReviewItem) -> BlindItem | No
         return None
     answer = item.kind == ANSWER or review.uid.startswith(MODES)
     asked = "Is the answer right?" if answer else "Is this so?"
+    if found.check.statement.startswith(EARLIER):
+        asked = "Does it stand by what it said?"
     return BlindItem(item.item, found.image, found.check.statement, asked)
 
 

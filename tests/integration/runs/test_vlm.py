@@ -226,3 +226,22 @@ async def test_targets_of_one_atlas_share_modes_and_have_their_own(tmp_path: Pat
     assert "universal" in page
     section = page.partition('id="targets"')[2]
     assert 'class="heat wide"' in section, "the picture beside the table"
+
+
+async def test_a_long_talk_has_its_transcript_and_goes_on_after_a_stop(tmp_path: Path) -> None:
+    await run(tmp_path / "whole", turns=4, questions=160)
+    stopped = await run(tmp_path / "cut", turns=4, questions=160, budget={"images": 30})
+    assert stopped.stop.kind == "budget"
+    await run(tmp_path / "cut", turns=4, questions=160)
+    talks = []
+    for name in ("whole", "cut"):
+        with Atlas.open(tmp_path / name, readonly=True) as atlas:
+            talks.append({stored.trial.key: stored for stored in atlas.trials(1)})
+    assert {key: one.trial for key, one in talks[0].items()} == {
+        key: one.trial for key, one in talks[1].items()
+    }
+    last = [one for key, one in talks[0].items() if key.endswith(">>>")]
+    assert last
+    for one in last:
+        assert len(one.images) == 2, "the first picture, and another beside it"
+        assert len(one.trial.facts[2]) == 3, "what was said in three turns before"

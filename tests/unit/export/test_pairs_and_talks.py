@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from failscape.atlas.decisions import verified
 from failscape.evidence.marks import lines_of
 from failscape.export.vlm_rows import _right_answer, shown_last
 from failscape.trials import Answer, Edit, ExpectChange, NameSkills, Recall, Show, Verify
@@ -36,3 +37,13 @@ def test_what_was_said_and_changed_is_quoted() -> None:
     texts = [quote.text for quote in lines_of(talk, facts)]
     assert texts[:4] == ["How many?", "two", "Are you sure?", "three"]
     assert "counting" in texts
+
+
+def test_people_are_told_what_was_said_before() -> None:
+    talk = (Show(("a",)), Recall((("How many?", "two"),)), Answer("Is there one?"), Verify("yes"))
+    facts = [["a"], [["How many?", "two"]], "no", [True, False, "no"]]
+    ((_, check, answer, image),) = verified(talk, facts)
+    assert (
+        check.statement == "After it had said “two” to “How many?”: Asked “Is there one?”, it answered “no”."
+    )
+    assert (answer, image) == (False, "a")
