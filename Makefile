@@ -44,9 +44,12 @@ types: $(VENV)/.dev
 
 # Real servers and browsers share two cores with the other worker here. What failed (exit code 1, nothing else)
 # is run once more, alone: it must pass there, and both runs are printed.
+AGAIN = { test $$? -eq 1 && $(BIN)/pytest -n 0 -vv --last-failed --last-failed-no-failures none; }
+
+# Coverage is that of the unit tests: measuring it doubles their time, and would double that of whole hunts too.
 pytest: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered || \
-		{ test $$? -eq 1 && $(BIN)/pytest -n 0 -vv --last-failed --last-failed-no-failures none; }
+	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered tests/unit || $(AGAIN)
+	$(BIN)/pytest -n 2 --dist worksteal tests/golden tests/quality tests/integration tests/browser || $(AGAIN)
 
 $(EXTRAS)/.all: pyproject.toml constraints.txt
 	test -x $(EXTRAS)/bin/python || $(PYTHON) -m venv $(EXTRAS)

@@ -12,7 +12,7 @@ from pathlib import Path
 from failscape.atlas import Atlas
 
 RECORDER = Path(__file__).with_name("recorder.py")
-ROUNDS = 15
+ROUNDS = 8
 
 
 def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:

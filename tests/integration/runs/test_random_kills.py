@@ -10,7 +10,7 @@ from failscape.atlas import Atlas
 
 from .conftest import Bench, kill
 
-KILLS = 12
+KILLS = 6
 SPACE = {"corpus": "starter", "depth": 1, "entities": ["cat", "apple", "car", "chair"]}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import failscape
@@ -50,16 +51,22 @@ PLUGINS = "plugins.py"
 HEAVY = ("torch", "transformers", "diffusers", "trl", "peft", "ray", "pyarrow", "pandas", "matplotlib")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Read it only: the tests share it."""
+    return ast.parse(path.read_text())
+
+
 def imports_of(path: Path, typing: bool = True) -> set[str]:
     """The failscape packages that a file imports, at the top or inside a function.
 
     Without `typing`, what stands under `if TYPE_CHECKING:` is left out.
     """
     found: set[str] = set()
-    tree = ast.parse(path.read_text())
+    body = parsed(path).body
     if not typing:
-        tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and _for_types(node))]
-    for node in ast.walk(tree):
+        body = [node for node in body if not (isinstance(node, ast.If) and _for_types(node))]
+    for node in ast.walk(ast.Module(body, [])):
         names: list[str] = []
         if isinstance(node, ast.ImportFrom):
             names = [absolute(path, node)]
@@ -117,7 +124,7 @@ def test_nothing_heavy_is_imported_at_the_top_of_a_module() -> None:
     for path in ROOT.rglob("*.py"):
         if "training" in path.parts:
             continue
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 module = node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
                 assert not (module or "").startswith(HEAVY), f"{path.relative_to(ROOT)}: {module}"
@@ -132,14 +139,14 @@ def test_help_loads_nothing_large() -> None:
 
 def test_every_module_says_what_it_is_for() -> None:
     for path in ROOT.rglob("*.py"):
-        text = ast.get_docstring(ast.parse(path.read_text())) or ""
+        text = ast.get_docstring(parsed(path)) or ""
         assert len(text) > 10, f"{path.relative_to(ROOT)} does not say what it is for"
 
 
 def test_a_class_name_has_one_meaning() -> None:
     homes: dict[str, list[str]] = {}
     for path in ROOT.rglob("*.py"):
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     shared = {name: places for name, places in homes.items() if len(places) > 1}
