@@ -18,41 +18,27 @@ from failscape.hunts.classifier.earlier import DescriptionReader, read_anew
 from failscape.hunts.classifier.findings import describe_bug, describe_suspect
 from failscape.hunts.classifier.helpers import Helpers, Use
 from failscape.hunts.classifier.prompts import Clause, Description, Template, describe
-from failscape.hunts.classifier.race import BugChances
+from failscape.hunts.classifier.prospects import FEWEST, FIRST, Prospects
 from failscape.hunts.classifier.real_photos import RealPhotos
 from failscape.hunts.classifier.scales import Scales
 from failscape.hunts.classifier.scouting import AGAIN, PRIOR, Scouts, is_explained, parts_of
 from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
-from failscape.hunts.classifier.tallies import Arm, ClassState, ImageCounts, LabelledPhoto, Look, Target
+from failscape.hunts.classifier.tallies import ClassState, LabelledPhoto, Look, Target
 from failscape.hunts.rounds import Planned, RoundHunt
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.earlier import Earlier, refuse_strangers
 from failscape.trials import Finding, Progress, Trial
 
-HOPELESS = 0.05
-"""Descriptions with a smaller chance of being a bug get no more images."""
-
-UNPROMISING = 0.05
-"""The same for first looks, which are many."""
-
-FEWEST = 10
-"""Images that every tested description gets before it can be given up."""
-
-FIRST = 2
-"""Images of a first look at one description: most are no bugs, and two show a strong one."""
-
-ADMITTED = 0.35
-"""A description is tested when it is a bug with this chance: tests are counted, looks are not."""
-
-HOT = 0.5
-"""A value that is a bug by itself with this chance stays out of crowds: it would hide others."""
-
 FRESH = 0.5
 """Fresh images for findings take at most this share of a round while tests need the rest."""
 
-TESTS = 0.5
-"""Tests take at most this share of what a round has left, so that first looks go on beside them."""
+TESTS, MOST_TESTS = 0.5, 0.9
+"""Tests take at most this share of what a round has left, so that first looks go on beside them: the larger
+share when all that is left would be needed to prove what looks like a bug now."""
+
+LOOKS = 0.5
+"""Looks at single descriptions leave the rest of their room to crowds."""
 
 KEPT_FOR_PROOF = 40
 """With fewer images left than this, a crowd that fails could not be followed up any more."""
@@ -124,14 +110,14 @@ class ClassifierHunt(RoundHunt[Planned]):
         self._names = {target.name for target in targets}
         self._touched: set[str] = set()
         self._excused: list[str] = []
-        self._hot: list[set[frozenset[int]]] = [set() for _ in targets]
+        self._prospects = Prospects(self.arena, self.scouts)
         self._anew: tuple[tuple[int, int], Arena] | None = None
         for label, clauses in (always or {}).items():
             for clause in clauses:
                 arm = self.arena.enter(describe(label, [clause]), "written", 0.3)
                 if arm is not None:
                     arm.urgent = self.arena.test(arm)
-        self._look()
+        self._prospects.rank(self._scales.need())
 
     def begin_with(self, earlier: Earlier) -> None:
         """Bugs found there join the race before anything else was seen: each gets a first look."""
@@ -153,10 +139,11 @@ class ClassifierHunt(RoundHunt[Planned]):
             (self._plan_helpers, 1.0),
             (self._real.plan, 1.0),
             (self._plan_blocks, FRESH),
-            (self._plan_tests, TESTS),
+            (self._plan_tests, self._tests_share()),
             (self._plan_repeats, 1.0),
-            (self._plan_looks, 1.0),
+            (self._plan_looks, LOOKS),
             (self._plan_crowds, 1.0),
+            (self._plan_looks, 1.0),
             (self._plan_tests, 1.0),
             (self._plan_blocks, 1.0),
         ):
@@ -173,8 +160,12 @@ class ClassifierHunt(RoundHunt[Planned]):
         if left is None:
             return float("inf")
         fresh = self.rules.confirm + self.rules.toggles
-        soon = sum(arm.log_e > 3.0 for arm in self._testing) if self._testing else 0
+        soon = sum(arm.log_e > 3.0 for arm in self._prospects.testing)
         return left - self.arena.owed - self.arena.unmeasured - min(soon * fresh, left / 3)
+
+    def _tests_share(self) -> float:
+        """How much of a round tests may take: looking for more is idle when what is known takes all."""
+        return float(np.clip(self._prospects.demand / max(1.0, self._spare()), TESTS, MOST_TESTS))
 
     def _plan_baselines(self, room: int) -> list[Planned]:
         """In turn over all classes: one that cannot be drawn must not look like a run that cannot work."""
@@ -221,7 +212,7 @@ class ClassifierHunt(RoundHunt[Planned]):
 
     def _plan_tests(self, room: int) -> list[Planned]:
         planned: list[Planned] = []
-        for arm, images in self._ranking:
+        for arm, images in self._prospects.tests:
             if len(planned) >= min(room, self._spare()):
                 break
             if arm.pending or not self.arena.classes[arm.description.label].ready:
@@ -238,7 +229,7 @@ class ClassifierHunt(RoundHunt[Planned]):
     def _plan_repeats(self, room: int) -> list[Planned]:
         planned: list[Planned] = []
         for label, state in enumerate(self.arena.classes):
-            for number in self.scouts.to_repeat(label, self._hot[label]) if state.ready else ():
+            for number in self.scouts.to_repeat(label, self._prospects.hot[label]) if state.ready else ():
                 if len(planned) + AGAIN > min(room, self._spare()):
                     return planned
                 crowd = self.scouts.classes[label].crowds[number]
@@ -253,12 +244,12 @@ class ClassifierHunt(RoundHunt[Planned]):
     def _plan_looks(self, room: int) -> list[Planned]:
         """A few images of descriptions by themselves, the most promising first."""
         planned: list[Planned] = []
-        for arm in self._promising:
+        for arm, images in self._prospects.looks:
             if len(planned) + FIRST > min(room, self._spare()):
                 break
             if arm.pending or not self.arena.classes[arm.description.label].ready:
                 continue
-            for _ in range(FIRST):
+            for _ in range(min(images, room - len(planned))):
                 number = arm.looked
                 arm.looked += 1
                 use = ("look", arm.subject, arm.description, f"k{number}", f"look/{arm.subject}", number)
@@ -276,7 +267,7 @@ class ClassifierHunt(RoundHunt[Planned]):
             ready = [at for at in ready if self.scouts.least_looked(at) < ENOUGH_LOOKS]
         while ready and len(planned) < room:
             for label in sorted(ready, key=lambda at: (len(self.scouts.classes[at].crowds), at)):
-                number = self.scouts.compose(label, self._hot[label])
+                number = self.scouts.compose(label, self._prospects.hot[label])
                 if number is None:
                     ready.remove(label)
                     break
@@ -361,24 +352,19 @@ class ClassifierHunt(RoundHunt[Planned]):
         for arm in self.arena.claimed:
             self.arena.minimise(arm)
         self._scout()
-        self._look()
-        self.arena.confirm({arm.subject for arm in self._testing})
+        self._prospects.rank(self._scales.need())
+        self.arena.confirm({arm.subject for arm in self._prospects.testing})
 
     def _give_up_classes(self) -> None:
         for state in self.arena.classes:
             base = state.base
             state.ready |= state.issued == base.drawn and not self._missing(state)
-            if state.skip or not self._is_undrawable(base):
+            if state.skip or not self._prospects.is_undrawable(base):
                 continue
             shown = f"{base.valid} of {base.tries} images could be used"
             if base.absent > base.invalid / 2:
                 shown = f"{base.tries - base.absent} of {base.tries} images show it"
             state.skip = f"skipped: {shown}"
-
-    def _is_undrawable(self, counts: ImageCounts) -> bool:
-        """Hardly any image of it can be used."""
-        enough = min(20, 2 * self.rules.baseline)
-        return counts.drawn >= enough and counts.valid < self.rules.least_presence * counts.drawn
 
     def _scout(self) -> None:
         """What first looks suggest joins the arms: values that look bad, parts of crowds that fail again."""
@@ -414,57 +400,9 @@ class ClassifierHunt(RoundHunt[Planned]):
                 arm is None or arm.looks.drawn >= FIRST or arm.tested for arm in alone
             ):
                 crowd.apart = 2
-                if not is_explained(crowd.values, self._hot[label]):
+                if not is_explained(crowd.values, self._prospects.hot[label]):
                     for part in pairs:
                         self.arena.enter(self._description(label, part), "crowd", 0.15)
-
-    def _look(self) -> None:
-        """Rank what is still worth images; what is hopeless, proven or used up is left alone."""
-        arms = [arm for arm in self.arena.arms.values() if not self.arena.classes[arm.description.label].skip]
-        need, most = self._scales.need(), self.rules.most_in_test
-        chances = BugChances(arms, self.arena.classes, self.rules.margin, need)
-        index = chances.index
-        self._testing: list[Arm] = []
-        tests: list[tuple[float, Arm, int]] = []
-        looks: list[tuple[float, Arm]] = []
-        self._hot = [set() for _ in self.arena.classes]
-        goal = self.rules.baseline_goal(len(self.arena.classes))
-        for at, arm in enumerate(arms):
-            chance = float(chances.chance[at])
-            self._heat(arm, chance, need)
-            if arm.log_e > 1.5 or (arm.tested and chance > HOT):
-                state = self.arena.classes[arm.description.label]
-                state.goal = max(state.goal, goal)
-            if self._is_undrawable(arm.counts) or self._is_undrawable(arm.looks) or arm.log_e >= need:
-                continue
-            if self._is_explained(arm, need):
-                continue
-            if arm.tested or arm.urgent or (chance >= ADMITTED and arm.looks.valid):
-                hopeless = chance < HOPELESS and arm.counts.valid >= FEWEST
-                if not hopeless and arm.counts.drawn < most:
-                    size = int(np.clip(chance * chances.images[at], 2, 16)) if arm.counts.drawn else FIRST
-                    tests.append((index[at] * (8.0 if arm.urgent else 1.0), arm, size))
-                    self._testing.append(arm)
-            elif chance >= UNPROMISING or not arm.looked:
-                looks.append((index[at], arm))
-        self._ranking = [
-            (arm, size) for _, arm, size in sorted(tests, key=lambda one: (-one[0], one[1].subject))
-        ]
-        self._promising = [arm for _, arm in sorted(looks, key=lambda one: (-one[0], one[1].subject))]
-
-    def _is_explained(self, arm: Arm, need: float) -> bool:
-        """A part of it is proven by itself: what it adds is not worth a test."""
-        if len(arm.clauses) < 2:
-            return False
-        parts = [arm.description.without(place) for place in range(len(arm.clauses))]
-        parts += [describe(arm.description.label, [clause]) for clause in arm.clauses]
-        known = [self.arena.arms.get(self.arena.subject(part)) for part in parts]
-        return any(one is not None and one.log_e >= need for one in known)
-
-    def _heat(self, arm: Arm, chance: float, need: float) -> None:
-        known = [self.scouts.index[one.label] for one in arm.clauses if one.label in self.scouts.index]
-        if known and len(known) == len(arm.clauses) and (arm.log_e >= need or chance > HOT):
-            self._hot[arm.description.label].add(frozenset(known))
 
     # Looking
 
@@ -526,5 +464,6 @@ class ClassifierHunt(RoundHunt[Planned]):
         if self.done:
             return Progress("done", tried, tried, len(self._all_told().bugs()))
         waiting = sum(not state.ready and not state.skip for state in self.arena.classes)
-        phase = f"baselines of {waiting} classes" if waiting else f"{len(self._testing)} tests, first looks"
+        tests = f"{len(self._prospects.tests)} tests, first looks"
+        phase = f"baselines of {waiting} classes" if waiting else tests
         return Progress(phase, tried, None, len(self._all_told().bugs()))

@@ -37,7 +37,9 @@ class BugChances:
         limit = np.minimum(low + spread, 0.985)
         gain = np.maximum(_divergence(self.mean, limit), 1e-4)
         known = np.array([arm.log_e for arm in arms])
-        self.images = np.maximum(1.0, (need - known) / gain)
+        drawn = np.array([arm.counts.drawn + arm.looks.drawn for arm in arms], np.float64)
+        waste = (drawn + 2) / (fails + passes + 2)  # pictures that do not show the clauses prove nothing
+        self.images = np.maximum(1.0, (need - known) / gain) * waste
 
     @property
     def index(self) -> Floats:

@@ -1,0 +1,153 @@
+"""Which descriptions are worth images now: tests, first looks, and what stays out of crowds. Pure.
+
+It only chooses. A wrong choice costs images, never validity.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from failscape.hunts.classifier.arena import Arena
+from failscape.hunts.classifier.prompts import describe
+from failscape.hunts.classifier.race import BugChances
+from failscape.hunts.classifier.scouting import PRIOR, Scouts
+from failscape.hunts.classifier.tallies import Arm, ImageCounts
+
+HOPELESS = 0.05
+"""Descriptions with a smaller chance of being a bug get no more images."""
+
+FEWEST = 10
+"""Images that every tested description gets before it can be given up."""
+
+FIRST = 2
+"""Images of a first look at one description: most are no bugs, and two show a strong one."""
+
+ADMITTED = 0.35
+"""A description is tested when it is a bug with this chance: tests are counted, looks are not."""
+
+HOT = 0.5
+"""A value that is a bug by itself with this chance stays out of crowds: it would hide others."""
+
+MISSED = 0.1
+"""Before a description of several clauses is tested, each part is looked at so often that one with the same
+rate would fail to show with this chance only: a part that fails by itself is the better name."""
+
+MOST_PART_LOOKS = 12
+PART_STEP = 6
+"""Images of a look at a part that something waits for."""
+
+
+class Prospects:
+    """`tests` and `looks` are descriptions with how many images to draw of each, the best first.
+
+    `hot` has, by class, sets of values that seem to fail by themselves. `demand` is how many images it would
+    take to settle all tests.
+    """
+
+    def __init__(self, arena: Arena, scouts: Scouts) -> None:
+        self._arena, self._scouts = arena, scouts
+        self.tests: list[tuple[Arm, int]] = []
+        self.looks: list[tuple[Arm, int]] = []
+        self.hot: list[set[frozenset[int]]] = [set() for _ in arena.classes]
+        self.demand = 0.0
+
+    @property
+    def testing(self) -> list[Arm]:
+        return [arm for arm, _ in self.tests]
+
+    def rank(self, need: float) -> None:
+        """Look at all descriptions anew. `need` is the evidence (log e) at which one is left alone."""
+        arena = self._arena
+        arms = [arm for arm in arena.arms.values() if not arena.classes[arm.description.label].skip]
+        chances = BugChances(arms, arena.classes, arena.rules.margin, need)
+        index, goal = chances.index, arena.rules.baseline_goal(len(arena.classes))
+        self._chance = dict(zip((arm.subject for arm in arms), chances.chance.tolist(), strict=True))
+        self.hot = [set() for _ in arena.classes]
+        self.demand = 0.0
+        tests: list[tuple[float, Arm, int]] = []
+        looks: dict[str, tuple[float, Arm, int]] = {}
+        for at, arm in enumerate(arms):
+            chance, worth, images = float(chances.chance[at]), float(index[at]), float(chances.images[at])
+            self._heat(arm, chance, need, goal)
+            if self._is_settled(arm, need):
+                continue
+            if arm.tested or arm.urgent or (chance >= ADMITTED and arm.looks.valid):
+                if self._is_given_up(arm, chance):
+                    continue
+                waiting, is_free = self._parts_first(arm, float(chances.mean[at]), need)
+                for part, number in waiting:
+                    looks[part.subject] = max(looks.get(part.subject, (0.0, part, 0))[0], worth), part, number
+                if is_free:
+                    size = int(np.clip(chance * images, 2, 16)) if arm.counts.drawn else FIRST
+                    tests.append((worth * (8.0 if arm.urgent else 1.0), arm, size))
+                    self.demand += chance * images
+            elif chance >= self._promising(arm) or (arm.source != "corpus" and not arm.looked):
+                looks.setdefault(arm.subject, (worth, arm, FIRST))
+        self.tests, self.looks = _in_order(tests), _in_order(list(looks.values()))
+
+    def _promising(self, arm: Arm) -> float:
+        """The chance above which a look pays: a value of the corpus must promise as much as a crowd does."""
+        return PRIOR * max(1, self._arena.rules.together) if arm.source == "corpus" else HOPELESS
+
+    def _heat(self, arm: Arm, chance: float, need: float, goal: int) -> None:
+        index = self._scouts.index
+        if arm.log_e >= need or chance > HOT:
+            known = [index[one.label] for one in arm.clauses if one.label in index]
+            if known and len(known) == len(arm.clauses):
+                self.hot[arm.description.label].add(frozenset(known))
+        if arm.log_e > 1.5 or (arm.tested and chance > HOT):
+            state = self._arena.classes[arm.description.label]
+            state.goal = max(state.goal, goal)
+
+    def _is_settled(self, arm: Arm, need: float) -> bool:
+        return (
+            arm.log_e >= need
+            or self.is_undrawable(arm.counts)
+            or self.is_undrawable(arm.looks)
+            or self._is_explained(arm, need)
+        )
+
+    def _is_given_up(self, arm: Arm, chance: float) -> bool:
+        used_up = arm.counts.drawn >= self._arena.rules.most_in_test
+        return used_up or (chance < HOPELESS and arm.counts.valid >= FEWEST)
+
+    def is_undrawable(self, counts: ImageCounts) -> bool:
+        """Hardly any image of it can be used."""
+        rules = self._arena.rules
+        enough = min(20, 2 * rules.baseline)
+        return counts.drawn >= enough and counts.valid < rules.least_presence * counts.drawn
+
+    def _is_explained(self, arm: Arm, need: float) -> bool:
+        """A part of it is proven by itself: what it adds is not worth a test."""
+        if len(arm.clauses) < 2:
+            return False
+        parts = [arm.description.without(place) for place in range(len(arm.clauses))]
+        parts += [describe(arm.description.label, [clause]) for clause in arm.clauses]
+        known = [self._arena.arms.get(self._arena.subject(part)) for part in parts]
+        return any(one is not None and one.log_e >= need for one in known)
+
+    def _parts_first(self, arm: Arm, rate: float, need: float) -> tuple[list[tuple[Arm, int]], bool]:
+        """Parts to look at before a description that fails at about `rate` is tested, and whether it may be.
+
+        It also waits while a part of it is tested.
+        """
+        if len(arm.clauses) < 2:
+            return [], True
+        least = min(MOST_PART_LOOKS, int(np.ceil(np.log(MISSED) / np.log1p(-min(rate, 0.99)))))
+        waiting: list[tuple[Arm, int]] = []
+        is_free = True
+        for place in range(len(arm.clauses)):
+            part = self._arena.enter(arm.description.without(place), "part")
+            if part is None or self._is_settled(part, need):
+                continue
+            lacking = least - part.counts.valid - part.looks.valid
+            chance = self._chance.get(part.subject, 0.0)
+            if lacking > 0:
+                waiting.append((part, min(lacking, PART_STEP)))
+            elif chance >= ADMITTED and not self._is_given_up(part, chance):
+                is_free = False
+        return waiting, is_free and not waiting
+
+
+def _in_order(ranked: list[tuple[float, Arm, int]]) -> list[tuple[Arm, int]]:
+    return [(arm, size) for _, arm, size in sorted(ranked, key=lambda one: (-one[0], one[1].subject))]
