@@ -46,6 +46,8 @@ class Arena:
         self.claimed: list[Arm] = []
         self.covered: set[str] = set()
         self.looked_in_crowds = 0
+        self.drawn = 0
+        """Images planned so far."""
         self._chosen: dict[str, list[Clause]] = {}
         self.companions: Callable[[str], list[Clause]] = _none_known
         """What comes along with a clause unasked: tried in its place, to tell the two apart."""
@@ -84,17 +86,6 @@ class Arena:
             arm.tested = True
             state.opened += 1
         return arm.tested
-
-    @property
-    def drawn(self) -> int:
-        """Images planned so far."""
-        return self.looked_in_crowds + sum(
-            [
-                *(state.issued for state in self.classes),
-                *(arm.issued + arm.looked for arm in self.arms.values()),
-                *(block.issued for block in self.blocks.values()),
-            ]
-        )
 
     @property
     def left(self) -> int | None:

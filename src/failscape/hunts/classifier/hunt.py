@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from failscape.hunts.classifier.scales import Scales
 from failscape.hunts.classifier.scouting import AGAIN, PRIOR, Scouts, is_explained, parts_of
 from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
-from failscape.hunts.classifier.tallies import ClassState, LabelledPhoto, Look, Target
+from failscape.hunts.classifier.tallies import Arm, ClassState, LabelledPhoto, Look, Target
 from failscape.hunts.rounds import Planned, RoundHunt
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.earlier import Earlier, refuse_strangers
@@ -39,6 +40,9 @@ share when all that is left would be needed to prove what looks like a bug now."
 
 LOOKS = 0.5
 """Looks at single descriptions leave the rest of their room to crowds."""
+
+UNCLEARED = 6
+"""A value that was shown in fewer crowds is looked at by itself when a crowd with it fails again."""
 
 KEPT_FOR_PROOF = 40
 """With fewer images left than this, a crowd that fails could not be followed up any more."""
@@ -111,6 +115,9 @@ class ClassifierHunt(RoundHunt[Planned]):
         self._touched: set[str] = set()
         self._excused: list[str] = []
         self._prospects = Prospects(self.arena, self.scouts)
+        self._singles: list[tuple[Arm, int, int]] = []
+        self._sorted = 0
+        self._entered: set[tuple[int, int]] = set()
         self._anew: tuple[tuple[int, int], Arena] | None = None
         for label, clauses in (always or {}).items():
             for clause in clauses:
@@ -293,6 +300,7 @@ class ClassifierHunt(RoundHunt[Planned]):
         self, what: str, owner: object, description: Description, mark: str, stream: str, number: int
     ) -> DrawnPicture:
         use = Use(what, owner, number, description)
+        self.arena.drawn += 1
         return self._drawer.planned(use, description, mark, stream, number)
 
     # Learning
@@ -372,33 +380,46 @@ class ClassifierHunt(RoundHunt[Planned]):
         if not scouts.clauses:
             return
         solo = np.zeros((len(arena.classes), len(scouts.clauses), 2))
-        for arm in arena.arms.values():
-            if len(arm.clauses) == 1 and arm.clauses[0].label in scouts.index:
+        for arm, label, value in self._single_values():
+            if arm.looked or arm.issued:
                 both = (arm.counts.fails + arm.looks.fails, arm.counts.valid + arm.looks.valid)
-                solo[arm.description.label, scouts.index[arm.clauses[0].label]] = both
+                solo[label, value] = both
         base = np.array([(state.base.fails + 0.5) / (state.base.valid + 1) for state in arena.classes])
         scouts.learn(base, solo, base + self.rules.margin)
         for label, looks in enumerate(scouts.classes):
-            for at in looks.options[scouts.chance[label, looks.options] > 1.5 * PRIOR]:
-                arena.enter(self._description(label, (int(at),)), "corpus")
+            for at in looks.options[scouts.chance[label, looks.options] > 1.5 * PRIOR].tolist():
+                if (label, at) not in self._entered:
+                    self._entered.add((label, at))
+                    arena.enter(self._description(label, (at,)), "corpus")
             self._take_apart(label)
-        for arm in arena.arms.values():
-            if arm.source == "corpus" and arm.clauses[0].label in scouts.index:
-                arm.prior = float(scouts.chance[arm.description.label, scouts.index[arm.clauses[0].label]])
+        for arm, label, value in self._single_values():
+            if arm.source == "corpus":
+                arm.prior = float(scouts.chance[label, value])
+
+    def _single_values(self) -> list[tuple[Arm, int, int]]:
+        """Arms of one value of the corpus, with their class and the value's number."""
+        for arm in islice(self.arena.arms.values(), self._sorted, None):
+            if len(arm.clauses) == 1 and arm.clauses[0].label in self.scouts.index:
+                value = self.scouts.index[arm.clauses[0].label]
+                self._singles.append((arm, arm.description.label, value))
+        self._sorted = len(self.arena.arms)
+        return self._singles
 
     def _take_apart(self, label: int) -> None:
+        """Into values that other crowds have not cleared, then into pairs."""
         for crowd in self.scouts.to_take_apart(label):
             singles, pairs = parts_of(crowd)
+            suspect = [at for (at,) in singles if not self.scouts.clears(label, at, crowd.rate, UNCLEARED)]
             if crowd.apart == 0:
                 crowd.apart = 1
-                for part in singles:
-                    self.arena.enter(self._description(label, part), "crowd", 0.15)
+                for at in suspect:
+                    arm = self.arena.enter(self._description(label, (at,)), "crowd", 0.15)
+                    if arm is not None and not arm.looked:
+                        arm.source = "crowd"  # it shall be looked at now, not when its turn in crowds comes
             alone = [
-                self.arena.arms.get(self.arena.subject(self._description(label, one))) for one in singles
+                self.arena.arms.get(self.arena.subject(self._description(label, (at,)))) for at in suspect
             ]
-            if crowd.apart == 1 and all(
-                arm is None or arm.looks.drawn >= FIRST or arm.tested for arm in alone
-            ):
+            if all(arm is None or arm.looks.drawn >= FIRST or arm.tested for arm in alone):
                 crowd.apart = 2
                 if not is_explained(crowd.values, self._prospects.hot[label]):
                     for part in pairs:

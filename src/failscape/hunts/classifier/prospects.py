@@ -66,7 +66,8 @@ class Prospects:
         self.demand = 0.0
         tests: list[tuple[float, Arm, int]] = []
         looks: dict[str, tuple[float, Arm, int]] = {}
-        for at, arm in enumerate(arms):
+        for at in self._worth_a_thought(arms, chances):
+            arm = arms[at]
             chance, worth, images = float(chances.chance[at]), float(index[at]), float(chances.images[at])
             self._heat(arm, chance, need, goal)
             if self._is_settled(arm, need):
@@ -81,9 +82,14 @@ class Prospects:
                     size = int(np.clip(chance * images, 2, 16)) if arm.counts.drawn else FIRST
                     tests.append((worth * (8.0 if arm.urgent else 1.0), arm, size))
                     self.demand += chance * images
-            elif chance >= self._promising(arm) or (arm.source != "corpus" and not arm.looked):
+            elif chance >= self._promising(arm) or _is_new(arm):
                 looks.setdefault(arm.subject, (worth, arm, FIRST))
         self.tests, self.looks = _in_order(tests), _in_order(list(looks.values()))
+
+    def _worth_a_thought(self, arms: list[Arm], chances: BugChances) -> list[int]:
+        """Most arms were looked at once and are no bugs: they are passed over quickly."""
+        chosen = chances.chance >= HOPELESS
+        return [at for at, arm in enumerate(arms) if chosen[at] or arm.tested or arm.urgent or _is_new(arm)]
 
     def _promising(self, arm: Arm) -> float:
         """The chance above which a look pays: a value of the corpus must promise as much as a crowd does."""
@@ -138,7 +144,7 @@ class Prospects:
         is_free = True
         for place in range(len(arm.clauses)):
             part = self._arena.enter(arm.description.without(place), "part")
-            if part is None or self._is_settled(part, need):
+            if part is None or self._is_settled(part, need) or self._is_cleared(part, rate, least):
                 continue
             lacking = least - part.counts.valid - part.looks.valid
             chance = self._chance.get(part.subject, 0.0)
@@ -147,6 +153,15 @@ class Prospects:
             elif chance >= ADMITTED and not self._is_given_up(part, chance):
                 is_free = False
         return waiting, is_free and not waiting
+
+    def _is_cleared(self, part: Arm, rate: float, least: int) -> bool:
+        value = self._scouts.index.get(part.clauses[0].label) if len(part.clauses) == 1 else None
+        return value is not None and self._scouts.clears(part.description.label, value, rate, least)
+
+
+def _is_new(arm: Arm) -> bool:
+    """Somebody proposed it and nobody has looked; values of the corpus have their turn in crowds."""
+    return arm.source != "corpus" and not arm.looked
 
 
 def _in_order(ranked: list[tuple[float, Arm, int]]) -> list[tuple[Arm, int]]:

@@ -39,6 +39,9 @@ REFIT = 1.08
 MOST_OF_PAIRS = 0.9
 """A new pass over all pairs begins when this share was seen: the last ones are hard to fit in."""
 
+CLEARED = 0.5
+"""Crowds that show a value must fail less than this share of a rate for it to be no matter of that rate."""
+
 FAVOUR = 4.0
 """A value that looks bad gets at most so many times as many looks as others."""
 
@@ -57,6 +60,11 @@ class Crowd:
     apart: int = 0
     """How far it is taken apart: 0 not, 1 into its values, 2 into pairs."""
 
+    @property
+    def rate(self) -> float:
+        """How often it failed."""
+        return (self.failed + self.failed_again) / (1 + self.told_again)
+
 
 @dataclass(slots=True)
 class ClassLooks:
@@ -67,10 +75,24 @@ class ClassLooks:
     crowds: list[Crowd] = field(default_factory=list)
     seen: Floats = field(default_factory=lambda: np.zeros(0))
     blame: Floats = field(default_factory=lambda: np.zeros(0))
+    failed: Floats = field(default_factory=lambda: np.zeros(0))
+    """By value: crowds that showed it and failed, whoever is to blame."""
     stale: bool = False
-    pairs: set[tuple[int, int]] = field(default_factory=set)
-    """Values that were seen together in this pass over all pairs."""
+    met: dict[int, set[int]] = field(default_factory=dict)
+    """Value → those that it was seen with in this pass over all pairs."""
+    pairs: int = 0
     all_pairs: int = 1
+
+    def meet(self, chosen: Sequence[int]) -> None:
+        """Note who was seen with whom; a new pass begins when nearly all pairs were."""
+        for first, second in combinations(chosen, 2):
+            known = self.met.setdefault(first, set())
+            self.pairs += second not in known
+            known.add(second)
+            self.met.setdefault(second, set()).add(first)
+        if self.pairs >= self.all_pairs:
+            self.met.clear()
+            self.pairs = 0
 
 
 class Scouts:
@@ -89,12 +111,14 @@ class Scouts:
         self.index = {clause.label: at for at, clause in enumerate(clauses)}
         self._conflicts = conflicts
         self._kinds = [clause.kind for clause in clauses]
+        numbers = {kind: at for at, kind in enumerate(dict.fromkeys(self._kinds))}
+        self._kind_numbers = np.array([numbers[kind] for kind in self._kinds], np.intp)
         self._together = together
         self._seed = seed
         size = len(clauses)
         self.classes = [ClassLooks(np.array(some, np.intp), np.zeros(size)) for some in options]
         for looks in self.classes:
-            looks.seen, looks.blame = np.zeros(size), np.zeros(size)
+            looks.seen, looks.blame, looks.failed = np.zeros(size), np.zeros(size), np.zeros(size)
             looks.all_pairs = max(1, int(MOST_OF_PAIRS * self._pairs_of(looks.options)))
         self._taxonomy = Taxonomy(list(groups), [f"{at}" for at in range(len(groups))], self._kinds)
         self.chance: Floats = np.full((len(options), size), PRIOR)
@@ -119,29 +143,29 @@ class Scouts:
         share = np.clip(self.chance[label] / PRIOR, 1 / FAVOUR, FAVOUR)
         noise = np.array([luck.random() for _ in options])
         turn = (looks.issued[options] + noise) / share[options]
-        order = [options[at] for at in np.argsort(turn, kind="stable")]
-        chosen = [order[0]]
+        order = np.array(options, np.intp)[np.argsort(turn, kind="stable")]
+        chosen: list[int] = []
+        met = np.zeros(len(self.clauses), np.int32)
+        taken = np.zeros(len(self.clauses), np.bool_)
         while len(chosen) < self._together:
-            fitting = [at for at in order[1:] if self._fits(at, chosen) and not _completes(at, chosen, hot)]
-            if not fitting:
+            fitting = order[~taken[order]]
+            if not len(fitting):
                 break
-            chosen.append(
-                min(fitting, key=lambda at: sum(_pair(at, other) in looks.pairs for other in chosen))
-            )
+            at = int(fitting[np.argmin(met[fitting])])
+            chosen.append(at)
+            taken |= self._excluded(at)
+            taken[[next(iter(rest)) for one in hot if len(rest := one.difference(chosen)) == 1]] = True
+            met[list(looks.met.get(at, ()))] += 1
         for at in chosen:
             looks.issued[at] += 1
-        looks.pairs.update(_pair(*both) for both in combinations(chosen, 2))
-        if len(looks.pairs) >= looks.all_pairs:
-            looks.pairs.clear()
+        looks.meet(chosen)
         looks.crowds.append(Crowd(tuple(sorted(chosen))))
         return len(looks.crowds) - 1
 
-    def _fits(self, at: int, chosen: Iterable[int]) -> bool:
-        return all(
-            self._kinds[at] != self._kinds[other]
-            and not (self._conflicts is not None and self._conflicts[at, other])
-            for other in chosen
-        )
+    def _excluded(self, at: int) -> NDArray[np.bool_]:
+        """Values that cannot stand beside one: those of its kind, itself among them, and conflicting ones."""
+        same = self._kind_numbers == self._kind_numbers[at]
+        return same if self._conflicts is None else same | self._conflicts[at]
 
     def _pairs_of(self, options: NDArray[np.intp]) -> int:
         """How many pairs of values of different kinds there are."""
@@ -178,8 +202,9 @@ class Scouts:
         ]
 
     def to_take_apart(self, label: int) -> list[Crowd]:
-        """Crowds that failed again."""
-        return [one for one in self.classes[label].crowds if one.failed_again and one.told_again >= AGAIN]
+        """Crowds that failed again and are not all in parts yet."""
+        crowds = self.classes[label].crowds
+        return [one for one in crowds if one.failed_again and one.told_again >= AGAIN and one.apart < 2]
 
     def learn(self, base: Floats, solo: Floats, limit: Floats) -> None:
         """Share out blame and fit the belief. `base`: failure rate by class; `solo`: (fails, valid) by class
@@ -188,13 +213,13 @@ class Scouts:
         """
         for label, looks in enumerate(self.classes):
             if looks.stale:
-                looks.seen, looks.blame = self._shared_out(looks, base[label], solo[label])
+                self._share_out(looks, base[label], solo[label])
                 looks.stale = False
         if self._images >= max(30.0, REFIT * self._fitted):
             self._fitted = self._images
             self._fit(solo, limit)
 
-    def _shared_out(self, looks: ClassLooks, base: float, solo: Floats) -> tuple[Floats, Floats]:
+    def _share_out(self, looks: ClassLooks, base: float, solo: Floats) -> None:
         """Who is to blame for failed crowds, by EM: a value that fails elsewhere takes it from the others."""
         size = len(self.clauses)
         used = [crowd for crowd in looks.crowds if crowd.valid]
@@ -208,7 +233,13 @@ class Scouts:
             total = np.bincount(rows, rate[values], minlength=len(used)) + max(base, 0.005)
             part = rate[values] / total[rows]
             blame = np.bincount(values, part * failed[rows], minlength=size).astype(np.float64)
-        return seen, blame
+        looks.seen, looks.blame = seen, blame
+        looks.failed = np.bincount(values, failed[rows], minlength=size).astype(float)
+
+    def clears(self, label: int, value: int, rate: float, least: float) -> bool:
+        """Crowds that show a value fail far less than at `rate`: it has no such rate by itself."""
+        looks = self.classes[label]
+        return bool(looks.seen[value] >= least and looks.failed[value] <= CLEARED * rate * looks.seen[value])
 
     def _fit(self, solo: Floats, limit: Floats) -> None:
         seen = np.stack([looks.seen for looks in self.classes])
@@ -242,19 +273,6 @@ def is_explained(values: Iterable[int], hot: Collection[frozenset[int]]) -> bool
     """Whether they hold something that fails by itself."""
     shown = set(values)
     return any(one <= shown for one in hot)
-
-
-def _completes(at: int, chosen: Sequence[int], hot: Collection[frozenset[int]]) -> bool:
-    return any(at in one and one <= {at, *chosen} for one in hot)
-
-
-def _met(chosen: Sequence[int], pairs: Collection[tuple[int, int]], at: int) -> int:
-    """How many of the chosen it was seen with already."""
-    return sum(_pair(at, other) in pairs for other in chosen)
-
-
-def _pair(first: int, second: int) -> tuple[int, int]:
-    return (first, second) if first < second else (second, first)
 
 
 def _nothing_seen(classes: int, values: int) -> tuple[Any, Any]:
