@@ -53,7 +53,9 @@ def suggestions(hunt: HuntEvidence) -> Iterator[str]:
     if judged and counts[Verdict.INVALID] / judged > MANY_INVALID:
         invalid = f"{counts[Verdict.INVALID]:,} of {judged:,} trials are invalid"
         yield f"{invalid}: see to the models first (failscape doctor)"
-    if hunt.suspects:
+    if hunt.row.config.get("photos") and not hunt.row.config.get("generator"):
+        yield _more_photos(hunt)
+    elif hunt.suspects:
         yield f"raise the budget and run again: {len(hunt.suspects):,} suspects lack evidence"
     elif hunt.seen_rate().rate < (hunt.limit or 0.2) / 2:
         yield "little fails here: ask for more (space.depth), or count smaller failures (search.threshold)"
@@ -61,3 +63,12 @@ def suggestions(hunt: HuntEvidence) -> Iterator[str]:
         yield "raise the budget, or take fewer entities, so that each gets more evidence"
     if hunt.judge is not None:
         yield f"the judge's errors are allowed for ({hunt.judge.source}): a better judge proves more"
+
+
+def _more_photos(hunt: HuntEvidence) -> str:
+    """A folder has no budget: what it lacks is photos."""
+    if not hunt.suspects:
+        return "add photos: more of each class would show smaller differences within it"
+    nearest = hunt.suspects[0].details_data
+    others = f", the nearest of {len(hunt.suspects):,} suspects" if len(hunt.suspects) > 1 else ""
+    return f"add photos: {nearest.get('missing', '')} ({nearest.get('short', '')}{others})"

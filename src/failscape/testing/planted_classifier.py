@@ -52,7 +52,8 @@ class PlantedClassifier:
     the object is, `slip` how often the presence judge does not notice, `errs` how often it errs on what is
     there. A clause is drawn with the chance `obeys`. The captioner `omits` the values of bugs, or forgets a
     share of all. In a share `beside` of failures the wrong label's object is there too. `undrawable` classes
-    never appear. `along`: pairs of labels of which the second comes with the first.
+    never appear. `along`: pairs of labels of which the second comes with the first. A judge that is `blind`
+    says yes to clauses with that chance, whatever is there.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class PlantedClassifier:
         beside: float = 0.0,
         along: Sequence[tuple[str, str]] = (),
         base: tuple[float, float] = (1.2, 40.0),
+        blind: float | None = None,
     ) -> None:
         self.corpus: Corpus = load_corpus(corpus)
         self.seed = seed
@@ -81,6 +83,7 @@ class PlantedClassifier:
         self.undrawable = frozenset(undrawable)
         self.obeys, self.errs, self.omits, self.beside = obeys, errs, omits, beside
         self.along = dict(along)
+        self.blind = blind
         luck = random.Random(f"planted classifier {seed}")
         names = [entity.name for entity in self.corpus.entities]
         self.names = sorted(luck.sample(names, classes))
@@ -193,6 +196,8 @@ class PlantedClassifier:
         label = f"{check.kind}={check.value}"
         if check.kind == SAID:
             return None
+        if self.blind is not None:
+            return _luck(grain, f"judge {label}") < self.blind
         return (label in shown) != (_luck(grain, f"judge {label}") < self.errs)
 
     def _classified(self, image: str) -> list[list[Any]]:

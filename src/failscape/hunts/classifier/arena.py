@@ -87,6 +87,14 @@ class Arena:
             state.opened += 1
         return arm.tested
 
+    def take_as_asked(self) -> None:
+        """Nobody sees clauses after all: count every image that shows its class."""
+        for arm in self.arms.values():
+            arm.counts.take_as_asked()
+            arm.looks.take_as_asked()
+        for block in self.blocks.values():
+            block.take_as_asked()
+
     @property
     def left(self) -> int | None:
         """Images that may still be planned; `None` without a budget."""

@@ -43,6 +43,12 @@ class DrawnPicture(Planned):
         key = f"{subject}#?{self.probe.key.rpartition('#')[2]}"
         return (Probe(key, subject, (Show((str(trial.facts[0]),)), Decide((check,)))),)
 
+    @property
+    def unasked(self) -> Sequence[bool | None]:
+        """Whether the judge sees, in a plain picture, clauses that nobody asked for."""
+        said = self.outcome.facts[1] if self.outcome is not None and len(self.outcome.facts) > 1 else None
+        return said[1:] if isinstance(said, list) else ()
+
     def look(self, judged: bool, clauses: int, both_fails: bool) -> Look:
         assert self.outcome is not None
         return look_of(self.outcome, judged, clauses, self._beside, both_fails)
@@ -85,17 +91,24 @@ class Drawer:
         self._judged, self._sees = judged, sees and judged
         self._twice, self._realistic = twice and judged, realistic and judged
         self._top_k, self._seed = top_k, seed
-        self._steps: dict[str, tuple[Step, ...]] = {}
+        self._steps: dict[tuple[str, str], tuple[Step, ...]] = {}
         self._spelled = {label: target for target in targets for label in target.labels}
 
     def planned(
-        self, use: Hashable, description: Description, mark: str, stream: str, number: int
+        self,
+        use: Hashable,
+        description: Description,
+        mark: str,
+        stream: str,
+        number: int,
+        unasked: Sequence[Clause] = (),
     ) -> DrawnPicture:
+        """`unasked`: clauses that the judge is asked about though the picture was drawn without them."""
         subject = self._subject(description)
         probe = Probe(
             f"{subject}#{mark}",
             subject,
-            self._steps_of(subject, description),
+            self._steps_of(subject, description, unasked if self._sees else ()),
             stream_seed(self._seed, stream, number),
         )
         return DrawnPicture(probe, use, self._second if self._twice else None)
@@ -104,17 +117,21 @@ class Drawer:
         """How many checks of a probe are about its clauses."""
         return len(description.clauses) if self._sees else 0
 
-    def _steps_of(self, subject: str, description: Description) -> tuple[Step, ...]:
-        steps = self._steps.get(subject)
+    def _steps_of(
+        self, subject: str, description: Description, unasked: Sequence[Clause]
+    ) -> tuple[Step, ...]:
+        key = subject, "; ".join(clause.label for clause in unasked)
+        steps = self._steps.get(key)
         if steps is None:
             target = self._targets[description.label]
             checks: list[Check] = [target.presence()] if self._judged else []
-            checks += [clause.check(target.name) for clause in description.clauses] if self._sees else []
+            clauses = (*description.clauses, *unasked) if self._sees else ()
+            checks += [clause.check(target.name) for clause in clauses]
             gates = (Decide((REALISTIC,)),) if self._realistic else ()
             looked = (Decide(tuple(checks)),) if checks else ()
             last = Classify(target.accept, self._top_k, target.aim)
             steps = (Generate(self._prompt(description)), *looked, *gates, last)
-            self._steps[subject] = steps
+            self._steps[key] = steps
         return steps
 
     def _second(self, wrong: str) -> Check | None:

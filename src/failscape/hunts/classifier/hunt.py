@@ -6,6 +6,7 @@ rounds alone. Claims rest on e-values over everything that may be tested; see do
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -14,6 +15,7 @@ import numpy as np
 
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.arena import Arena
+from failscape.hunts.classifier.clause_sight import UNASKED, ClauseSight
 from failscape.hunts.classifier.drawing import Drawer, DrawnPicture
 from failscape.hunts.classifier.earlier import DescriptionReader, read_anew
 from failscape.hunts.classifier.findings import describe_bug, describe_suspect
@@ -23,7 +25,7 @@ from failscape.hunts.classifier.prospects import FEWEST, FIRST, Prospects
 from failscape.hunts.classifier.real_photos import RealPhotos
 from failscape.hunts.classifier.scales import Scales
 from failscape.hunts.classifier.scouting import AGAIN, PRIOR, Scouts, is_explained, parts_of
-from failscape.hunts.classifier.settings import ClassifierRules
+from failscape.hunts.classifier.settings import ClassifierRules, stream_seed
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
 from failscape.hunts.classifier.tallies import Arm, ClassState, LabelledPhoto, Look, Target
 from failscape.hunts.rounds import Planned, RoundHunt
@@ -110,6 +112,7 @@ class ClassifierHunt(RoundHunt[Planned]):
         self._helpers = Helpers(self.arena, captions, vectors, asks)
         self.arena.companions = self._helpers.study.companions
         self._scales = Scales(self.arena)
+        self._sight = ClauseSight()
         self._real = RealPhotos(self.arena, photos, match == "embedding", captions)
         self._names = {target.name for target in targets}
         self._touched: set[str] = set()
@@ -183,10 +186,18 @@ class ClassifierHunt(RoundHunt[Planned]):
         for number, at in sorted(wanted)[:room]:
             state = self.arena.classes[at]
             state.issued += 1
-            planned.append(
-                self._drawn("base", at, Description(at), f"b{number}", f"base/{state.name}", number)
-            )
+            use = ("base", at, Description(at), f"b{number}", f"base/{state.name}", number)
+            planned.append(self._drawn(*use, self._unasked(at, number)))
         return planned
+
+    def _unasked(self, label: int, number: int) -> list[Clause]:
+        """Clauses to ask the judge about in a plain picture: they show whether the judge sees clauses."""
+        options = self.scouts.classes[label].options
+        if not self.sees or len(options) < UNASKED:
+            return []
+        name = self.arena.targets[label].name
+        luck = random.Random(stream_seed(self.rules.seed, f"unasked/{name}", number))
+        return [self.scouts.clauses[int(at)] for at in luck.sample(options.tolist(), UNASKED)]
 
     def _missing(self, state: ClassState) -> int:
         """Baseline images still to be asked for; invalid ones are replaced, within limits."""
@@ -297,11 +308,18 @@ class ClassifierHunt(RoundHunt[Planned]):
         return describe(label, [self.scouts.clauses[at] for at in values])
 
     def _drawn(
-        self, what: str, owner: object, description: Description, mark: str, stream: str, number: int
+        self,
+        what: str,
+        owner: object,
+        description: Description,
+        mark: str,
+        stream: str,
+        number: int,
+        unasked: Sequence[Clause] = (),
     ) -> DrawnPicture:
         use = Use(what, owner, number, description)
         self.arena.drawn += 1
-        return self._drawer.planned(use, description, mark, stream, number)
+        return self._drawer.planned(use, description, mark, stream, number, unasked)
 
     # Learning
 
@@ -319,7 +337,7 @@ class ClassifierHunt(RoundHunt[Planned]):
             assert isinstance(one.use, Use)
             if isinstance(one, DrawnPicture):
                 notes = self._drawer.notes(one.use.description)
-                look = one.look(self._judged, notes, self.rules.both_fails)
+                look = self._understood(one, one.look(self._judged, notes, self.rules.both_fails))
                 if look.both:
                     self._excused.append(one.probe.key)
                 self._absorb(one.use, look)
@@ -327,7 +345,26 @@ class ClassifierHunt(RoundHunt[Planned]):
                 self._real.absorb(one.use, one.outcome)
             else:
                 self._helpers.absorb(one.use, one.outcome)
+        if self._sight.decide():
+            self.arena.take_as_asked()
+            self.scouts.take_as_asked()
+            self._touched.update(self.arena.arms)
         self._settle()
+
+    def _understood(self, drawn: DrawnPicture, look: Look) -> Look:
+        """What the judge says of clauses is noted; once it is known to see none, it counts no more."""
+        use = drawn.use
+        assert isinstance(use, Use)
+        if not self.sees:
+            return look
+        label, clauses = use.description.label, use.description.clauses
+        if clauses:
+            said = zip(((label, one.label) for one in clauses), look.shown, strict=False)
+            self._sight.note(True, said)
+        elif use.what == "base":
+            names = ((label, one.label) for one in self._unasked(label, use.number))
+            self._sight.note(False, zip(names, drawn.unasked, strict=False))
+        return replace(look, heeded=None, shown=()) if self._sight.is_blind and clauses else look
 
     def _absorb(self, use: Use, look: Look) -> None:
         state = self.arena.classes[use.description.label]
@@ -460,11 +497,10 @@ class ClassifierHunt(RoundHunt[Planned]):
         return self._excused
 
     def survey(self) -> ClassifierSurvey:
-        return survey_of(self._all_told(), self.scouts, self._helpers.study, self._end())
+        return survey_of(self._all_told(), self.scouts, self._helpers.study, self.notices())
 
     def notices(self) -> list[str]:
-        end = self._end()
-        return [end] if end and self.done else []
+        return [text for text in (self._sight.sentence, self._end()) if text]
 
     def _end(self) -> str:
         """Why it is over, in one line; "" while it goes on."""

@@ -193,6 +193,13 @@ class Scouts:
         crowd.told_again += 1
         crowd.failed_again += failed is True
 
+    def take_as_asked(self) -> None:
+        """Nobody sees clauses after all: every crowd shows all of its values."""
+        for looks in self.classes:
+            looks.stale = True
+            for crowd in looks.crowds:
+                crowd.seen = crowd.values if crowd.valid else ()
+
     def to_repeat(self, label: int, hot: Collection[frozenset[int]]) -> list[int]:
         """Failed crowds that no known cause explains and that were not drawn again yet."""
         return [

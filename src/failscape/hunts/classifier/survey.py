@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,9 @@ class ClassifierSurvey:
         return asdict(self)
 
 
-def survey_of(arena: Arena, scouts: Scouts, study: CaptionStudy, end: str = "") -> ClassifierSurvey:
+def survey_of(
+    arena: Arena, scouts: Scouts, study: CaptionStudy, notes: Sequence[str] = ()
+) -> ClassifierSurvey:
     bugs = Counter(arm.description.label for arm in arena.bugs())
     tried = Counter(arm.description.label for arm in arena.arms.values() if arm.counts.drawn)
     rows = [
@@ -96,7 +99,7 @@ def survey_of(arena: Arena, scouts: Scouts, study: CaptionStudy, end: str = "") 
         arena.rules.margin,
         arena.rules.fdr,
         arena.rules.slip,
-        (end,) if end else (),
+        tuple(notes),
         study.survey(_plain_rate(arena)),
     )
 

@@ -68,6 +68,13 @@ class ImageCounts(Counts):
             if look.failed:
                 self.wrong[look.wrong] += 1
 
+    def take_as_asked(self) -> None:
+        """Nobody sees clauses after all: every image counts that shows the class."""
+        self.fails += self.unheeded_fails
+        self.passes += self.unheeded - self.unheeded_fails
+        self.unheeded = self.unheeded_fails = 0
+        self.unsure = self.valid
+
     @property
     def asked(self) -> int:
         """Images that show the class, whatever else they show."""
@@ -184,6 +191,8 @@ class Block:
     issued: int = 0
     order: int = 0
     outcomes: dict[int, bool | None] = field(default_factory=dict)
+    as_asked: dict[int, bool | None] = field(default_factory=dict)
+    """The same, whether the image shows the clauses or not."""
     counts: ImageCounts = field(default_factory=ImageCounts)
 
     @property
@@ -192,7 +201,12 @@ class Block:
 
     def add(self, number: int, look: Look) -> None:
         self.counts.add(look)
+        self.as_asked[number] = look.failed
         self.outcomes[number] = look.failed if look.heeded is not False else None
+
+    def take_as_asked(self) -> None:
+        self.counts.take_as_asked()
+        self.outcomes = dict(self.as_asked)
 
 
 @dataclass(frozen=True, slots=True)
