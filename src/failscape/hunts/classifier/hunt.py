@@ -36,12 +36,15 @@ from failscape.trials import Finding, Progress, Trial
 FRESH = 0.5
 """Fresh images for findings take at most this share of a round while tests need the rest."""
 
-TESTS, MOST_TESTS = 0.5, 0.9
+TESTS, MOST_TESTS = 0.5, 0.75
 """Tests take at most this share of what a round has left, so that first looks go on beside them: the larger
 share when all that is left would be needed to prove what looks like a bug now."""
 
 LOOKS = 0.5
 """Looks at single descriptions leave the rest of their room to crowds."""
+
+IN_FAILED_CROWD = 0.15
+"""The chance of a bug of a value, or of a pair of values, of a crowd that failed again."""
 
 UNCLEARED = 6
 """A value that was shown in fewer crowds is looked at by itself when a crowd with it fails again."""
@@ -450,9 +453,9 @@ class ClassifierHunt(RoundHunt[Planned]):
             if crowd.apart == 0:
                 crowd.apart = 1
                 for at in suspect:
-                    arm = self.arena.enter(self._description(label, (at,)), "crowd", 0.15)
-                    if arm is not None and not arm.looked:
-                        arm.source = "crowd"  # it shall be looked at now, not when its turn in crowds comes
+                    arm = self.arena.enter(self._description(label, (at,)), "crowd", IN_FAILED_CROWD)
+                    if arm is not None:
+                        arm.wanted = True
             alone = [
                 self.arena.arms.get(self.arena.subject(self._description(label, (at,)))) for at in suspect
             ]
@@ -460,7 +463,7 @@ class ClassifierHunt(RoundHunt[Planned]):
                 crowd.apart = 2
                 if not is_explained(crowd.values, self._prospects.hot[label]):
                     for part in pairs:
-                        self.arena.enter(self._description(label, part), "crowd", 0.15)
+                        self.arena.enter(self._description(label, part), "crowd", IN_FAILED_CROWD)
 
     # Looking
 

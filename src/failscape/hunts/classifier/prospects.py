@@ -32,6 +32,10 @@ MISSED = 0.1
 """Before a description of several clauses is tested, each part is looked at so often that one with the same
 rate would fail to show with this chance only: a part that fails by itself is the better name."""
 
+FAINT = 0.08
+PASSES = 3
+"""Crowds that a value is shown in, on average, before single values are looked at on a faint suspicion."""
+
 MOST_PART_LOOKS = 12
 PART_STEP = 6
 """Images of a look at a part that something waits for."""
@@ -41,7 +45,7 @@ class Prospects:
     """`tests` and `looks` are descriptions with how many images to draw of each, the best first.
 
     `hot` has, by class, sets of values that seem to fail by themselves. `demand` is how many images it would
-    take to settle all tests.
+    take to prove all that are bugs more likely than not.
     """
 
     def __init__(self, arena: Arena, scouts: Scouts) -> None:
@@ -81,7 +85,7 @@ class Prospects:
                 if is_free:
                     size = int(np.clip(chance * images, 2, 16)) if arm.counts.drawn else FIRST
                     tests.append((worth * (8.0 if arm.urgent else 1.0), arm, size))
-                    self.demand += chance * images
+                    self.demand += images if chance > HOT else 0.0
             elif chance >= self._promising(arm) or _is_new(arm):
                 looks.setdefault(arm.subject, (worth, arm, FIRST))
         self.tests, self.looks = _in_order(tests), _in_order(list(looks.values()))
@@ -92,8 +96,11 @@ class Prospects:
         return [at for at, arm in enumerate(arms) if chosen[at] or arm.tested or arm.urgent or _is_new(arm)]
 
     def _promising(self, arm: Arm) -> float:
-        """The chance above which a look pays: a value of the corpus must promise as much as a crowd does."""
-        return PRIOR * max(1, self._arena.rules.together) if arm.source == "corpus" else HOPELESS
+        """The chance above which a look pays: more than a crowd's, until crowds have shown all values."""
+        if arm.source != "corpus":
+            return HOPELESS
+        early = self._scouts.shown_on_average(arm.description.label) < PASSES
+        return PRIOR * max(1, self._arena.rules.together) if early else FAINT
 
     def _heat(self, arm: Arm, chance: float, need: float, goal: int) -> None:
         index = self._scouts.index
@@ -161,7 +168,7 @@ class Prospects:
 
 def _is_new(arm: Arm) -> bool:
     """Somebody proposed it and nobody has looked; values of the corpus have their turn in crowds."""
-    return arm.source != "corpus" and not arm.looked
+    return not arm.looked and (arm.wanted or arm.source != "corpus")
 
 
 def _in_order(ranked: list[tuple[float, Arm, int]]) -> list[tuple[Arm, int]]:

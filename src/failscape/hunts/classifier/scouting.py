@@ -39,7 +39,7 @@ REFIT = 1.08
 MOST_OF_PAIRS = 0.9
 """A new pass over all pairs begins when this share was seen: the last ones are hard to fit in."""
 
-CLEARED = 0.5
+CLEARED = 0.3
 """Crowds that show a value must fail less than this share of a rate for it to be no matter of that rate."""
 
 FAVOUR = 4.0
@@ -62,8 +62,8 @@ class Crowd:
 
     @property
     def rate(self) -> float:
-        """How often it failed."""
-        return (self.failed + self.failed_again) / (1 + self.told_again)
+        """How often it fails when drawn again, a little less than seen: it was picked because it failed."""
+        return (self.failed_again + 0.5) / (self.told_again + 1.5)
 
 
 @dataclass(slots=True)
@@ -178,6 +178,11 @@ class Scouts:
         """How often the least looked-at value of a class was in a crowd."""
         looks = self.classes[label]
         return float(looks.issued[looks.options].min()) if len(looks.options) else np.inf
+
+    def shown_on_average(self, label: int) -> float:
+        """Crowds that a value of a class was in, on average."""
+        looks = self.classes[label]
+        return float(looks.issued[looks.options].mean()) if len(looks.options) else np.inf
 
     # Learning
 

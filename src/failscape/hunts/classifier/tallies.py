@@ -153,6 +153,7 @@ class Arm:
 
     `looks` are first looks, which are no evidence; `tested` says that it takes one of the tests that e-BH
     counts. `prior` is the chance of a bug before its own images. `urgent`: a proven description waits for it.
+    `wanted`: it is to be looked at by itself, and not when its turn in crowds comes.
     """
 
     description: Description
@@ -167,6 +168,7 @@ class Arm:
     log_e: float = 0.0
     shorter: tuple[str, ...] | None = None
     urgent: bool = False
+    wanted: bool = False
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
