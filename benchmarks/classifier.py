@@ -23,7 +23,7 @@ Method = Callable[[Oracle, int], tuple[Claims, int]]
 
 
 def failscape(oracle: Oracle, images: int, **changes: int) -> tuple[Claims, int]:
-    rules = ClassifierRules(margin=MARGIN, seed=len(oracle.targets), **changes)
+    rules = ClassifierRules(margin=MARGIN, seed=len(oracle.targets), images=images, **changes)
     hunt = ClassifierHunt(oracle.targets, TEMPLATE, oracle.corpus, rules, vectors=True)
     spent = 0
     while spent < images and (probes := hunt.ask(min(256, images - spent))):

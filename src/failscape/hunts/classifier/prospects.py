@@ -66,6 +66,7 @@ class Prospects:
         chances = BugChances(arms, arena.classes, arena.rules.margin, need)
         index, goal = chances.index, arena.rules.baseline_goal(len(arena.classes))
         self._chance = dict(zip((arm.subject for arm in arms), chances.chance.tolist(), strict=True))
+        self._shown = [self._scouts.shown_on_average(label) for label in range(len(arena.classes))]
         self.hot = [set() for _ in arena.classes]
         self.demand = 0.0
         tests: list[tuple[float, Arm, int]] = []
@@ -99,7 +100,7 @@ class Prospects:
         """The chance above which a look pays: more than a crowd's, until crowds have shown all values."""
         if arm.source != "corpus":
             return HOPELESS
-        early = self._scouts.shown_on_average(arm.description.label) < PASSES
+        early = self._shown[arm.description.label] < PASSES
         return PRIOR * max(1, self._arena.rules.together) if early else FAINT
 
     def _heat(self, arm: Arm, chance: float, need: float, goal: int) -> None:
