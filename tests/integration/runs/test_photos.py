@@ -20,6 +20,7 @@ from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.config.files import parse_config
 from failscape.evidence import HuntEvidence, load_hunt
+from failscape.evidence.overview import suggestions
 from failscape.hunts.classifier.photo_survey import PhotoSurvey
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
@@ -135,6 +136,12 @@ def test_the_page_leads_with_what_is_wrong(hunted: Path) -> None:
     places = [at for at, text in enumerate(headings) if "photos are wrong" in text]
     assert places == [0], headings
     assert headings[1] == "Bugs in plain words"
+
+
+def test_a_folder_lacks_photos_and_not_a_budget(hunted: Path) -> None:
+    advice = list(suggestions(loaded(hunted)))
+    assert any(text.startswith("add photos: ") for text in advice)
+    assert not any("budget" in text for text in advice)
 
 
 def test_doctor_examines_a_hunt_in_photos(hunted: Path, tmp_path: Path) -> None:
