@@ -139,7 +139,7 @@ class ClassifierHunt(RoundHunt[Planned]):
         refuse_strangers(earlier, known, "is about a class and clauses of this hunt")
         for description in known:
             self.arena.enter(description, EARLIER, EARLIER_HOLDS)
-        self._look()
+        self._prospects.rank(self._scales.need())
 
     # Planning
 

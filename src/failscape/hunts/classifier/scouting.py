@@ -164,8 +164,8 @@ class Scouts:
 
     def _excluded(self, at: int) -> NDArray[np.bool_]:
         """Values that cannot stand beside one: those of its kind, itself among them, and conflicting ones."""
-        same = self._kind_numbers == self._kind_numbers[at]
-        return same if self._conflicts is None else same | self._conflicts[at]
+        same = np.asarray(self._kind_numbers == self._kind_numbers[at], np.bool_)
+        return same if self._conflicts is None else np.asarray(same | self._conflicts[at], np.bool_)
 
     def _pairs_of(self, options: NDArray[np.intp]) -> int:
         """How many pairs of values of different kinds there are."""
