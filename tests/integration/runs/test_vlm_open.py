@@ -54,6 +54,19 @@ def name(messages):
         return json.dumps({"skills": [f"brand recognition {sum(map(ord, question))}", "brands"]})
     return json.dumps({"skills": ["counting" if "many" in question else "colour"]})
 
+def embed(items):
+    "Brands, makers and logos are one; every other name is by itself."
+    rows = []
+    for item in items:
+        known = next((at for at, word in enumerate(("brand", "maker", "logo")) if word in item), None)
+        place = 0 if known is not None else 1 + sum(at * ord(char) for at, char in enumerate(item, 1)) % 996
+        rows.append([float(at == place) for at in range(997)])
+    return rows
+
+def call_it_otherwise(messages):
+    text = name(messages)
+    return text.replace("brands", "logo of the maker")
+
 def caption(image):
     return ["a shop at night" if dark(image) else "a shop in daylight"]
 
@@ -134,3 +147,17 @@ async def test_without_a_language_model_skills_are_mined_from_the_words(
     assert "brand" in {skill for one in (*found.findings, *found.suspects) for skill in one.details.skills}
     assert found.survey.skills.named_by == "the words of the questions"
     assert all(not one.details.clauses for one in found.findings), "pictures without any feature have none"
+
+
+async def test_an_embedder_merges_names_that_share_no_word(config: dict[str, Any], tmp_path: Path) -> None:
+    for role in ("judge", "captioner"):
+        del config[role]
+    path = config["llm"]["path"].rpartition(":")[0]
+    config["llm"] = {"provider": "python", "path": f"{path}:call_it_otherwise"}
+    config["embedder"] = {"provider": "python", "path": f"{path}:embed"}
+    await run({**config, "questions": 160}, tmp_path / "atlas")
+    skills = loaded(tmp_path / "atlas").survey.skills
+    assert skills.merged_by == "the embedder"
+    (new,) = [row for row in skills.rows if row.state == "taken up"]
+    assert any("logo" in name for name in (new.name, *new.merged))
+    assert any("brand" in name for name in (new.name, *new.merged))
