@@ -25,7 +25,7 @@ from tools.toybox_training.vlm_nets import CELLS, VlmNet
 from tools.toybox_training.vlm_start import start_from
 from tools.toybox_training.vlm_tail import WEIGHTS, kept
 
-PLAN = Plan("vlm", steps=2400, batch=32, rate=1.2e-3, seed=5, average=0.995, every=20)
+PLAN = Plan("vlm", steps=620, batch=32, rate=1.2e-3, seed=5, average=0.995, every=20)
 #: Questions asked about every picture of a batch: drawing and looking are dear, asking is cheap.
 QUESTIONS = 6
 COLOURS = (*world.COLOURS, world.DEFAULTS["colour"])

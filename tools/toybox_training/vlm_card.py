@@ -13,9 +13,9 @@ from tools.toybox_training.trainer_files import megabytes, write_json
 from tools.toybox_training.vlm_tail import FREQUENT, NEVER_COMBINED, RELATIONS, THINGS, WEIGHTS
 
 SEED: Final = 9_000_003
-PER_FORM: Final = 400
+PER_FORM: Final = 200
 #: Compound forms are many: fewer questions of each say enough about the skills.
-PER_COMPOUND: Final = 60
+PER_COMPOUND: Final = 12
 
 
 def questions(key: str, n: int, seed: int = SEED) -> list[tuple[world.Scene, Question]]:

@@ -54,15 +54,29 @@ VALUES: dict[str, tuple[str, ...]] = {
 WORDINGS = ("is it so that", "tell me whether", "would you say that")
 
 
+MANY_SKILLS: tuple[str, ...] = (
+    *SKILLS,
+    *("size", "position", "comparison", "existence", "texture", "order in time"),
+)
+
+
 class PlantedGrammar:
-    """Every skill, and every pair of skills, is a form; every question has one value of every clause."""
+    """Every skill, and every combination of up to `most`, is a form; every question has one value of every
+    clause."""
 
     exact = True
-    skills = SKILLS
 
-    def __init__(self, sights: Sights | None = None, images: int = 1) -> None:
+    def __init__(
+        self,
+        sights: Sights | None = None,
+        images: int = 1,
+        skills: tuple[str, ...] = SKILLS,
+        most: int = 2,
+    ) -> None:
+        self.skills = skills
         self.digest = f"planted/1/{images}"
-        self._forms = [make_pattern("+".join(some), some) for n in (1, 2) for some in combinations(SKILLS, n)]
+        sizes = range(1, most + 1)
+        self._forms = [make_pattern("+".join(some), some) for n in sizes for some in combinations(skills, n)]
 
     def patterns(self) -> Sequence[Pattern]:
         return self._forms
@@ -113,8 +127,11 @@ class PlantedGrammar:
         found = [pattern.without_clause(clause) for clause in pattern.clauses]
         if pattern.clauses and pattern.form != ANY and "answer" not in dict(pattern.clauses):
             found.append(make_pattern(ANY, (), pattern.clauses))
-        if not pattern.clauses and len(pattern.skills) == 2:
-            found = [make_pattern(skill, [skill]) for skill in pattern.skills]
+        if not pattern.clauses and pattern.form != ANY and len(pattern.skills) > 1:
+            some = combinations(pattern.skills, len(pattern.skills) - 1)
+            found = [make_pattern("+".join(one), one) for one in some]
+        elif not pattern.clauses and len(pattern.skills) > 1:
+            found = [make_pattern(ANY, [skill]) for skill in pattern.skills]
         return [one for one in found if one != Pattern(ANY)]
 
     def follow_up(self, asked: Asked, answer: str, rng: random.Random) -> FollowUp | None:
@@ -248,14 +265,25 @@ class PlantedAnswerer:
         return int.from_bytes(digest, "big") / 2**64
 
 
-def plant(seed: int, modes: int = 6) -> dict[Pattern, float]:
-    """Random weak spots, from skills to narrow ones: one per form at most, none explained by another."""
+def rich_grammar() -> PlantedGrammar:
+    """298 forms: 12 skills, alone, in twos and in threes."""
+    return PlantedGrammar(skills=MANY_SKILLS, most=3)
+
+
+def plant(seed: int, modes: int = 6, grammar: PlantedGrammar | None = None) -> dict[Pattern, float]:
+    """Random weak spots, from skills to narrow ones: one per form at most, none explained by another.
+
+    Where forms share skills by the hundred, some weak spots are pairs of skills, whatever the form.
+    """
     rng = random.Random(f"plant {seed}")
-    grammar, found = PlantedGrammar(), dict[Pattern, float]()
+    grammar, found = grammar or PlantedGrammar(), dict[Pattern, float]()
+    rich = len(grammar.patterns()) > 100
     while len(found) < modes:
         kind = rng.random()
         base = rng.choice(grammar.patterns())
-        if kind < 0.3:
+        if rich and kind < 0.4:
+            pattern = make_pattern(ANY, rng.sample(grammar.skills, 2))
+        elif kind < (0.55 if rich else 0.3):
             pattern = base
         elif kind < 0.8:
             name = rng.choice(("number", "light", "answer"))
@@ -263,7 +291,10 @@ def plant(seed: int, modes: int = 6) -> dict[Pattern, float]:
         else:
             pattern = make_pattern(ANY, (), [("thing", rng.choice(VALUES["thing"]))])
         clash = any(
-            one.form == pattern.form or explains(one, pattern) or explains(pattern, one) for one in found
+            (one.form == pattern.form and not (rich and pattern.form == ANY))
+            or explains(one, pattern)
+            or explains(pattern, one)
+            for one in found
         )
         if not clash:
             found[pattern] = rng.uniform(0.6, 0.95)

@@ -40,7 +40,6 @@ from failscape.toybox.questions import (
     FORMS,
     NUMBERS,
     SIZES,
-    SKILLS,
     Form,
     Slots,
     normal_answer,
@@ -167,6 +166,8 @@ def make_pair(rng: np.random.Generator, key: str) -> Found | None:
 T = TypeVar("T")
 VERSION: Final = "3"
 LAYOUT: Final = "layout"
+#: How the keys of sights begin that were drawn for questions put together from parts.
+PARTS: Final = "parts: "
 _TRIES: Final = 120
 #: The second of two pictures has the same key with this at its end.
 SECOND: Final = " (second)"
@@ -184,12 +185,6 @@ SKILLS_OF: Final[dict[str, tuple[str, ...]]] = {
 }
 """The primitive skills of every form."""
 
-ASKED: Final = BASIC
-"""What a search asks of its own accord: the forms that toy-vlm was trained on. Others are understood."""
-
-_WHOLE: Final = tuple(key for key in (*(form.key for form in ASKED), *_BY_KEY) if ":" not in key)
-"""Forms that are not put together from parts."""
-
 _PICTURE: Final = ("place", "style", "time")
 _WHERE: Final = frozenset(("across", "height"))
 
@@ -204,19 +199,21 @@ class Made(NamedTuple):
 
 
 class ToyGrammar:
-    """`images` is how many pictures a question is about: 1, or 2 for comparisons."""
+    """The simple forms. `images` is how many pictures a question is about: 1, or 2 for comparisons."""
 
     exact = True
-    skills = tuple(skill for skill in SKILLS if any(skill == form.skill for form in ASKED))
+    parts = False
+    #: Those that toy-questioner was trained to be asked for; questions of all others are understood.
+    skills = tuple(dict.fromkeys(form.skill for form in BASIC))
 
     def __init__(self, sights: Sights | None = None, images: int = 1) -> None:
         if sights is not None:
             raise ConfigError("the toybox grammar draws its own pictures", "use `images: {source: toybox}`")
-        self.digest = f"toybox/{VERSION}"
+        self.digest = f"{PARTS if self.parts else ''}toybox/{VERSION}"
         self._images = images
 
     def patterns(self) -> Sequence[Pattern]:
-        keys = [form.key for form in ASKED] if self._images == 1 else [form.key for form in PAIRS]
+        keys = _keys(self.parts) if self._images == 1 else tuple(_BY_KEY)
         return [make_pattern(key, SKILLS_OF[key]) for key in keys]
 
     def pick(self, rng: random.Random, fresh: bool, skill: str = "") -> Sight:
@@ -227,12 +224,12 @@ class ToyGrammar:
             first = pattern.form.partition(THEN)[0]
             pattern = make_pattern(first, SKILLS_OF.get(first, ()), pattern.clauses)
         number = rng.getrandbits(40)
-        made = _made(pattern, number)
+        made = _made(pattern, number, self.parts)
         if made is None:
             return None
         text, wording = _worded(made, dict(pattern.clauses).get("words", ""), rng if fresh else None)
         said = make_pattern(made.form, SKILLS_OF[made.form], pattern.clauses)
-        sight = _sight(pattern.text, number, len(made.scenes))
+        sight = _sight(f"{PARTS if self.parts else ''}{pattern.text}", number, len(made.scenes))
         features = tuple(sorted({*_features(made), *pattern.clauses}))
         return Asked(said, text, made.answer, sight, features, wording)
 
@@ -249,7 +246,7 @@ class ToyGrammar:
     def narrower(self, pattern: Pattern, rng: random.Random) -> list[Pattern]:
         """Clauses of a few random questions of this pattern."""
         named = {name for name, _ in pattern.clauses}
-        found = [made for _ in range(3) if (made := _made(pattern, rng.getrandbits(40)))]
+        found = [made for _ in range(3) if (made := _made(pattern, rng.getrandbits(40), self.parts))]
         clauses = {clause for made in found for clause in _features(made) if clause[0] not in named}
         if "words" not in named and found and found[0].form in BY_KEY:
             clauses |= {("words", name) for name in WORDS}
@@ -263,14 +260,16 @@ class ToyGrammar:
             if (
                 pattern.form != ANY
                 and "answer" not in named
-                and _forms_with(pattern.clauses) != (pattern.form,)
+                and _forms_with(pattern.clauses, self.parts) != (pattern.form,)
             ):
                 found.append(make_pattern(ANY, (), pattern.clauses))
             return [one for one in found if one != Pattern(ANY)]
         if pattern.second_turn:
             forms = [key for key in pattern.form.split(THEN) if key in SKILLS_OF]
             return [make_pattern(key, SKILLS_OF[key]) for key in forms]
-        return [make_pattern(key, SKILLS_OF[key]) for key in _fewer_skills(pattern.form)]
+        if pattern.form == ANY and len(pattern.skills) > 1:
+            return [make_pattern(ANY, [skill]) for skill in pattern.skills]
+        return [make_pattern(key, SKILLS_OF[key]) for key in _fewer_skills(pattern.form, self.parts)]
 
     def tell(self, pattern: Pattern) -> tuple[str, Sequence[Clause]] | None:
         """What it means to fail at a pattern, in words."""
@@ -285,6 +284,16 @@ class ToyGrammar:
         skills = {*SKILLS_OF[query.form.key], *SKILLS_OF[form], CONSISTENCY}
         pattern = make_pattern(f"{query.form.key}{THEN}{form}", skills)
         return FollowUp(pattern, word_question(BY_KEY[form], slots), expected)
+
+
+class PartsGrammar(ToyGrammar):
+    """All forms, the simple ones and those put together from parts: hundreds, which share their skills."""
+
+    parts = True
+
+
+def _keys(parts: bool) -> tuple[str, ...]:
+    return tuple(form.key for form in (FORMS if parts else BASIC))
 
 
 def _sight(text: str, number: int, images: int) -> Sight:
@@ -303,7 +312,7 @@ def scenes_of(key: str) -> tuple[world.Scene, ...]:
         raise BadReply(f"toy-world draws pictures by number, such as {LAYOUT} #7, but got {key!r}")
     if text.startswith(LAYOUT):
         return (_layout(int(number), text.removeprefix(LAYOUT).strip()),)
-    made = _made(Pattern.parse(text), int(number))
+    made = _made(Pattern.parse(text.removeprefix(PARTS)), int(number), text.startswith(PARTS))
     if made is None:
         raise BadReply(f"toy-world finds no picture for {key!r}")
     return made.scenes
@@ -325,14 +334,14 @@ def _layout(number: int, skill: str) -> world.Scene:
 
 @cache
 def _forms_of(skill: str) -> tuple[str, ...]:
-    return tuple(form.key for form in ASKED if not skill or skill == form.skill)
+    return tuple(form.key for form in BASIC if not skill or skill == form.skill)
 
 
 @lru_cache(maxsize=8192)
-def _made(pattern: Pattern, number: int) -> Made | None:
+def _made(pattern: Pattern, number: int, parts: bool = False) -> Made | None:
     """A valid question of the pattern with its scenes; the same for the same number."""
     rng = np.random.default_rng(number)
-    forms = _forms_with(pattern.clauses) if pattern.form == ANY else (pattern.form,)
+    forms = _forms_with(pattern.clauses, parts) if pattern.form == ANY else (pattern.form,)
     wanted = {clause for clause in pattern.clauses if clause[0] != "words"}
     forms = tuple(form for form in forms if form in SKILLS_OF and set(pattern.skills) <= set(SKILLS_OF[form]))
     for _ in range(_TRIES if forms else 0):
@@ -408,12 +417,12 @@ def _third(place: float, names: tuple[str, str, str]) -> str:
 
 
 @cache
-def _forms_with(clauses: tuple[Clause, ...]) -> tuple[str, ...]:
+def _forms_with(clauses: tuple[Clause, ...], parts: bool) -> tuple[str, ...]:
     """Forms of which questions can have these clauses, judged by a sample of each."""
     names = {name for name, _ in clauses} - {"answer", "things", "words", *_PICTURE}
     if names & _WHERE:
         names = (names - _WHERE) | {"thing"}
-    return tuple(form.key for form in ASKED if names <= _slot_names(form.key))
+    return tuple(key for key in _keys(parts) if names <= _slot_names(key))
 
 
 @cache
@@ -422,14 +431,15 @@ def _slot_names(key: str) -> frozenset[str]:
 
 
 @cache
-def _fewer_skills(form: str) -> tuple[str, ...]:
+def _fewer_skills(form: str, parts: bool) -> tuple[str, ...]:
     """Forms with one part less; where a form has no parts, those whose skills are a proper part of its own,
     and not a part of another such form's."""
     if form in BY_KEY and ":" in form:
         own_parts = [key for key in BY_KEY[form].simpler if set(SKILLS_OF[key]) < set(SKILLS_OF[form])]
         return tuple(dict.fromkeys(own_parts))
     own = set(SKILLS_OF.get(form, ()))
-    below = [key for key in _WHOLE if set(SKILLS_OF[key]) < own and key != form]
+    whole = [key for key in (*_keys(parts), *_BY_KEY) if ":" not in key]
+    below = [key for key in whole if set(SKILLS_OF[key]) < own and key != form]
     return tuple(
         key for key in below if not any(set(SKILLS_OF[key]) < set(SKILLS_OF[other]) for other in below)
     )

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from failscape.spaces.questions import ANY, Clause, Pattern
+from failscape.spaces.questions import Clause, Pattern
 from failscape.spaces.wording import with_article
+from failscape.toybox.questions import BY_KEY, SLOT_VALUES, word_question
+
+_EXAMPLES: Final = {"thing": "cow", "other": "fish", "another": "owl", "else": "blue", "far side": "right"}
+"""What stands for anything in an example; other slots take their first value."""
 
 
 class FormWords(NamedTuple):
@@ -75,8 +79,8 @@ FORMS: Final[dict[str, FormWords]] = {
 def tell(pattern: Pattern, plurals: dict[str, str]) -> tuple[str, Sequence[Clause]] | None:
     """The main clause of a pattern, and the clauses that it does not say; None where there are no words."""
     words = FORMS.get(pattern.form)
-    if pattern.form == ANY or words is None:
-        return None
+    if words is None:
+        return _tell_by_example(pattern)
     given = dict(pattern.clauses)
     text = {"yes": words.yes, "no": words.no}.get(given.get("answer", "")) or words.plain
     thing, other = given.get("thing", ""), given.get("other", "")
@@ -96,6 +100,17 @@ def tell(pattern: Pattern, plurals: dict[str, str]) -> tuple[str, Sequence[Claus
     if text in (words.yes, words.no):
         said.add("answer")
     return text.format(**slots), [clause for clause in pattern.clauses if clause[0] not in said]
+
+
+def _tell_by_example(pattern: Pattern) -> tuple[str, Sequence[Clause]] | None:
+    """A form put together from parts is told by a question of it, with the values that its clauses name."""
+    form = BY_KEY.get(pattern.form)
+    if form is None:
+        return None
+    slots = {name: _EXAMPLES.get(name, SLOT_VALUES[name][0]) for name in form.slots}
+    slots |= {name: value for name, value in pattern.clauses if name in slots and value in SLOT_VALUES[name]}
+    rest = [clause for clause in pattern.clauses if slots.get(clause[0]) != clause[1]]
+    return f'it gets questions like "{word_question(form, slots)}" wrong', rest
 
 
 def _says(text: str, name: str) -> bool:

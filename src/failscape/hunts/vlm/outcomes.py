@@ -75,7 +75,7 @@ class QuestionLog:
     every question under each pattern it is an example of, with up to `depth` clauses: a hint only.
     """
 
-    def __init__(self, depth: int = 2) -> None:
+    def __init__(self, depth: int = 2, shared: bool = False) -> None:
         self.outcomes: list[QuestionOutcome] = []
         self.direct: dict[Pattern, Counts] = defaultdict(Counts)
         self.pooled: dict[Pattern, Counts] = defaultdict(Counts)
@@ -90,6 +90,8 @@ class QuestionLog:
         self._of: dict[Pattern, list[QuestionOutcome]] = defaultdict(list)
         self.known: tuple[Pattern, ...] = ()
         self._depth = depth
+        self.shared = shared
+        """Whether forms share skills by the hundred, so that skills explain what no single form can."""
 
     def add(self, outcomes: Iterable[QuestionOutcome]) -> None:
         for outcome in outcomes:
@@ -116,7 +118,9 @@ class QuestionLog:
         """The patterns that a question counts for."""
         found = self._examples.get(id(outcome))
         if found is None:
-            found = self._examples[id(outcome)] = tuple(examples_of(outcome, self._depth))
+            found = self._examples[id(outcome)] = tuple(
+                examples_of(outcome, self._depth, self.shared)
+            )
         return found
 
     def know(self, failing: Iterable[Pattern]) -> None:
@@ -162,15 +166,17 @@ class QuestionLog:
         return self._failures.get(pattern, [])
 
 
-def examples_of(outcome: QuestionOutcome, depth: int) -> Iterator[Pattern]:
+def examples_of(outcome: QuestionOutcome, depth: int, shared: bool = False) -> Iterator[Pattern]:
     """Patterns that a question is an example of: its form, or some of its skills where it has no form, with
-    none to `depth` of its clauses and thresholds; and each clause alone, whatever the form."""
+    none to `depth` of its clauses and thresholds; and each clause alone, whatever the form. Where forms share
+    skills, also some of its skills whatever the form, without clauses."""
     form, skills = outcome.pattern.form, outcome.pattern.skills
-    bases = [make_pattern(form, skills)]
-    if form == ANY:
-        numbers = range(1, min(MOST_SKILLS, len(skills)) + 1)
-        bases = [Pattern(ANY, some) for number in numbers for some in combinations(skills, number)]
+    numbers = range(1, min(MOST_SKILLS, len(skills)) + 1)
+    some_skills = [Pattern(ANY, some) for number in numbers for some in combinations(skills, number)]
+    bases = some_skills if form == ANY else [make_pattern(form, skills)]
     yield from bases
+    if form != ANY and shared:
+        yield from some_skills
     clauses = outcome.full.clauses
     for number in range(1, depth + 1):
         for some in combinations(clauses, number):

@@ -59,7 +59,7 @@ class Scouting:
 
     def note(self, work: Asked | Draft, change: int) -> None:
         """A question was planned (1) or came back (−1)."""
-        for pattern in shown_by(work):
+        for pattern in shown_by(work, self._log.shared):
             self.pending[pattern] += change
 
     def _draw(self, rng: random.Random) -> tuple[Pattern, Asked | Draft] | None:
@@ -81,18 +81,18 @@ class Scouting:
     def _gain(self, work: Asked | Draft) -> float:
         if isinstance(work, Asked) and self._leads.explained(work.full):
             return 0.0
-        total = sum(1 / (1 + self._seen(pattern)) ** 2 for pattern in shown_by(work))
+        total = sum(1 / (1 + self._seen(pattern)) ** 2 for pattern in shown_by(work, self._log.shared))
         return total * (self._hunch.of(work) if isinstance(work, Asked) else 1.0)
 
 
-def shown_by(work: Asked | Draft) -> tuple[Pattern, ...]:
+def shown_by(work: Asked | Draft, shared: bool = False) -> tuple[Pattern, ...]:
     """What a planned question will show, with one clause at most; of a draft, only the wish is known."""
     if isinstance(work, Draft):
         return (work.pattern,)
     asked = QuestionOutcome(
         "", SEARCH, work.pattern, work.pattern, Verdict.NONE, work.text, features=work.features
     )
-    return tuple(examples_of(asked, 1))
+    return tuple(examples_of(asked, 1, shared))
 
 
 class Hunch:

@@ -1,0 +1,137 @@
+"""Does `evolve` certify more modes than asking by chance, with the same number of questions?
+
+    python -m benchmarks.vlm_search --world small --modes 4,6,8 --questions 200,300 --seeds 8
+    python -m benchmarks.vlm_search --world toybox --questions 1000 --seeds 8
+
+Planted answerers fail at known kinds of question, so that false and exact modes can be counted: 21 forms in
+the small world, 298 in the rich one, where some modes are pairs of skills. In the toybox the target is
+toy-vlm; right answers are known there, which modes there are is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.hunt import VlmHunt
+from failscape.hunts.vlm.outcomes import QuestionLog
+from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
+from failscape.spaces.questions import Pattern
+from failscape.testing.planted_questions import (
+    PlantedAnswerer,
+    PlantedGrammar,
+    plant,
+    rich_grammar,
+    simulate,
+)
+from failscape.toybox.asking import ToyGrammar, scene_of
+from failscape.toybox.questions import normal_answer
+from failscape.toybox.vlm import ToyVlm
+from failscape.toybox.world import render
+from failscape.trials import Answer, Generate, Probe, Trial, Verify, reach_verdict
+
+ARMS: dict[str, type[Planner]] = {"evolve": Planner, "chance": ZeroShotPlanner}
+MARGIN = 0.2
+PURPOSES = ("search", "look", "confirm")
+
+
+class Row(NamedTuple):
+    """What one hunt found; `exact` and `false` only where modes are planted."""
+
+    certified: int
+    listed: int
+    exact: int
+    false: int
+    skills: int
+    combinations: int
+    failing: int
+    calls: Counter[str]
+
+
+class ToyAnswerer:
+    """toy-vlm answers, the grammar's truth decides."""
+
+    def __init__(self) -> None:
+        self._model = ToyVlm()
+
+    def run(self, probe: Probe) -> Trial:
+        facts: list[object] = []
+        for step in probe.steps:
+            if isinstance(step, Generate):
+                self._picture = np.asarray(render(scene_of(step.prompt)))[None]
+                facts.append(step.prompt)
+            elif isinstance(step, Answer):
+                facts.append(self._model.answer(self._picture, [step.question])[0])
+            elif isinstance(step, Verify):
+                right = normal_answer(str(facts[-1])) == step.truth
+                facts.append([True, right, "" if right else f"the right answer is {step.truth}"])
+        verdict, reason = reach_verdict(probe.steps, facts)
+        return Trial(probe.key, probe.subject, verdict, reason, facts, probe.seed)
+
+
+def hunted(world: str, arm: str, modes: int, questions: int, seed: int, size: int) -> Row:
+    grammars = {"small": PlantedGrammar, "rich": rich_grammar, "toybox": ToyGrammar}
+    grammar, log = grammars[world](), QuestionLog()
+    confirmation = Confirmation(MARGIN, 0.05, 120, 80)
+    planner = ARMS[arm](grammar, log, confirmation, Rounds(size), seed)
+    hunt = VlmHunt(grammar, log, confirmation, planner, questions)
+    weak = plant(seed, modes, grammar) if isinstance(grammar, PlantedGrammar) else {}
+    simulate(hunt, PlantedAnswerer(weak, seed=seed) if weak else ToyAnswerer())  # type: ignore[arg-type]
+    certified = confirmation.certified()
+    listed = {Pattern.parse(finding.subject) for finding in hunt.findings()}
+    false = 0
+    if isinstance(grammar, PlantedGrammar):
+        truth = PlantedAnswerer(weak, seed=seed)
+        false = sum(truth.true_rate(pattern, grammar, 400) <= MARGIN for pattern in certified)
+    valid = [one for one in log.outcomes if one.valid]
+    return Row(
+        len(certified),
+        len(listed),
+        len(listed & weak.keys()),
+        false,
+        len({skill for one in valid for skill in one.pattern.skills}),
+        len({one.pattern.skills for one in valid}),
+        len({one.pattern.skills for one in valid if one.failed}),
+        Counter(one.purpose for one in log.outcomes if one.key),
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--world", default="small", choices=["small", "rich", "toybox"])
+    parser.add_argument("--modes", default="6")
+    parser.add_argument("--questions", default="200,300")
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--first", type=int, default=300)
+    parser.add_argument("--round", type=int, default=16)
+    chosen = parser.parse_args()
+    names = [*Row._fields[:-1], "search / look / confirm", "seconds"]
+    print(f"| modes × seeds | questions | arm | {' | '.join(names)} |")
+    print("|---" * (len(names) + 3) + "|")
+    for modes in map(int, chosen.modes.split(",")):
+        for questions in map(int, chosen.questions.split(",")):
+            for arm in ARMS:
+                clock = time.process_time()
+                seeds = range(chosen.first, chosen.first + chosen.seeds)
+                rows = [hunted(chosen.world, arm, modes, questions, seed, chosen.round) for seed in seeds]
+                calls: Counter[str] = sum((row.calls for row in rows), Counter())
+                cells = [*(sum(row[at] for row in rows) for at in range(4))]  # type: ignore[misc]
+                cells += [round(float(np.mean([row[at] for row in rows])), 1) for at in range(4, 7)]  # type: ignore[arg-type]
+                spent = " / ".join(str(calls[name]) for name in PURPOSES)
+                many = f"{modes} × {chosen.seeds}" if chosen.world != "toybox" else f"? × {chosen.seeds}"
+                seconds = f"{time.process_time() - clock:.0f}"
+                print(
+                    f"| {many} | {questions} | {arm} | {' | '.join(map(str, [*cells, spent, seconds]))} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
