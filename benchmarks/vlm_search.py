@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from failscape.hunts.vlm.build import MANY_FORMS
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
@@ -29,8 +30,10 @@ from failscape.testing.planted_questions import (
     rich_grammar,
     simulate,
 )
-from failscape.toybox.asking import ToyGrammar, scene_of
+from failscape.toybox.asking import PartsGrammar, scene_of
+from failscape.toybox.provider import VLM_OF_PARTS
 from failscape.toybox.questions import normal_answer
+from failscape.toybox.sessions import MODELS
 from failscape.toybox.vlm import ToyVlm
 from failscape.toybox.world import render
 from failscape.trials import Answer, Generate, Probe, Trial, Verify, reach_verdict
@@ -57,7 +60,7 @@ class ToyAnswerer:
     """toy-vlm answers, the grammar's truth decides."""
 
     def __init__(self) -> None:
-        self._model = ToyVlm()
+        self._model = ToyVlm(MODELS / f"{VLM_OF_PARTS}.onnx")
 
     def run(self, probe: Probe) -> Trial:
         facts: list[object] = []
@@ -75,8 +78,9 @@ class ToyAnswerer:
 
 
 def hunted(world: str, arm: str, modes: int, questions: int, seed: int, size: int) -> Row:
-    grammars = {"small": PlantedGrammar, "rich": rich_grammar, "toybox": ToyGrammar}
-    grammar, log = grammars[world](), QuestionLog()
+    grammars = {"small": PlantedGrammar, "rich": rich_grammar, "toybox": PartsGrammar}
+    grammar = grammars[world]()
+    log = QuestionLog(shared=len(grammar.patterns()) >= MANY_FORMS)
     confirmation = Confirmation(MARGIN, 0.05, 120, 80)
     planner = ARMS[arm](grammar, log, confirmation, Rounds(size), seed)
     hunt = VlmHunt(grammar, log, confirmation, planner, questions)

@@ -1,9 +1,10 @@
-"""Train toy-vlm: questions of all skills about scenes of one to five things, frequent forms and rare ones.
+"""Train toy-vlm-parts: questions of all skills about scenes of one to five things, frequent forms and rare.
 
 Usage: python -m tools.toybox_training.vlm [--steps N] [--out DIR] [--resume]
 
-It starts from the toy-vlm that is shipped, if there is one: what sees stays as it is, what thinks is trained
-on. Without one it starts from toy-eyes' first layers, and learns to see as well.
+It starts from the toy-vlm that is shipped, which knows the simple forms: what sees stays as it is, what
+thinks is trained on. Without one it starts from toy-eyes' first layers, and learns to see as well; toy-vlm
+itself was trained so, with the simple forms alone.
 """
 
 from dataclasses import replace
@@ -137,7 +138,7 @@ def main() -> None:
     net = net.to(memory_format=torch.channels_last)
     smooth, seconds = train(net, loss_of, plan, chosen)
     inputs = {"image": torch.zeros(2, 3, 64, 64), "question": torch.ones(2, LENGTH, dtype=torch.long)}
-    save_onnx(smooth, inputs, ["logits"], chosen.out / "vlm.onnx")
+    save_onnx(smooth, inputs, ["logits"], chosen.out / f"{vlm_card.NAME}.onnx")
     vlm_card.write(chosen.out, plan.steps, plan.batch, QUESTIONS, seconds, weights(smooth))
 
 

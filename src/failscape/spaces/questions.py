@@ -205,7 +205,10 @@ class Grammar(Protocol):
         ...
 
 
-GRAMMARS = {"toybox": "failscape.toybox.asking:ToyGrammar"}
+GRAMMARS = {
+    "toybox": "failscape.toybox.asking:ToyGrammar",
+    "toybox-parts": "failscape.toybox.asking:PartsGrammar",
+}
 """Shipped grammars: name → `module:attribute`, imported only when asked for."""
 
 

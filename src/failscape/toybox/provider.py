@@ -57,6 +57,7 @@ T = TypeVar("T")
 BATCH = 32
 SIDE = 64
 WORLD = "toy-world"
+VLM_OF_PARTS = "toy-vlm-parts"
 TRAINED = ("generator", "answerer")
 """Roles whose network the tools of the repository can train on."""
 
@@ -302,7 +303,7 @@ def create(role: str, config: ModelConfig) -> Model:
         "captioner": lambda: EyesCaptioner(role, "eyes.onnx", Eyes, config),
         "embedder": lambda: EyesEmbedder(role, "eyes.onnx", Eyes, config),
         "classifier": lambda: _classifier(config),
-        "answerer": lambda: ToyAnswers(role, "vlm.onnx", _loaded(ToyVlm, config), config),
+        "answerer": lambda: _answerer(config),
         "questioner": lambda: _questioner(config),
         "verifier": lambda: ToyVerifier(config),
     }
@@ -318,6 +319,14 @@ def _generator(config: ModelConfig) -> Model:
     from failscape.toybox.provider import ToyWorld
 
     return ToyWorld()
+
+
+def _answerer(config: ModelConfig) -> Model:
+    """toy-vlm, unless the one is asked for that was trained further on questions put together from parts."""
+    if config.model == VLM_OF_PARTS and not config.path:
+        weights = f"{VLM_OF_PARTS}.onnx"
+        return ToyAnswers("answerer", weights, partial(ToyVlm, MODELS / weights), config)
+    return ToyAnswers("answerer", "vlm.onnx", _loaded(ToyVlm, config), config)
 
 
 def _loaded(network: Callable[..., Any], config: ModelConfig) -> Callable[[], Any]:

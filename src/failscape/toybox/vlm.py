@@ -91,7 +91,7 @@ class ToyVlm:
 
 
 @cache
-def card() -> dict[str, Any]:
-    """Return the shipped measurements: accuracy per skill and per form, with training shares."""
-    content: dict[str, Any] = json.loads((MODELS / "vlm.json").read_text(encoding="utf-8"))
+def card(name: str = "vlm") -> dict[str, Any]:
+    """Return the measurements of a shipped network: accuracy per skill and per form, with training shares."""
+    content: dict[str, Any] = json.loads((MODELS / f"{name}.json").read_text(encoding="utf-8"))
     return content

@@ -20,12 +20,14 @@ from failscape.pictures import Picture
 from failscape.spaces.albums import Album, load_album
 from failscape.spaces.minimal_pairs import PairGrammar
 from failscape.spaces.photo_features import photo_features
-from failscape.spaces.questions import Grammar, Sights, load_grammar
+from failscape.spaces.questions import GRAMMARS, Grammar, Sights, load_grammar
 from failscape.spaces.skills import AlbumSights, DrawnSights, SkillGrammar
 from failscape.spaces.vocabulary import SkillVocabulary
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 LEAST_QUESTIONS = 200
+MANY_FORMS = 100
+"""So many forms share their skills: one skill, or two, then explain what no single form can show."""
 
 
 def build_hunt(
@@ -40,7 +42,7 @@ def build_hunt(
     seed = config.seed
     asking, confirm = config.questioner, config.confirm
     grammar, sights = make_grammar(config)
-    ledger = QuestionLog(depth=2 if grammar.exact else 1)
+    ledger = QuestionLog(2 if grammar.exact else 1, shared=len(grammar.patterns()) >= MANY_FORMS)
     known = accuracy or _accuracy(config)
     exact = config.verifier == "exact"
     judged = judges_edits(config)
@@ -99,10 +101,11 @@ def make_grammar(config: VlmConfig) -> tuple[Grammar, Sights]:
 def _own_grammar(config: VlmConfig) -> tuple[Grammar, Sights]:
     images, asking = config.images_per_question, config.questioner
     if config.images.source == "toybox":
-        grammar = load_grammar("toybox", None, images=images)
+        name = asking.grammar if asking.grammar in GRAMMARS else "toybox"
+        grammar = load_grammar(name, None, images=images)
         return grammar, grammar  # type: ignore[return-value]  # the toy grammar makes its own pictures
     sights = make_sights(config)
-    if asking.grammar != "toybox":
+    if asking.grammar not in GRAMMARS:
         return load_grammar(asking.grammar, sights, images=images), sights
     written = SkillGrammar(sights, asking.skills, images)
     is_open = not asking.skills if asking.open is None else asking.open

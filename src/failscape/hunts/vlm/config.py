@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from failscape.config.base import HuntConfig, ModelConfig, Settings
+from failscape.spaces.questions import GRAMMARS
 from failscape.spaces.talks import MOST_TURNS
 
 TOYBOX = "toybox"
@@ -81,7 +82,9 @@ class QuestionerConfig(Settings):
     writer: Literal["grammar"] | ModelConfig = Field(
         "grammar", description="a grammar that knows the right answers, or a model that writes the questions"
     )
-    grammar: str = Field("toybox", description="toybox, or `module:attribute` of your own")
+    grammar: str = Field(
+        "toybox", description="toybox, toybox-parts (hundreds of forms), or `module:attribute` of your own"
+    )
     skills: tuple[str, ...] = Field((), description="what a model is asked to combine; empty: a common list")
     open: bool | None = Field(
         None,
@@ -150,9 +153,9 @@ class VlmConfig(HuntConfig):
     def _fits_together(self) -> VlmConfig:
         by_grammar = self.questioner.writer == "grammar" and self.questioner.strategy != "grpo"
         toy = self.images.source == TOYBOX
-        if self.questioner.grammar == TOYBOX and by_grammar and not toy:
+        if self.questioner.grammar in GRAMMARS and by_grammar and not toy:
             raise ValueError("the toybox grammar asks about `images: {source: toybox}` only; name a `writer`")
-        if self.verifier == "exact" and not toy and self.questioner.grammar == TOYBOX:
+        if self.verifier == "exact" and not toy and self.questioner.grammar in GRAMMARS:
             raise ValueError("`verifier: exact` needs pictures whose truth is known: name a verifier model")
         if self.images_per_question > (2 if toy else 4):
             raise ValueError("the toybox has questions about one or two pictures")

@@ -26,6 +26,9 @@ Cell = tuple[tuple[str, ...], int]
 WORTH_A_TEST = 0.0
 """Log-odds from which a lead is put to the test: as likely as not."""
 
+WORTH_A_TEST_OF_MANY = 1.5
+"""The same where hundreds of forms share their skills: there a wide skill looks bad by what it shares."""
+
 WORTH_A_LOOK = -5.0
 """Below these log-odds a lead is left alone: one failure and two passes of a narrow pattern are below."""
 
@@ -60,6 +63,7 @@ class Leads:
         self._confirmation = confirmation
         self._grammar = grammar
         self.simplest = tuple(grammar.patterns())
+        self.worth_a_test = WORTH_A_TEST_OF_MANY if log.shared else WORTH_A_TEST
         self.cells: dict[Cell, Pattern] = {}
         self.leads: list[Lead] = []
         self.proposed: dict[Pattern, None] = {}
@@ -116,7 +120,7 @@ class Leads:
         """Leads worth a test, the likeliest first."""
         tested = sum(self._confirmation.state(pattern) == OPEN for pattern in self._confirmation.slots)
         for lead in self.leads:
-            if tested >= ACTIVE or lead.odds < WORTH_A_TEST:
+            if tested >= ACTIVE or lead.odds < self.worth_a_test:
                 return
             if not self.explained(lead.pattern):
                 tested += 1
@@ -136,6 +140,11 @@ class Leads:
         )
         return np.asarray(weights + np.array([self._prior(pattern) for pattern in patterns]), np.float64)
 
+    @property
+    def _skills(self) -> int:
+        """How many alternatives there are to a skill."""
+        return len(self._log.skills) if self._log.shared else len(self.simplest)
+
     def _prior(self, pattern: Pattern) -> float:
         """Each kind of pattern is as likely as the others; within a kind all are alike."""
         values = self._log.values
@@ -143,7 +152,7 @@ class Leads:
         if pattern.form != ANY:
             total -= math.log(max(2, len(self.simplest)))
         elif pattern.skills:
-            total -= len(pattern.skills) * math.log(max(2, len(self.simplest)))
+            total -= len(pattern.skills) * math.log(max(2, self._skills))
         for name, _ in pattern.clauses:
             total -= math.log(max(2, len(values[name]))) + math.log(max(2, len(values)))
         return max(total, PROPOSED) if pattern in self.proposed else total

@@ -85,6 +85,7 @@ class QuestionLog:
         """Patterns with a failure, in the order met."""
         self.values: dict[str, set[str]] = defaultdict(set)
         """Name of a clause → the values that were seen of it."""
+        self.skills: set[str] = set()
         self._examples: dict[int, tuple[Pattern, ...]] = {}
         self._failures: dict[Pattern, list[QuestionOutcome]] = defaultdict(list)
         self._of: dict[Pattern, list[QuestionOutcome]] = defaultdict(list)
@@ -98,6 +99,7 @@ class QuestionLog:
             self.outcomes.append(outcome)
             if outcome.valid:
                 self._of[outcome.wanted].append(outcome)
+                self.skills.update(outcome.pattern.skills)
                 for name, value in outcome.full.clauses:
                     self.values[name].add(value)
             if outcome.purpose != CONFIRM:
@@ -118,9 +120,7 @@ class QuestionLog:
         """The patterns that a question counts for."""
         found = self._examples.get(id(outcome))
         if found is None:
-            found = self._examples[id(outcome)] = tuple(
-                examples_of(outcome, self._depth, self.shared)
-            )
+            found = self._examples[id(outcome)] = tuple(examples_of(outcome, self._depth, self.shared))
         return found
 
     def know(self, failing: Iterable[Pattern]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from failscape.hunts.vlm.confirm import PASS_DOUBT, Confirmation
 from failscape.hunts.vlm.items import AuditItem, Item, Naming
-from failscape.hunts.vlm.leads import WORTH_A_TEST, Leads
+from failscape.hunts.vlm.leads import Leads
 from failscape.hunts.vlm.outcomes import CONFIRM, LOOK, SEARCH, QuestionLog
 from failscape.hunts.vlm.scouting import Scouting
 from failscape.hunts.vlm.sharpening import ENOUGH, SURE_RATE, sharper, unsettled_siblings
@@ -21,8 +21,9 @@ from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern, Sigh
 LOOKS = 2
 """Questions of a round for one lead, or for one mode that may not be named exactly yet."""
 
-MOST_LOOKS = 0.5
-"""Most of what confirmation leaves of a round that goes into second looks."""
+MOST_LOOKS, MOST_LOOKS_OF_MANY = 0.5, 0.25
+"""Most of what confirmation leaves of a round that goes into second looks; less where forms share skills by
+the hundred: there first looks tell explanations apart as well, and find new failures besides."""
 
 LAST_ROUNDS = 2
 """With so many rounds left, what is under test comes before all else: nothing new could be proven."""
@@ -64,6 +65,7 @@ class Planner:
         self, grammar: Grammar, ledger: QuestionLog, confirmation: Confirmation, rounds: Rounds, seed: int
     ) -> None:
         self.leads = Leads(grammar, ledger, confirmation)
+        self._most_looks = MOST_LOOKS_OF_MANY if ledger.shared else MOST_LOOKS
         self.scouting = Scouting(grammar, ledger, self.leads)
         self._grammar = grammar
         self._ledger = ledger
@@ -96,7 +98,7 @@ class Planner:
         room = min(self._rounds.size, left)
         items = self._confirming(number, rng, self._room_to_confirm(room, left))
         room -= sum(item.count for item in items)
-        looks = self._second_looks(number, rng, int(MOST_LOOKS * room), len(items))
+        looks = self._second_looks(number, rng, int(self._most_looks * room), len(items))
         items += looks
         return items + self._searching(number, rng, room - sum(one.count for one in looks), len(items))
 
@@ -202,7 +204,7 @@ class Planner:
         proposed = self.leads.unseen(LOOKS)
         found = [p for p, lacking in proposed for _ in range(max(0, lacking - self._looking[p]))]
         for lead in self.leads.leads:
-            if lead.odds >= WORTH_A_TEST:
+            if lead.odds >= self.leads.worth_a_test:
                 continue
             ranked = sorted(lead.rivals, key=lambda p: self._looking[p])
             found += ranked[: max(0, LOOKS - self._looking[ranked[0]])]
