@@ -10,7 +10,8 @@ from functools import cache
 import pytest
 from benchmarks.warm_start import Setup
 
-IMAGES = 2_400
+IMAGES = 1_600
+SEEDS = range(2)
 
 
 @cache
@@ -18,15 +19,23 @@ def setup(seed: int) -> Setup:
     return Setup.of("strong", "clear", "listed", IMAGES, seed)
 
 
+@cache
+def played(arm: str, images: int) -> tuple[int, int, int]:
+    """True findings, claims, and claims that do not fail, over all worlds."""
+    rows = [setup(seed).play(arm, images) for seed in SEEDS]
+    claims = sum(row.claims for row in rows)
+    return sum(row.minimal for row in rows), claims, claims - sum(row.failing for row in rows)
+
+
 def test_a_helpful_atlas_doubles_what_a_quarter_of_the_budget_finds() -> None:
-    cold, warm = ([setup(seed).play(arm, IMAGES // 4) for seed in range(3)] for arm in ("cold", "warm"))
-    assert sum(one.minimal for one in warm) >= 2 * sum(one.minimal for one in cold)
-    assert sum(one.claims - one.failing for one in warm) <= 0.15 * sum(one.claims for one in warm)
+    true, claims, wrong = played("warm", IMAGES // 4)
+    assert true >= 2 * max(played("cold", IMAGES // 4)[0], 5)
+    assert wrong <= 1 + 0.1 * claims
 
 
 @pytest.mark.parametrize("arm", ["swapped", "exchanged"])
 def test_a_misleading_atlas_costs_little_and_makes_nothing_false(arm: str) -> None:
-    """One hunt differs from the next by a tenth; the bound is on three together, with room for luck."""
-    cold, misled = ([setup(seed).play(which, IMAGES) for seed in range(3)] for which in ("cold", arm))
-    assert sum(one.minimal for one in misled) >= 0.7 * sum(one.minimal for one in cold)
-    assert sum(one.claims - one.failing for one in misled) <= 0.15 * sum(one.claims for one in misled)
+    """One hunt differs from the next by more than a tenth: the bound leaves room for luck."""
+    true, claims, wrong = played(arm, IMAGES)
+    assert true >= 0.7 * played("cold", IMAGES)[0]
+    assert wrong <= 1 + 0.1 * claims
