@@ -83,10 +83,11 @@ def _replication(found: Replication | None, limit: float | None) -> Iterator[Tru
     rows = [row for row in found.rows if row.images]
     spots = _tried_again([row for row in rows if math.isfinite(row.found_rate)])
     fresh = f"{percent(found.fresh_rate)} ({spread(found.fresh_interval)})"
+    who, were = ("finding", "was") if confirmed.of == 1 else ("findings", "were")
     yield TrustBox(
         "replication",
         "Does it happen again?",
-        f"{confirmed.of} findings, chosen at random, were drawn anew with fresh seeds. {_by_verdict(rows)}"
+        f"{confirmed.of} {who}, chosen at random, {were} drawn anew with fresh seeds. {_by_verdict(rows)}"
         f"Mean failure rate when found {percent(found.found_rate)}, with fresh seeds {fresh}."
         f"{_parents_again(found.parents)}",
         "Each dot is a finding, a larger one several. Across: the rate at which it failed when it was found. "

@@ -248,7 +248,8 @@ def _notes(withdrawn: Sequence[WithdrawnClaim]) -> list[str]:
         return []
     shown = "; ".join(f"“{one.subject}” ({one.reason})" for one in withdrawn[-MOST_TOLD:])
     more = f", the last {MOST_TOLD} of them" if len(withdrawn) > MOST_TOLD else ""
-    return [f"{len(withdrawn):,} claims were withdrawn because new images spoke against them{more}: {shown}."]
+    claims = "claim was" if len(withdrawn) == 1 else "claims were"
+    return [f"{len(withdrawn):,} {claims} withdrawn because new images spoke against them{more}: {shown}."]
 
 
 def _passes(hunt: CertifiedHunt, slot: int) -> bool:
