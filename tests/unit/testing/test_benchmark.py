@@ -19,7 +19,7 @@ SIZE = (25, 12, 600)
 
 
 def cells(arms: list[str], judges: list[str]) -> list[Cell]:
-    return all_cells(arms, ["wide"], judges, ["weak"], 2, images=800, in_flight=20, size=SIZE)
+    return all_cells(arms, ["wide"], judges, ["weak"], range(2), images=800, in_flight=20, size=SIZE)
 
 
 def test_a_finished_cell_is_not_run_again(tmp_path: Path) -> None:
