@@ -79,7 +79,7 @@ def test_propose(guidance: str, count: int) -> None:
 def test_every_contract_is_heard() -> None:
     """A new contract must be taught to the servers: then add it to this test's pairs."""
     heard = {"BooleanContract", "ChoiceContract", "CaptionContract", "VerifyContract", "ProposeContract"}
-    words_only = {"PlausibilityContract", "PolishContract", "SkillsContract"}
+    words_only = {"DefinitionContract", "PlausibilityContract", "PolishContract", "SkillsContract"}
     package = failscape.models.contracts
     modules = [
         importlib.import_module(f"{package.__name__}.{found.name}")
