@@ -56,7 +56,27 @@ MOST_LOOKS = 400
 _TRIES = 60
 """Pictures drawn in search of one that fits: of a clause that holds for one in ten, hardly any are missed."""
 
-FAMILY_OF = {skill: family for family, skills in FAMILIES.items() for skill in skills}
+_FINER: dict[str, tuple[str, ...]] = {
+    "seeing": ("naming", "category", "matching", "same or different", "size order"),
+    "quantity": (
+        *("exact number", "threshold", "parity", "addition", "subtraction", "majority", "emptiness"),
+        *("uniqueness", "variety"),
+    ),
+    "space": (
+        *("adjacency", "alignment", "between", "centre", "corner", "depth", "diagonal", "direction"),
+        *("region", "extreme position", "ordinal position", "nearest", "farthest", "three-hop"),
+    ),
+    "scene": ("style", "time and weather"),
+    "reasoning": ("disjunction", "exclusion", "nesting", "universal"),
+}
+"""Skills of a grammar that is put together from parts: nobody is asked for them by name."""
+
+FAMILY_OF = {
+    skill: family
+    for families in (FAMILIES, _FINER)
+    for family, skills in families.items()
+    for skill in skills
+}
 OTHER = "other"
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from failscape.spaces.skills import OTHER, family_of
 from failscape.toybox import question_sampling, questions
 from failscape.toybox.questions import BY_KEY, COMPOUNDS, FORMS, SKILLS, SLOT_VALUES, Question, word_question
 from failscape.toybox.world import Scene
@@ -119,3 +120,7 @@ def test_answers_of_yes_or_no_are_both_common(form: questions.Form) -> None:
 )
 def test_other_texts_are_not_understood(text: str) -> None:
     assert questions.parse_question(text) is None
+
+
+def test_every_skill_has_a_family() -> None:
+    assert [skill for skill in COMPOUND_SKILLS if family_of(skill) == OTHER] == []
