@@ -254,7 +254,7 @@ def test_it_is_what_a_config_without_a_strategy_gets() -> None:
 
 def test_what_a_budget_can_prove_is_said_beforehand() -> None:
     least = least_images(2, 0.8, 0.05)
-    warned = forewarn(config(budget={"images": least - 1}))
+    warned = forewarn(config(search={"strategy": "listed"}, budget={"images": least - 1}))
     assert "too small" in warned[0]
     assert "can still be listed" in warned[0]
     strict = forewarn(config(budget={"images": least - 1}, search={"strategy": "certified"}))
