@@ -11,7 +11,8 @@ from pathlib import Path
 
 from failscape.atlas import Atlas
 
-RECORDER = Path(__file__).with_name("recorder.py")
+ROOT = Path(__file__).parents[3]
+RECORDER = [sys.executable, "-m", "tests.integration.atlas.recorder"]
 ROUNDS = 8
 
 
@@ -28,11 +29,9 @@ def test_killed_while_starting(tmp_path: Path) -> None:
     rng = random.Random(6)
     for number in range(5):
         folder = tmp_path / str(number)
-        with subprocess.Popen(
-            [sys.executable, str(RECORDER), str(folder), "1"], stdout=subprocess.DEVNULL
-        ) as process:
-            deadline = time.monotonic() + 120
-            while not (folder / "atlas.lock").exists() and time.monotonic() < deadline:
+        with subprocess.Popen([*RECORDER, str(folder), "1"], stdout=subprocess.DEVNULL, cwd=ROOT) as process:
+            while not (folder / "atlas.lock").exists():
+                assert process.poll() is None, "the recorder ended by itself"
                 time.sleep(0.001)
             time.sleep(rng.uniform(0, 0.02))
             process.kill()
@@ -43,8 +42,8 @@ def test_killed_while_starting(tmp_path: Path) -> None:
 
 def _run_and_kill(folder: Path, seed: int, delay: float) -> int:
     """The last number that the recorder said was safe."""
-    command = [sys.executable, str(RECORDER), str(folder), str(seed)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    command = [*RECORDER, str(folder), str(seed)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
         first = process.stdout.readline()  # it is recording now
         time.sleep(delay)
