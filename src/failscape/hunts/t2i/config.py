@@ -52,7 +52,7 @@ class SearchConfig(Settings):
         Literal["certified", "listed", "failureatlas", "curtailed", "sprt", "random"],
         BeforeValidator(lambda given: "listed" if given == "probable" else given),
     ] = Field(
-        "certified",
+        "listed",
         description="certified: proven failures; listed: beside them likely ones, by posterior",
     )
     threshold: float = Field(0.8, gt=0, lt=1, description="a node fails when its success rate is below")
