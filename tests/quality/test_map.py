@@ -16,10 +16,10 @@ from failscape.hunts.t2i.survey.judge_view import JudgeView, TriedCounts
 from failscape.hunts.t2i.survey.mass import failure_masses, groups_of
 from failscape.hunts.t2i.survey.rules import find_rules, judge_rules, speaks_of
 from failscape.spaces import Lattice, Node, Wording, load_corpus
-from failscape.stats.cmh import same_in_all
 from failscape.stats.contrasts import interaction
 from failscape.stats.deconvolve import share_below
 from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.stats.nuisance import same_in_all
 from failscape.testing.planted import PlantedWorld, simulate
 
 Z = 4.5

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
+from typing import cast
 
 import click
 
+from failscape.config import ModelConfig
 from failscape.errors import ConfigError
+from failscape.models.roles import Embedder
 from failscape.spaces.corpus import Corpus, load_corpus
 from failscape.spaces.embeddings import FORMATS, Embeddings, digest_of_words, save_embeddings, texts_of
 
@@ -45,11 +49,24 @@ def command(corpus: str, model: str, out: Path, batch: int, device: str) -> None
 
 
 def embed(corpus: Corpus, model: str, batch: int, device: str) -> Embeddings:
-    from failscape.models.providers.transformers import TextEncoder
+    import numpy as np
+
+    from failscape.models.providers.transformers import create
 
     entities, values = texts_of(corpus)
-    encoder = TextEncoder(model, device)
-    with click.progressbar(length=len(entities) + len(values), label="embedding", file=sys.stderr) as bar:
-        vectors = encoder.encode(entities + values, batch, lambda done: bar.update(done - bar.pos))
-    cut = len(entities)
+    params = {"device": device, "normalize": False}
+    config = ModelConfig(provider="transformers", model=model, batch=batch, params=params)
+    encoder = cast(Embedder, create("embedder", config))
+    texts, rows = entities + values, list[list[float]]()
+
+    async def fill() -> None:
+        await encoder.start()
+        with click.progressbar(range(0, len(texts), batch), label="embedding", file=sys.stderr) as starts:
+            for start in starts:
+                replies = await encoder.embed(texts[start : start + batch])
+                rows.extend(reply.value or [] for reply in replies)
+        await encoder.close()
+
+    asyncio.run(fill())
+    vectors, cut = np.array(rows, dtype=np.float32), len(entities)
     return Embeddings(vectors[:cut], vectors[cut:], model, digest_of_words(corpus))

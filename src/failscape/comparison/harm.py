@@ -13,8 +13,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.stats.evalues import Floats
-from failscape.stats.fdr import log_e_bh
+from failscape.stats.evalues import Floats, log_e_bh
 from failscape.stats.paired import grouped_difference, log_e_more
 
 Ints = NDArray[np.int64]

@@ -14,7 +14,7 @@ from failscape.doctor.comparisons import FEWEST
 from failscape.doctor.known import known_pictures
 from failscape.doctor.observations import Observation, Status, down
 from failscape.errors import FailscapeError, ModelError
-from failscape.models.contracts.polish import PolishContract
+from failscape.models.contracts.language import PolishContract
 from failscape.models.roles import Captioner, Embedder, Reply
 from failscape.pictures import Picture
 from failscape.spaces.mentions import words_of

@@ -19,7 +19,7 @@ from failscape.doctor.helpers import examine_embedder, examine_llm
 from failscape.doctor.observations import Observation, Status, down, patients_of
 from failscape.errors import ModelError
 from failscape.hunts.vlm.config import COMPOSITE, TOYBOX, VlmConfig
-from failscape.models.contracts.skills import SkillsContract
+from failscape.models.contracts.language import SkillsContract
 from failscape.models.roles import Answerer, AnswerToVerify, Conversation, Questioner, Verification, Verifier
 from failscape.pictures import Picture
 

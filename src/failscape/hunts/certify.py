@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from failscape.stats.fdr import log_e_bh
+from failscape.stats.evalues import log_e_bh
 
 MARGIN = 1.25
 """A test is left alone with so many times the evidence that e-BH asks of it now: the number of tests grows

@@ -14,8 +14,7 @@ from failscape.config.base import HuntConfig, ModelConfig, Settings
 from failscape.hunts.counts import Counts
 from failscape.hunts.protocol import Hunt
 from failscape.plugins import HuntKind, lazy
-from failscape.stats.evalues import e_value, log_e_value
-from failscape.stats.fdr import log_e_bh
+from failscape.stats.evalues import e_value, log_e_bh, log_e_value
 from failscape.stats.intervals import anytime_interval
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Finding, Probe, Progress, Trial

@@ -12,8 +12,7 @@ from typing import Any
 
 from failscape.atlas import Call, Recorded
 from failscape.errors import BadReply, Refused
-from failscape.models.contracts.polish import PolishContract
-from failscape.models.contracts.skills import DefinitionContract, SkillsContract
+from failscape.models.contracts.language import DefinitionContract, PolishContract, SkillsContract
 from failscape.models.providers.exact import changed
 from failscape.models.roles import AnswerToVerify, Conversation, Reply, Turn, Usage
 from failscape.pictures import Picture

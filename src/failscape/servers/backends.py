@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from failscape.models.providers.diffusers_pipeline import BatchLimit, DiffusersPipeline
+from failscape.models.providers.diffusers import BatchLimit, DiffusersPipeline
 from failscape.models.roles import ImageGenerator
 from failscape.pictures import Picture
 from failscape.servers.requests import RequestError

@@ -1,7 +1,6 @@
 """Pure functions on arrays: intervals, e-values, false discovery control."""
 
-from failscape.stats.evalues import e_value, log_e_process, log_e_value
-from failscape.stats.fdr import e_bh, log_e_bh
+from failscape.stats.evalues import e_bh, e_value, log_e_bh, log_e_process, log_e_value
 from failscape.stats.intervals import clopper_pearson, jeffreys, wilson
 
 __all__ = [

@@ -12,7 +12,7 @@ from PIL import Image
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, Permanent
-from failscape.models.providers.diffusers_pipeline import BatchLimit
+from failscape.models.providers.diffusers import BatchLimit
 from failscape.models.registry import create_model
 from failscape.models.roles import Model
 from failscape.pictures import Picture

@@ -53,12 +53,11 @@ def test_all_words_are_embedded_once(tiny_t5: Path, tmp_path: Path, name: str) -
 
 
 def test_padding_does_not_change_a_vector(tiny_t5: Path) -> None:
-    from failscape.models.providers.transformers import TextEncoder
+    from failscape.cli.corpus_embed import embed
 
-    encoder = TextEncoder(str(tiny_t5))
-    together = encoder.encode(["cat", "a much longer text than that"])
-    assert np.allclose(together[0], encoder.encode(["cat"])[0], atol=1e-5)
-    assert encoder.encode([]).shape[0] == 0
+    corpus = load_corpus("starter")
+    together, alone = (embed(corpus, str(tiny_t5), batch, "cpu") for batch in (64, 1))
+    assert np.allclose(together.entities, alone.entities, atol=1e-5)
 
 
 def test_a_model_that_is_not_there(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from failscape.cli import cli
 from failscape.errors import ConfigError, ModelError
-from failscape.models.contracts.plausibility import PlausibilityContract
+from failscape.models.contracts.language import PlausibilityContract
 from failscape.spaces import Corpus, load_corpus
 from failscape.testing.faulty import FaultyServer, chat_reply
 from tests.unit.spaces.tiny import write_corpus

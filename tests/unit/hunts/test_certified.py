@@ -17,7 +17,7 @@ from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.hunts.t2i.survey.random_panel import PANEL_IMAGES, draw_panel
 from failscape.spaces import Lattice, Wording, load_corpus
-from failscape.stats.fdr import log_e_bh
+from failscape.stats.evalues import log_e_bh
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.hunt_suite import HuntSuite
 from failscape.testing.planted import PlantedWorld, simulate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from failscape.hunts.vlm.outcomes import SEARCH, QuestionOutcome
 from failscape.hunts.vlm.taxonomy import compare, grow, meta_skill
-from failscape.models.contracts.skills import DefinitionContract, SkillsContract
+from failscape.models.contracts.language import DefinitionContract, SkillsContract
 from failscape.spaces.questions import Pattern, make_pattern
 from failscape.trials import Verdict
 

@@ -11,8 +11,13 @@ import pytest
 from failscape.config import ModelConfig
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError
-from failscape.models.contracts.confidence import Token, read_tokens
-from failscape.models.contracts.judge import BooleanContract, ChoiceContract, by_thresholds
+from failscape.models.contracts.judge import (
+    BooleanContract,
+    ChoiceContract,
+    Token,
+    by_thresholds,
+    read_tokens,
+)
 from failscape.models.roles import Reply
 from failscape.servers.chat import ChatAnswer, logprobs_of
 from failscape.trials import Check

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.models.contracts.plausibility import PlausibilityContract
+from failscape.models.contracts.language import PlausibilityContract
 
 CONTRACT = PlausibilityContract()
 

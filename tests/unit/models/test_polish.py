@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from failscape.models.contracts.polish import PolishContract
+from failscape.models.contracts.language import PolishContract
 from failscape.models.roles import Reply
 
 PROMPT = "An image of two red cats by a brick wall, under the moon."

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 import failscape.models.contracts
 from failscape.models.contracts.asking import Instruction
-from failscape.models.contracts.caption import CaptionContract
 from failscape.models.contracts.judge import NONE_OF_THESE, BooleanContract, ChoiceContract
-from failscape.models.contracts.propose import ProposeContract
 from failscape.models.contracts.recognise import (
     ChoicesAsked,
     DescriptionAsked,
@@ -22,7 +20,7 @@ from failscape.models.contracts.recognise import (
     VerificationAsked,
     recognise,
 )
-from failscape.models.contracts.verify import VerifyContract
+from failscape.models.contracts.vision import CaptionContract, ProposeContract, VerifyContract
 from failscape.models.roles import AnswerToVerify
 from failscape.trials import Check
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from failscape.models.contracts.judge import BooleanContract, ChoiceContract
-from failscape.models.contracts.plausibility import PlausibilityContract
-from failscape.models.contracts.verify import VerifyContract
+from failscape.models.contracts.language import PlausibilityContract
+from failscape.models.contracts.vision import VerifyContract
 from failscape.models.roles import AnswerToVerify
 from failscape.trials import Check
 from tests.unit.models.reply_styles import GIVEN, NOT_GIVEN, ReplyStyle

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from failscape.models.contracts.caption import CaptionContract
 from failscape.models.contracts.judge import BooleanContract, ChoiceContract
-from failscape.models.contracts.propose import ProposeContract
-from failscape.models.contracts.verify import VerifyContract
+from failscape.models.contracts.vision import CaptionContract, ProposeContract, VerifyContract
 from failscape.models.roles import AnswerToVerify, Conversation, Reply, Verification
 from failscape.pictures import Picture
 from failscape.servers.chat import answer_chat

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from failscape.stats.cmh import same_in_all
 from failscape.stats.contrasts import blame, interaction
 from failscape.stats.deconvolve import fit_mixing, share_below
 from failscape.stats.intervals import mean_interval
+from failscape.stats.nuisance import same_in_all
 from failscape.stats.stratified_mean import Stratum, stratified_mean, worth_interval
 
 shares = st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=40)

@@ -10,10 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from failscape.models.contracts.caption import CaptionContract
 from failscape.models.contracts.judge import ABOUT_ENTITY, ABOUT_KIND, BooleanContract, ChoiceContract
-from failscape.models.contracts.propose import ProposeContract
-from failscape.models.contracts.verify import VerifyContract
+from failscape.models.contracts.vision import CaptionContract, ProposeContract, VerifyContract
 from failscape.models.roles import Turn
 
 _STATEMENT = re.compile(r"^\d+\. (.+)$", re.MULTILINE)

@@ -5,28 +5,216 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from PIL import Image, ImageDraw
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, Permanent
-from failscape.models.providers.diffusers_pipeline import (
-    INDEX,
-    BatchLimit,
-    DiffusersPipeline,
-    DrawnPictures,
-    out_of_memory,
-)
 from failscape.models.providers.onnx import file_digest
-from failscape.models.providers.torch_models import TorchModel, one_line, require_packages
+from failscape.models.providers.torch_models import (
+    TorchModel,
+    device_of,
+    dtype_named,
+    one_line,
+    require_packages,
+    unusable,
+)
 from failscape.models.roles import ROLES, Model, Reply, Usage
 from failscape.models.transport.prices import charge
+from failscape.names import suggest
 from failscape.pictures import Picture
+
+Item = TypeVar("Item")
+T = TypeVar("T")
+
+LOADING = ("device", "dtype", "variant", "revision", "loras", "cpu_offload", "mask")
+"""Params that are ours; all others go to the pipeline's call."""
+
+NOT_FOR_USERS = frozenset(
+    ("prompt", "image", "mask_image", "generator", "num_images_per_prompt", "output_type", "return_dict")
+)
+INDEX = "model_index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPictures:
+    """A picture, or the reason why the pipeline gives none."""
+
+    image: Image.Image | None
+    refused: str = ""
+
+
+class BatchLimit:
+    """How many items go in one call. It is halved when memory runs out, and never raised again."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.halved = 0
+
+    def run(self, call: Callable[[Sequence[Item]], Sequence[T]], items: Sequence[Item]) -> list[T]:
+        done: list[T] = []
+        while len(done) < len(items):
+            some = items[len(done) : len(done) + self.most]
+            try:
+                done += call(some)
+            except Exception as error:
+                if len(some) == 1 or not out_of_memory(error):
+                    raise
+                self.most, self.halved = max(1, len(some) // 2), self.halved + 1
+                _free_memory()
+        return done
+
+
+def out_of_memory(error: BaseException) -> bool:
+    return type(error).__name__ == "OutOfMemoryError" or "out of memory" in str(error).lower()
+
+
+def _free_memory() -> None:
+    torch = sys.modules.get("torch")  # where memory runs out without it, there is nothing to free
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+class DiffusersPipeline:
+    """`source` is a folder or a name on the hub; `params` are ours (`LOADING`) and the call's together."""
+
+    def __init__(self, source: str, params: Mapping[str, Any], task: str = "text-to-image") -> None:
+        self.source = source
+        self.task = task
+        self.call = {name: value for name, value in params.items() if name not in LOADING}
+        refused = sorted(NOT_FOR_USERS & set(self.call))
+        if refused:
+            raise ConfigError(f"diffusers takes no param {', '.join(refused)}", "the run sets it by itself")
+        self._params = dict(params)
+        self._loras = [_lora(entry) for entry in params.get("loras") or ()]
+        self._pipeline: Any = None
+        self.accepts: frozenset[str] = frozenset()
+        """What the pipeline's call takes, once it is loaded."""
+
+    def lora_digests(self) -> dict[str, str]:
+        return {lora.path: file_digest(Path(lora.path)) for lora in self._loras if Path(lora.path).is_file()}
+
+    def load(self) -> None:
+        import diffusers
+        import transformers
+
+        for library in (diffusers, transformers):
+            library.utils.logging.disable_progress_bar()  # the run has its own
+        try:
+            wanted = self._dtype(diffusers)
+            about = {key: self._params[key] for key in ("variant", "revision") if key in self._params}
+            pipeline = self._class(diffusers).from_pretrained(self.source, torch_dtype=wanted, **about)
+            for lora in self._loras:
+                lora.put_into(pipeline)
+            if self._loras:
+                names, weights = zip(*((lora.name, lora.weight) for lora in self._loras), strict=True)
+                pipeline.set_adapters(list(names), list(weights))
+            self._place(pipeline)
+        except ConfigError:
+            raise
+        except Exception as error:
+            raise unusable(self.source, INDEX, error) from error
+        pipeline.set_progress_bar_config(disable=True)
+        self._pipeline = pipeline
+        taken = frozenset(inspect.signature(pipeline.__call__).parameters)
+        if self.task == "text-to-image" and "prompt" not in taken:
+            raise ConfigError(
+                f"{self.source} ({type(pipeline).__name__}) takes no prompt", "name a text-to-image pipeline"
+            )
+        self.accepts = taken - NOT_FOR_USERS
+        self.check(self.call)
+
+    def _dtype(self, diffusers: Any) -> Any:
+        """FLUX overflows in float16; on a CPU half precision is slower than whole."""
+        if "dtype" in self._params:
+            return dtype_named(str(self._params["dtype"]))
+        kind = str(diffusers.DiffusionPipeline.load_config(self.source).get("_class_name", ""))
+        if kind.startswith("Flux"):
+            return dtype_named("bfloat16")
+        return dtype_named("float16" if device_of(self._params).startswith("cuda") else "float32")
+
+    def _class(self, diffusers: Any) -> Any:
+        """The pipeline's own class, unless another one of its family is needed to start from a picture."""
+        if self.task == "text-to-image":
+            return diffusers.DiffusionPipeline
+        if self.task == "inpainting":
+            return diffusers.AutoPipelineForInpainting
+        own = diffusers.DiffusionPipeline.load_config(self.source).get("_class_name", "")
+        known = inspect.signature(getattr(diffusers, own, diffusers.DiffusionPipeline).__call__).parameters
+        edits = "image" in known and "mask_image" not in known
+        return diffusers.DiffusionPipeline if edits else diffusers.AutoPipelineForImage2Image
+
+    def _place(self, pipeline: Any) -> None:
+        if self._params.get("cpu_offload"):
+            pipeline.enable_model_cpu_offload(device=device_of(self._params))
+        else:
+            pipeline.to(device_of(self._params))
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        for name in settings:
+            if name not in self.accepts:
+                raise ConfigError(
+                    f"{self.source} ({type(self._pipeline).__name__}) takes no param {name!r}",
+                    suggest(name, sorted(self.accepts)),
+                )
+
+    def draw(
+        self, prompts: Sequence[str], seeds: Sequence[int], settings: Mapping[str, Any], **shown: Any
+    ) -> list[DrawnPictures]:
+        """One call of the pipeline. `shown` are pictures to start from, one per prompt."""
+        import torch
+
+        noise = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
+        fields = {name: _each(name, value, len(prompts)) for name, value in {**self.call, **settings}.items()}
+        with torch.no_grad():
+            out = self._pipeline(prompt=list(prompts), generator=noise, output_type="pil", **shown, **fields)
+        unsafe = getattr(out, "nsfw_content_detected", None) or [False] * len(out.images)
+        return [
+            DrawnPictures(None, "the pipeline's safety checker blacked the picture out")
+            if hidden
+            else DrawnPictures(image)
+            for image, hidden in zip(out.images, unsafe, strict=True)
+        ]
+
+
+def _each(name: str, value: Any, count: int) -> Any:
+    """Second and negative prompts are wanted one per picture, as the prompts are."""
+    return [value] * count if isinstance(value, str) and "prompt" in name else value
+
+
+@dataclass(frozen=True, slots=True)
+class Lora:
+    path: str
+    weight: float
+    name: str
+
+    def put_into(self, pipeline: Any) -> None:
+        """A file, a folder, or a name on the hub."""
+        file = Path(self.path)
+        where = {"weight_name": file.name} if file.is_file() else {}
+        source = str(file.parent) if file.is_file() else self.path
+        pipeline.load_lora_weights(source, adapter_name=self.name, **where)
+
+
+def _lora(entry: Any) -> Lora:
+    known = {"path": entry} if isinstance(entry, str) else entry
+    if not isinstance(known, Mapping) or not isinstance(known.get("path"), str):
+        raise ConfigError(
+            f"`params.loras` takes paths or {{path: …, weight: 0.8}}, but got {entry!r}", "write them so"
+        )
+    path = str(Path(known["path"]).expanduser())
+    if path.endswith(".safetensors") and not Path(path).is_file():
+        raise ConfigError(f"there is no file {path} (`params.loras`)", "check the path")
+    return Lora(path, float(known.get("weight", 1.0)), Path(path).stem.replace(".", "_"))
+
 
 BATCH = 4
 """Small enough for an SDXL at 1024 pixels on 24 GB; memory that runs out halves it."""

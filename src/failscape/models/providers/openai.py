@@ -13,11 +13,20 @@ from typing import Any, NamedTuple, TypeVar
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, Permanent, Refused
 from failscape.models.contracts.asking import Ask, Read, plain_answer
-from failscape.models.contracts.caption import CaptionContract
-from failscape.models.contracts.confidence import Confidence, Token, read_tokens
-from failscape.models.contracts.judge import Decisions, by_thresholds, judge_contract
-from failscape.models.contracts.propose import ProposeContract
-from failscape.models.contracts.verify import VerifyContract, verification_of
+from failscape.models.contracts.judge import (
+    Confidence,
+    Decisions,
+    Token,
+    by_thresholds,
+    judge_contract,
+    read_tokens,
+)
+from failscape.models.contracts.vision import (
+    CaptionContract,
+    ProposeContract,
+    VerifyContract,
+    verification_of,
+)
 from failscape.models.roles import AnswerToVerify, Conversation, Identity, Model, Reply, Usage, Verification
 from failscape.models.transport.encoding import data_uri, picture_from_base64, picture_from_bytes
 from failscape.models.transport.endpoints import Backoff

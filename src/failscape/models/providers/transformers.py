@@ -1,29 +1,27 @@
-"""Provider `transformers`: models of the Transformers library, run in this process. Here: image classifiers.
+"""Provider `transformers`: models of the Transformers library, in this process: classifiers and embedders.
 
 `model` is a name on the hub, `path` a folder with `config.json`. Needs the extra `transformers`; torch is
-imported when the model starts, not before. Vision-language models are in `transformers_chat.py`. The text
-encoder is no role: `failscape corpus embed` uses it once per corpus.
+imported when the model starts, not before. Chat models are in `transformers_chat.py`. CLIP and SigLIP put
+texts and pictures into one space; text encoders take texts only, vision encoders pictures only.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from failscape.config import ModelConfig
-from failscape.errors import ConfigError, MissingExtra, Permanent
+from failscape.errors import ConfigError, Permanent
 from failscape.models.providers.torch_models import (
+    WEIGHTS,
     TorchModel,
     device_of,
     dtype_of,
     one_line,
     require_packages,
 )
+from failscape.models.providers.transformers_chat import CHAT_ROLES
 from failscape.models.roles import ROLES as ROLE_METHODS
 from failscape.models.roles import Model, Ranking, Reply
 from failscape.models.transport.prices import charge
@@ -32,18 +30,6 @@ from failscape.pictures import Picture
 BATCH = 16
 TOP = 10
 PARAMS = ("device", "dtype", "revision", "top_k")
-HERE = "failscape.models.providers"
-KINDS = {
-    "classifier": f"{HERE}.transformers:TransformersClassifier",
-    "embedder": f"{HERE}.transformers_embedder:TransformersEmbedder",
-    "answerer": f"{HERE}.transformers_chat:TransformersAnswerer",
-    "judge": f"{HERE}.transformers_roles:TransformersJudge",
-    "captioner": f"{HERE}.transformers_roles:TransformersCaptioner",
-    "verifier": f"{HERE}.transformers_roles:TransformersVerifier",
-    "questioner": f"{HERE}.transformers_roles:TransformersQuestioner",
-    "llm": f"{HERE}.transformers_roles:TransformersLlm",
-}
-"""Role → where its class is."""
 
 
 class TransformersClassifier(TorchModel):
@@ -107,65 +93,136 @@ def _ranking(row: Sequence[dict[str, Any]]) -> Reply[Ranking]:
     return Reply(sorted(ranking, key=lambda pair: -pair[1]))
 
 
-def create(role: str, config: ModelConfig) -> Model:
-    """The factory that the registry calls."""
-    if role not in KINDS:
-        raise ConfigError(
-            f"provider transformers cannot play the role {role}", f"it can play: {', '.join(KINDS)}"
-        )
-    require_packages("transformers", "torch", "transformers")
-    module, _, name = KINDS[role].partition(":")
-    kind = getattr(importlib.import_module(module), name)
-    method = "chat" if role == "llm" else ROLE_METHODS[role][1]
-    model: Model = charge(kind(config), method, config.price)
-    return model
+EMBED_BATCH = 32
+FETCHING = ("revision", "trust_remote_code")
+EMBED_PARAMS = ("device", "dtype", *FETCHING, "normalize")
 
 
-class TextEncoder:
-    """`model` is a folder or a name on the hub. A vector is the mean of the encoder's last states."""
+class TransformersEmbedder(TorchModel):
+    """Vectors have length 1 unless `params: {normalize: false}`.
 
-    def __init__(self, model: str, device: str = "cpu") -> None:
-        try:
-            import torch
-            from transformers import AutoModel, AutoTokenizer
-        except ImportError:
-            raise MissingExtra("embedding words", "transformers") from None
-        try:
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
-            network: Any = AutoModel.from_pretrained(model, dtype=torch.float32)
-        except (OSError, ValueError) as error:
-            first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    A model without a projection of its own gives the mean of its last states over the text, or what it has
+    pooled of the picture.
+    """
+
+    role = "embedder"
+    files = (*WEIGHTS, "*.json", "*.model", "merges.txt", "vocab.txt")
+
+    def __init__(self, config: ModelConfig) -> None:
+        unknown = sorted(set(config.params) - set(EMBED_PARAMS))
+        if unknown:
             raise ConfigError(
-                f"the model {model!r} cannot be loaded: {first}",
-                "give a folder with a saved model and tokenizer, or a name on the hub such as t5-base",
-            ) from None
-        encoder = network.get_encoder() if network.config.is_encoder_decoder else network
-        self._encoder = _moved(encoder.eval(), device)
-        self._device = device
+                f"transformers embedders take no param {', '.join(unknown)}",
+                f"known are: {', '.join(EMBED_PARAMS)}",
+            )
+        super().__init__(config, EMBED_BATCH)
+        self._model: Any = None
+        self._tokenizer: Any = None
+        self._eye: Any = None
 
-    def encode(
-        self, texts: Sequence[str], batch: int = 64, on_progress: Callable[[int], None] = lambda done: None
-    ) -> NDArray[np.float32]:
-        """One row per text. `on_progress` is told how many are done."""
+    async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]:
+        return await self._run(self._embed, list(items)) if items else []
+
+    def _load(self) -> None:
+        import transformers
+
+        params = self.config.params
+        about: dict[str, Any] = {name: params[name] for name in FETCHING if name in params}
+        dtype = dtype_of(params, "float32")
+        try:
+            model = transformers.AutoModel.from_pretrained(self.source, **about, **dtype)
+            if model.config.is_encoder_decoder:
+                model = model.get_encoder()
+            self._model = model.to(device_of(params)).eval()
+            self._tokenizer = _perhaps(transformers.AutoTokenizer, self.source, about)
+            self._eye = _perhaps(transformers.AutoImageProcessor, self.source, about)
+        except ConfigError:
+            raise
+        except Exception as error:
+            raise self._unusable(error) from error
+
+    def _embed(self, items: list[str | Picture]) -> list[Reply[list[float]]]:
+        """Texts and pictures apart, each in batches. Equal items are computed once: a batch of another size
+        would change last bits."""
+        names = [item if isinstance(item, str) else item.digest for item in items]
+        different = dict(zip(names, items, strict=True))
+        found: dict[str, list[float]] = {}
+        for kind, vectors_of in ((str, self._texts), (Picture, self._pictures)):
+            which = [name for name, item in different.items() if isinstance(item, kind)]
+            for start in range(0, len(which), self.batch):
+                some = which[start : start + self.batch]
+                rows = self._vectors(vectors_of, [different[name] for name in some])
+                found.update(zip(some, rows, strict=True))
+        return [Reply(found[name]) for name in names]
+
+    def _vectors(self, vectors_of: Callable[[list[Any]], Any], items: list[Any]) -> list[list[float]]:
         import torch
 
-        rows: list[NDArray[np.float32]] = []
-        for start in range(0, len(texts), batch):
-            some = list(texts[start : start + batch])
-            tokens = self._tokenizer(some, padding=True, truncation=True, return_tensors="pt")
-            ids, mask = (tokens[name].to(self._device) for name in ("input_ids", "attention_mask"))
+        try:
             with torch.no_grad():
-                states = self._encoder(input_ids=ids, attention_mask=mask).last_hidden_state
-            weights = mask[:, :, None].to(states.dtype)
-            means = (states * weights).sum(1) / weights.sum(1).clamp(min=1)
-            rows.append(means.cpu().numpy().astype(np.float32))
-            on_progress(start + len(some))
-        return np.concatenate(rows) if rows else np.zeros((0, 1), dtype=np.float32)
+                rows = vectors_of(items).float()
+                if self.config.params.get("normalize", True):
+                    rows = torch.nn.functional.normalize(rows, dim=-1)
+                found: list[list[float]] = rows.cpu().tolist()
+                return found
+        except Permanent:
+            raise
+        except Exception as error:
+            fix = "check `params`; if memory is short, set a smaller `batch`"
+            raise Permanent(f"{self.source} failed: {one_line(error)}", fix) from error
+
+    def _texts(self, texts: list[str]) -> Any:
+        if self._tokenizer is None:
+            raise Permanent(f"{self.source} embeds pictures only, but got a text", "name a CLIP-style model")
+        # SigLIP was trained with texts of one length; others do not mind.
+        padding = "max_length" if self._model.config.model_type.startswith("siglip") else True
+        tokens = self._tokenizer(texts, padding=padding, truncation=True, return_tensors="pt")
+        tokens = tokens.to(self._model.device)
+        if hasattr(self._model, "get_text_features"):
+            return _tensor(self._model.get_text_features(**tokens))
+        states = self._model(**tokens).last_hidden_state
+        weights = tokens["attention_mask"][:, :, None].to(states.dtype)
+        return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+
+    def _pictures(self, pictures: list[Picture]) -> Any:
+        if self._eye is None:
+            raise Permanent(
+                f"{self.source} embeds texts only, but got a picture",
+                "name a CLIP-style model or a vision model",
+            )
+        shown = [picture.image.convert("RGB") for picture in pictures]
+        pixels = self._eye(images=shown, return_tensors="pt")["pixel_values"]
+        pixels = pixels.to(self._model.device, self._model.dtype)
+        if hasattr(self._model, "get_image_features"):
+            return _tensor(self._model.get_image_features(pixel_values=pixels))
+        out = self._model(pixel_values=pixels)
+        pooled = getattr(out, "pooler_output", None)
+        return (out.last_hidden_state.mean(1) if pooled is None else pooled).flatten(1)
 
 
-def _moved(encoder: Any, device: str) -> Any:
+def _perhaps(kind: Any, source: str, about: dict[str, Any]) -> Any:
+    """What reads texts or pictures for the model; `None` where its folder has none."""
     try:
-        return encoder.to(device)
-    except (RuntimeError, AssertionError) as error:
-        first = str(error).splitlines()[0]
-        raise ConfigError(f"the device {device!r} cannot be used: {first}", "use --device cpu") from None
+        return kind.from_pretrained(source, **about)
+    except Exception:
+        return None
+
+
+def _tensor(features: Any) -> Any:
+    """Newer releases give the features with what they were made from."""
+    return getattr(features, "pooler_output", features)
+
+
+KINDS: dict[str, Callable[[ModelConfig], Any]] = {
+    "classifier": TransformersClassifier,
+    "embedder": TransformersEmbedder,
+    **{kind.role: kind for kind in CHAT_ROLES},
+}
+
+
+def create(role: str, config: ModelConfig) -> Model:
+    """The factory that the registry calls."""
+    require_packages("transformers", "torch", "transformers")
+    method = "chat" if role == "llm" else ROLE_METHODS[role][1]
+    model: Model = charge(KINDS[role](config), method, config.price)
+    return model

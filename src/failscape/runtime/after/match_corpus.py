@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.errors import BadReply, ConfigError, Refused
-from failscape.models.contracts.plausibility import MOST, PlausibilityContract
+from failscape.models.contracts.language import MOST, PlausibilityContract
 from failscape.models.roles import Identity, Reply
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.wording import HEADS, Wording

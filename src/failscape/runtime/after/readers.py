@@ -12,7 +12,7 @@ from failscape.atlas.rows import understood
 from failscape.errors import AtlasError, ConfigError
 from failscape.models.contracts.asking import Read
 from failscape.models.contracts.judge import JudgeContract, judge_contract
-from failscape.models.contracts.verify import VerifyContract, verification_of
+from failscape.models.contracts.vision import VerifyContract, verification_of
 from failscape.models.providers import exact
 from failscape.models.providers.verifier_vote import decide, said_by_each
 from failscape.models.roles import Identity, Verification

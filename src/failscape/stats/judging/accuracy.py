@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from failscape.errors import ConfigError
 from failscape.stats.intervals import clopper_pearson
-from failscape.stats.judging.errors import Chances, KindAccuracy, Measured
-from failscape.stats.judging.joint_bounds import lowest_limit
+from failscape.stats.judging.errors import Chances, KindAccuracy, Measured, lowest_limit
 
 ALL_OTHERS = "*"
 LEVEL = 0.95

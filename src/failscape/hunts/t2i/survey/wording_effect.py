@@ -13,8 +13,8 @@ from scipy import stats
 from failscape.hunts.t2i.survey.judge_view import TriedCounts
 from failscape.hunts.t2i.survey.survey import Share, WordingEffect
 from failscape.spaces.lattice import Lattice, Node
-from failscape.stats.cmh import same_in_all
 from failscape.stats.intervals import clopper_pearson
+from failscape.stats.nuisance import same_in_all
 
 LEVEL = 0.05
 MOST_NAMED = 20

@@ -1,13 +1,76 @@
-"""What a verifier is asked: is the question valid, and is the answer right?"""
+"""What captioner, questioner and verifier are asked about images."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from failscape.models.contracts.asking import Ask, Instruction, Read, strict_object
-from failscape.models.contracts.parsing import read_answer
+from failscape.models.contracts.parsing import json_values, lines_of, read_answer
 from failscape.models.roles import AnswerToVerify, Turn, Verification
+
+_EACH_QUESTION = (
+    "Each is one single, objective question that can be answered from the image alone, in a few "
+    "words, and has one right answer.\n\n"
+    'Reply with JSON only: {"questions": ["…"]}.'
+)
+
+
+class ProposeContract:
+    """Images and guidance in, questions out."""
+
+    label: ClassVar[str] = "propose/2"
+    instruction: ClassVar[Instruction] = Instruction("Write [[count]] about the image.\n" + _EACH_QUESTION)
+    guided: ClassVar[Instruction] = Instruction(
+        "Write [[count]] about the image, following this guidance: [[guidance]].\n" + _EACH_QUESTION
+    )
+
+    def ask(self, guidance: str, count: int) -> Ask:
+        instruction = self.guided if guidance else self.instruction
+        many = f"{count} different question{'s' if count > 1 else ''}"
+        text = instruction.fill(count=many, guidance=guidance)
+        questions = {"type": "array", "items": {"type": "string"}, "minItems": count, "maxItems": count}
+        return Ask(text, strict_object(questions=questions))
+
+    def read(self, text: str, count: int) -> Read[list[str]]:
+        """At most `count` different questions; fewer are better than none."""
+        questions: list[str] = []
+        for value in json_values(text):
+            inner = value.get("questions") if isinstance(value, dict) else value
+            if isinstance(inner, list) and all(isinstance(item, str) for item in inner):
+                questions += inner
+        if not questions:
+            questions = [line for line in lines_of(text) if line.endswith("?")]
+        kept = list(dict.fromkeys(question.strip() for question in questions if question.strip()))[:count]
+        return Read(kept) if kept else Read(None, "the questioner proposed no question")
+
+
+class CaptionContract:
+    """An image in, a few short sentences out."""
+
+    label: ClassVar[str] = "caption/2"
+    most: ClassVar[int] = 12
+    instruction: ClassVar[Instruction] = Instruction(
+        "Describe the image in three to six short sentences, one per line: the main thing, how it looks, "
+        "what it does, what is around it, the background, and the style of the picture. "
+        "Say only what can be seen. No introduction."
+    )
+
+    def ask(self) -> Ask:
+        return Ask(self.instruction.fill())
+
+    def read(self, text: str) -> Read[list[str]]:
+        sentences = [
+            sentence.strip()
+            for line in lines_of(text)
+            for sentence in re.split(r"(?<=[.!?])\s+", line)
+            if any(letter.isalnum() for letter in sentence)
+        ]
+        if not sentences:
+            return Read(None, "the captioner said nothing")
+        return Read([sentence[:300] for sentence in sentences[: self.most]])
+
 
 _IS_RIGHT = (
     "Answer to be checked: [[answer]]\n\n"
