@@ -45,10 +45,10 @@ class ModelError(FailscapeError):
     def __init__(self, message: str, fix: str = "", endpoint: str = "") -> None:
         super().__init__(message, fix)
         self.endpoint = endpoint
+        #: How many requests were spent before giving up, so that a budget can count them.
         self.requests = 0
-        """How many requests were spent before giving up, so that a budget can count them."""
+        #: How many of them were answered, and so are paid for.
         self.answered = 0
-        """How many of them were answered, and so are paid for."""
 
     def counting(self, requests: int, answered: int) -> Self:
         self.requests, self.answered = requests, answered

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from failscape.stats.judging.accuracy import JudgeAccuracy
     from failscape.trials import Finding
 
+#: One row of a dataset: `images` are digests, everything else goes to the metadata as it is.
+#:
+#: `failed`, `seed`, `subject` and `finding` are in every row; `split` and `file_name` are added.
 Row = dict[str, Any]
-"""One row of a dataset: `images` are digests, everything else goes to the metadata as it is.
-
-`failed`, `seed`, `subject` and `finding` are in every row; `split` and `file_name` are added."""
 
 
 class _Lazy:
@@ -197,8 +197,8 @@ OUR_KINDS = {
     "vlm": "failscape.hunts.vlm.kind:VlmKind",
 }
 
+#: Kinds of hunt that nobody runs: results of others, which are read, certified and compared.
 READ_KINDS = {"table": "failscape.hunts.table:TableKind"}
-"""Kinds of hunt that nobody runs: results of others, which are read, certified and compared."""
 
 
 def import_object(target: str) -> Any:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+#: The shortest part of a secret that is blotted out. Shorter ones would spoil ordinary words.
 FRAGMENT = 8
-"""The shortest part of a secret that is blotted out. Shorter ones would spoil ordinary words."""
 
 BLOT = "***"
 

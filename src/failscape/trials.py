@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+#: What one step taught us, as plain JSON: see each step's docstring.
 Facts = Any
-"""What one step taught us, as plain JSON: see each step's docstring."""
 
 
 class Verdict(StrEnum):
@@ -302,6 +302,7 @@ class AsData(Protocol):
     def as_data(self) -> dict[str, Any]: ...
 
 
+#: How far a finding can be trusted, and what each word says.
 STATUSES = {
     "certified": "its own images prove it: at most the run's level of such claims is expected to be false",
     "listed": "likely by what all images say: at most the run's level of such claims is expected to be false",
@@ -309,7 +310,6 @@ STATUSES = {
     "conditional": "certified if an unaudited verifier is right",
     "threshold": "a bare comparison with the threshold, without error control",
 }
-"""How far a finding can be trusted, and what each word says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,8 +393,8 @@ def _verdict_of(step: Step, fact: Facts) -> tuple[Verdict, str]:
     return Verdict.NONE, ""
 
 
+#: How the reason of a trial begins that is invalid because what a gate asks for is not in the image.
 NOT_SHOWN = "not shown"
-"""How the reason of a trial begins that is invalid because what a gate asks for is not in the image."""
 
 
 def _verdict_of_checks(checks: Sequence[Check], fact: Sequence[bool | None]) -> tuple[Verdict, str]:

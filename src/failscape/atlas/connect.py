@@ -23,8 +23,8 @@ from failscape.errors import AtlasError
 
 DATABASE = "atlas.db"
 
+#: How long a reader waits for another program that holds the whole database, as a recovery does.
 BUSY_SECONDS = 10.0
-"""How long a reader waits for another program that holds the whole database, as a recovery does."""
 
 if sys.platform == "win32":
     import msvcrt

@@ -29,8 +29,8 @@ from failscape.spaces.earlier import Earlier, parse_earlier
 from failscape.spaces.prompt_list import KEPT as KEPT_PROMPTS
 from failscape.spaces.prompt_list import load_prompts, prompts_text
 
+#: Pictures that are taken in at once: an album may be larger than the memory.
 _MANY = 64
-"""Pictures that are taken in at once: an album may be larger than the memory."""
 
 
 def keep_corpus(folder: Path, settings: Mapping[str, Any], identities: Mapping[str, Identity]) -> None:

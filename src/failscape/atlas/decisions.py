@@ -165,11 +165,11 @@ def decided(steps: tuple[Step, ...], facts: list[Facts]) -> Iterator[tuple[int, 
                 place += 1
 
 
+#: The one kind of check that a verifier makes: is this answer right?
 ANSWER = "answer"
-"""The one kind of check that a verifier makes: is this answer right?"""
 
+#: How the statement begins about a later turn of a talk: what counts is whether it stands by that.
 EARLIER = "After it had said"
-"""How the statement begins about a later turn of a talk: what counts is whether it stands by that."""
 
 
 def verified(steps: tuple[Step, ...], facts: list[Facts]) -> Iterator[tuple[int, Check, bool | None, str]]:

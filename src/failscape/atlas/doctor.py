@@ -24,11 +24,11 @@ from failscape.errors import AtlasError
 from failscape.trials import Trial
 
 _MANY = 512
+#: Rows that are named of each kind of fault; the rest is counted.
 SHOWN = 5
-"""Rows that are named of each kind of fault; the rest is counted."""
 
+#: Tells a fresh hunt these trials; raises when it cannot take them.
 Retell = Callable[[HuntRow, Iterator[Trial]], None]
-"""Tells a fresh hunt these trials; raises when it cannot take them."""
 
 
 class Ailment(NamedTuple):

@@ -29,8 +29,8 @@ from failscape.atlas.writer import RowWriter
 from failscape.errors import AtlasError
 from failscape.trials import Verdict
 
+#: Pictures that are brought in at once: they are in memory meanwhile.
 _MANY = 64
-"""Pictures that are brought in at once: they are in memory meanwhile."""
 
 
 @dataclass(slots=True)

@@ -22,8 +22,8 @@ from failscape.pictures import Picture
 from failscape.trials import Show, Step
 
 _MANY = 512
+#: Bytes that are copied at once into a new pack.
 _GROUP = 8 << 20
-"""Bytes that are copied at once into a new pack."""
 
 
 @dataclass(frozen=True, slots=True)

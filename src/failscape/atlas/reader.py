@@ -26,17 +26,17 @@ from failscape.trials import Facts, Step, Trial, Verdict, steps_from_json
 _MANY = 1024
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
+#: The folder for corpora of imported files, and for copies of those that hunts were run with.
 CORPORA = "corpora"
-"""The folder for corpora of imported files, and for copies of those that hunts were run with."""
 
 _FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 
+#: A corpus whose name starts so lies in the atlas's own folder, wherever that is now.
 CORPUS_HERE = "atlas:"
-"""A corpus whose name starts so lies in the atlas's own folder, wherever that is now."""
 
 
+#: The setting, and the identity, of what an earlier atlas proposes.
 WARM_START = "warm_start"
-"""The setting, and the identity, of what an earlier atlas proposes."""
 
 
 def hunts(db: sqlite3.Connection, folder: Path | None) -> list[HuntRow]:
@@ -351,8 +351,8 @@ def _stored_trial(db: sqlite3.Connection, row: tuple[Any, ...]) -> StoredTrial:
         )
 
 
+#: The version of atlases that first had packs.
 PACKS_SINCE = 3
-"""The version of atlases that first had packs."""
 
 _PACKED_IMAGE = (
     "SELECT i.bytes, i.width, i.height, i.format, p.name, i.start FROM images i"

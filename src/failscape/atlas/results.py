@@ -18,8 +18,8 @@ from failscape.atlas.migrations import version_of
 from failscape.atlas.store import Atlas
 
 _FIRST_VERSION = 3
+#: What findings follow from, besides trials and settings.
 _RULES = ("failscape.hunts", "failscape.stats", "failscape.spaces", "failscape.trials")
-"""What findings follow from, besides trials and settings."""
 
 
 @cache

@@ -20,12 +20,13 @@ from failscape.config.files import parse_config
 from failscape.errors import AtlasError, ConfigError
 from failscape.models.roles import Identity
 
+#: Top-level keys that may change on resume. How a judge errs changes what is made of its answers only.
 FREE_SECTIONS = frozenset({"budget", "runtime", "judge_accuracy"})
-"""Top-level keys that may change on resume. How a judge errs changes what is made of its answers only."""
 
+#: Settings deeper down that may change: a predictor says what comes first, not what is made of it.
 FREE_SETTINGS = (("search", "predictor"),)
-"""Settings deeper down that may change: a predictor says what comes first, not what is made of it."""
 
+#: Keys of a model's section that may change on resume: the same model answers.
 FREE_MODEL_KEYS = frozenset(
     {
         "endpoints",
@@ -40,7 +41,6 @@ FREE_MODEL_KEYS = frozenset(
         "image_max_pixels",
     }
 )
-"""Keys of a model's section that may change on resume: the same model answers."""
 
 
 def diff_configs(old: Mapping[str, Any], new: Mapping[str, Any], free: bool = False) -> list[str]:

@@ -19,16 +19,16 @@ from failscape.errors import AtlasError
 from failscape.models.roles import Identity
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
+#: Values of `judge_accuracy`; any other names a file.
 NONE, AUTO = "none", "auto"
-"""Values of `judge_accuracy`; any other names a file."""
 
+#: The version of atlases that first had these tables.
 _FIRST_VERSION = 2
-"""The version of atlases that first had these tables."""
 
 
 YES, NO, UNSURE = "yes", "no", "unsure"
+#: How the name of a review begins that audits single modes. The kind of its items is the mode's subject.
 MODES = "modes-"
-"""How the name of a review begins that audits single modes. The kind of its items is the mode's subject."""
 
 
 class ReviewItem(NamedTuple):

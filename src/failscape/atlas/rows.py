@@ -78,6 +78,7 @@ def _in(column: str, table: str, key: str = "id") -> str:
     return f"{column} IN (SELECT {key} FROM {{schema}}{table})"
 
 
+#: Checked by SQLite itself: a second or so for a million trials.
 RULES = (
     RowRule("hunts", "id", (*_objects("config identities"), *_texts("kind"), *_counts("shard shards"))),
     RowRule("hunts", "id", (_in("id", "totals", "hunt"), "shard < shards")),
@@ -105,11 +106,10 @@ RULES = (
     RowRule("review_labels", "item", ("label IN ('yes', 'no', 'unsure')", *_texts("reviewer")), since=2),
     RowRule("accuracies", "id", (*_objects("content"), *_texts("judge")), since=2),
 )
-"""Checked by SQLite itself: a second or so for a million trials."""
 
 
+#: Tables that are checked each time an atlas is opened; the others when their rows are read.
 SMALL = frozenset({"hunts", "totals", "identities", "packs", "runs"})
-"""Tables that are checked each time an atlas is opened; the others when their rows are read."""
 
 
 def unsound_rows(

@@ -23,12 +23,12 @@ from pydantic import (
 from failscape.errors import ConfigError
 from failscape.picture_limits import DEFAULT_LIMITS, PictureLimits
 
+#: Params with these names would carry a key into the atlas, where the config is kept.
 SECRETS = frozenset({"api_key", "apikey", "token", "secret", "password", "authorization"})
-"""Params with these names would carry a key into the atlas, where the config is kept."""
 
 
+#: What the path of a model begins with that was given as a Python object, not named.
 HELD = "object:"
-"""What the path of a model begins with that was given as a Python object, not named."""
 
 
 class Settings(BaseModel):

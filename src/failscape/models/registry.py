@@ -15,8 +15,8 @@ from failscape.models.roles import PLAYED_AS, ROLES, Model
 from failscape.names import suggest
 from failscape.plugins import PROVIDERS, Provider, load_plugin, plugins_of
 
+#: A helper role: plain chat for wording and naming, never a step of a probe.
 LLM = "llm"
-"""A helper role: plain chat for wording and naming, never a step of a probe."""
 
 ALL_ROLES = (*ROLES, LLM)
 

@@ -18,11 +18,11 @@ from failscape.trials import Check
 
 T = TypeVar("T")
 
+#: Labels with scores, best first.
 Ranking = list[tuple[str, float]]
-"""Labels with scores, best first."""
 
+#: A question and the answer it got.
 Turn = tuple[str, str]
-"""A question and the answer it got."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +183,7 @@ class Embedder(Model, Protocol):
     async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]: ...
 
 
+#: Role name → its protocol and the method that the runtime calls.
 ROLES: dict[str, tuple[type[Any], str]] = {
     "generator": (ImageGenerator, "generate"),
     "editor": (ImageEditor, "edit"),
@@ -194,7 +195,6 @@ ROLES: dict[str, tuple[type[Any], str]] = {
     "questioner": (Questioner, "propose"),
     "embedder": (Embedder, "embed"),
 }
-"""Role name → its protocol and the method that the runtime calls."""
 
+#: Roles that are another one with a purpose of its own: any model that plays the second plays the first.
 PLAYED_AS = {"auditor": "verifier"}
-"""Roles that are another one with a purpose of its own: any model that plays the second plays the first."""

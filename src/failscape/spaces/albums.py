@@ -19,14 +19,14 @@ from failscape.pictures import SUFFIXES, Picture
 
 ENDINGS = frozenset({*SUFFIXES.values(), ".jpeg", ".tiff"})
 METADATA = "metadata.jsonl"
+#: What an atlas keeps of an album: all but the photos themselves, which lie among its images.
 KEPT = "failscape-album.json"
-"""What an atlas keeps of an album: all but the photos themselves, which lie among its images."""
 
 CAPTION_FILES = ("captions.csv", "captions.tsv", "metadata.csv")
 _NAME_COLUMNS = ("file_name", "file", "image", "path", "name")
 _CAPTION_COLUMNS = ("captions", "caption", "text")
+#: The column of what goes beyond the header.
 _TOO_MANY = "\0"
-"""The column of what goes beyond the header."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from failscape.errors import AtlasError, ConfigError
 from failscape.trials import derive_seed
 
+#: The name of the file in an atlas.
 KEPT = "earlier.json"
-"""The name of the file in an atlas."""
 
 FORMAT = 1
 

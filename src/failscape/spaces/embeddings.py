@@ -20,8 +20,8 @@ from failscape.spaces.corpus import Corpus
 
 Vectors = NDArray[np.float32]
 
+#: Instead of a file: vectors made of the names and their classes, without any model.
 NAMES = "names"
-"""Instead of a file: vectors made of the names and their classes, without any model."""
 
 FORMATS = (".npz", ".safetensors")
 _NAME_SIZE = 96

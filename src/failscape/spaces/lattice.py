@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from failscape.errors import ConfigError
 from failscape.spaces.corpus import FAMILIES, Corpus
 
+#: A set of value indices, as the bits of one integer.
 Bits = int
-"""A set of value indices, as the bits of one integer."""
 
 
 class Node(NamedTuple):

@@ -17,8 +17,8 @@ from failscape.spaces.lattice import Node
 from failscape.spaces.wording import plural_of
 
 Words = tuple[str, ...]
+#: A kind (`entity`, or a sub-category such as `Base: Colour`) and the index of the entity or value.
 Target = tuple[str, int]
-"""A kind (`entity`, or a sub-category such as `Base: Colour`) and the index of the entity or value."""
 
 ENTITY = "entity"
 

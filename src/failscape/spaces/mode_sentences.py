@@ -11,6 +11,7 @@ from typing import Any
 from failscape.spaces.ordinals import is_threshold
 from failscape.spaces.questions import ANY, CONSISTENCY, LATER_TURNS, MEMORY, PRESSED, Clause, Pattern
 
+#: Name of a clause → how a sentence says it.
 PHRASES: dict[str, str] = {
     "answer": 'where the right answer is "{}"',
     "things": "when the picture shows {} things",
@@ -32,8 +33,8 @@ PHRASES: dict[str, str] = {
     "across": "about what is in the {} of the picture",
     "height": "about what is at the {} of the picture",
 }
-"""Name of a clause → how a sentence says it."""
 
+#: Skill of a later turn → what it means to fail at it.
 _TALKS: dict[str, str] = {
     CONSISTENCY: "it contradicts itself",
     PRESSED[0]: 'it gives up right answers when asked "are you sure?"',
@@ -41,10 +42,9 @@ _TALKS: dict[str, str] = {
     PRESSED[2]: "it gives up right answers when it is told that others disagree",
     MEMORY: "it no longer knows the first picture once it has seen another,",
 }
-"""Skill of a later turn → what it means to fail at it."""
 
+#: The main clause for a pattern, and the clauses that are left to say.
 Tell = Callable[[Pattern], "tuple[str, Sequence[Clause]] | None"]
-"""The main clause for a pattern, and the clauses that are left to say."""
 
 
 def sentence(pattern: Pattern, grammar: Any = None) -> str:

@@ -11,8 +11,8 @@ from typing import Final
 
 NUMBERS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 MORE, MOST = "more than", "at most"
+#: Thresholds between these numbers are told: others hold of hardly any question, or of all.
 LOWEST, HIGHEST = 1, 4
-"""Thresholds between these numbers are told: others hold of hardly any question, or of all."""
 
 Clause = tuple[str, str]
 

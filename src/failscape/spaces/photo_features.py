@@ -39,13 +39,13 @@ _STATEMENTS: Final = {
     ("text", "yes"): "There is readable text in the picture.",
     ("people", "yes"): "There is a person in the picture.",
 }
+#: What a judge is asked of a photo, to know its clauses.
 LOOKS_FOR: Final = tuple(
     Check(name, value, statement, note=True) for (name, value), statement in _STATEMENTS.items()
 )
-"""What a judge is asked of a photo, to know its clauses."""
 
+#: A word is a thing worth a clause if at least so many captions name it, and at most this share of them.
 LEAST_SHOWN, MOST_SHARE = 3, 0.6
-"""A word is a thing worth a clause if at least so many captions name it, and at most this share of them."""
 
 _NO_THINGS: Final = frozenset(
     [
@@ -142,8 +142,8 @@ _NO_THINGS: Final = frozenset(
         "have",
     ]
 )
+#: A value of the metadata with more letters is no category.
 LONGEST: Final = 24
-"""A value of the metadata with more letters is no category."""
 
 _FIGURES: Final = {str(number): word for number, word in enumerate(NUMBERS)}
 

@@ -18,16 +18,16 @@ from failscape.errors import ConfigError
 from failscape.names import suggest
 from failscape.trials import Check
 
+#: What an atlas keeps of a list of prompts.
 KEPT = "failscape-prompts.jsonl"
-"""What an atlas keeps of a list of prompts."""
 
 FIELDS = ("id", "prompt", "checks", "tags")
 CHECK_FIELDS = ("kind", "value", "statement", "question", "expected", "choices")
+#: A row with these, and without `prompt`, is one of FailureAtlas's nodes.
 NODE_FIELDS = frozenset({"entity", "value", "caption"})
-"""A row with these, and without `prompt`, is one of FailureAtlas's nodes."""
 
+#: The kind of a check that names none: its errors are taken to be like those of all such checks.
 PLAIN_KIND = "check"
-"""The kind of a check that names none: its errors are taken to be like those of all such checks."""
 
 FORM = (
     'write one object a line: {"id": "p1", "prompt": "two red cups", "checks": '

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations
 
+#: A kind such as `Base: Colour`, and a value.
 Pair = tuple[str, str]
-"""A kind such as `Base: Colour`, and a value."""
 
 
 def split_subject(subject: str) -> tuple[str, list[Pair]]:

@@ -24,6 +24,7 @@ from failscape.spaces.questions import (
 )
 
 MOST_TURNS: Final = 2 + len(PRESSED) + 1
+#: Skill → what its form is called, and how a question is asked again.
 _PRESSING: Final = dict(
     zip(
         PRESSED,
@@ -35,15 +36,14 @@ _PRESSING: Final = dict(
         strict=True,
     )
 )
-"""Skill → what its form is called, and how a question is asked again."""
 
 _BACK: Final = "Now a second picture is shown. Back to the first one: {}"
+#: Skill of a later turn → what it is called to fail at it.
 TOLD: Final = {
     CONSISTENCY: "contradiction",
     **dict.fromkeys(PRESSED, "drift after pressure"),
     MEMORY: "forgot the first picture",
 }
-"""Skill of a later turn → what it is called to fail at it."""
 
 
 def later_skills(turns: int) -> tuple[str, ...]:

@@ -19,22 +19,22 @@ from numpy.typing import NDArray
 from failscape.stats.texts import unit, word_vectors, words_of
 
 EMBEDDER, HASHED_WORDS = "the embedder", "hashed words"
+#: Cosine from which two names are one skill, by words or by meaning. MiniLM puts one pair of 883 different
+#: skills there and a third of the pairs that mean the same (`docs/vlm.md`); words are alike when they share
+#: the one that matters.
 ALIKE: Final = 0.6
-"""Cosine from which two names are one skill, by words or by meaning. MiniLM puts one pair of 883 different
-skills there and a third of the pairs that mean the same (`docs/vlm.md`); words are alike when they share the
-one that matters."""
 
+#: So many different questions must take a skill before it is looked at.
 SUPPORT: Final = 3
-"""So many different questions must take a skill before it is looked at."""
 
+#: Questions that take a new skill, and questions that do not, shown to whoever defines it.
 EXAMPLES: Final = 4
-"""Questions that take a new skill, and questions that do not, shown to whoever defines it."""
 
+#: A definition must tell so many of these right.
 LEAST_TOLD: Final = 0.75
-"""A definition must tell so many of these right."""
 
+#: However many names there are, no more new skills than this are taken up.
 MOST_TAKEN: Final = 150
-"""However many names there are, no more new skills than this are taken up."""
 
 _FILLERS: Final = frozenset(
     [

@@ -158,17 +158,17 @@ def capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+#: How a caption starts when no value brings its own ("a pencil sketch of {scene}").
 HEADS = ("an image of {scene}", "a picture of {scene}", "{scene}")
-"""How a caption starts when no value brings its own ("a pencil sketch of {scene}")."""
 
+#: Enough to see whether a failure belongs to the concept or to one way of saying it.
 MOST_VARIANTS = 12
-"""Enough to see whether a failure belongs to the concept or to one way of saying it."""
 
+#: Distractors per check. Six options keep a guessing judge at 17 %, and few judges mix them up.
 MOST_CHOICES = 5
-"""Distractors per check. Six options keep a guessing judge at 17 %, and few judges mix them up."""
 
+#: A value and the number of its wording.
 Pick = tuple[int, int]
-"""A value and the number of its wording."""
 
 
 class Wording:

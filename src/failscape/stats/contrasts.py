@@ -16,8 +16,8 @@ from failscape.stats.intervals import clopper_pearson, wilson
 Counts = tuple[int, int]
 Interval = tuple[float, float]
 
+#: Rates are kept above this where they divide or enter a logarithm.
 FLOOR = 1e-3
-"""Rates are kept above this where they divide or enter a logarithm."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from failscape.stats.stratified_mean import worth_interval
 
 CELLS = 50
 GRID: Floats = (np.arange(CELLS) + 0.5) / CELLS
+#: EM from a flat start. More steps follow the noise of small samples, fewer stay near the flat start.
 STEPS = 60
-"""EM from a flat start. More steps follow the noise of small samples, fewer stay near the flat start."""
 
 REPEATS = 100
 

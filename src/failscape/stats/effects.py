@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from scipy import special
 
 Floats = NDArray[np.float64]
+#: [row, k]: the levels of a factor that a row has; −1 means none.
 Levels = NDArray[np.int64]
-"""[row, k]: the levels of a factor that a row has; −1 means none."""
 
 _START_VARIANCE = 0.6
 _SMALLEST_VARIANCE = 0.02
+#: How much the first guess of a variance counts, as squared information: so much as 20 levels would give with
+#: about ten trials each, or 2,000 with one.
 _PRIOR_WEIGHT = 20.0
-"""How much the first guess of a variance counts, as squared information: so much as 20 levels would give with
-about ten trials each, or 2,000 with one."""
 _LARGEST_VARIANCE = 2.5
 _SMALLEST_SPREAD, _LARGEST_SPREAD = 0.3, 1.5
 

@@ -48,8 +48,8 @@ def log_e_process(outcomes: ArrayLike, threshold: float) -> Floats:
 
 
 LOW_SHARE = 0.5
+#: Half of the stake of `log_bet` is spread evenly over q < τ, half is on low rates: Beta(1, 12) below τ.
 LOW_SHAPE = 12.0
-"""Half of the stake of `log_bet` is spread evenly over q < τ, half is on low rates: Beta(1, 12) below τ."""
 
 
 def log_bet(successes: ArrayLike, failures: ArrayLike, threshold: ArrayLike) -> Floats:

@@ -13,8 +13,8 @@ from failscape.stats.evalues import Floats
 from failscape.stats.intervals import clopper_pearson
 
 CELLS = 96
+#: Possible baselines, closer together near 0, where most baselines are.
 GRID: Floats = np.linspace(0.0, 1.0, CELLS + 1) ** 1.5
-"""Possible baselines, closer together near 0, where most baselines are."""
 
 
 def log_excess_grid(fails: ArrayLike, passes: ArrayLike) -> Floats:

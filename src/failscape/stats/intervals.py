@@ -89,8 +89,8 @@ def anytime_interval(hits: int, trials: int, level: float = 0.95) -> tuple[float
     return float(low), float(high)
 
 
+#: Shares of the capital that are bet; small ones win with many observations, large ones with few.
 STAKES: Floats = np.concatenate([np.geomspace(0.004, 0.5, 16), 1 - np.geomspace(0.004, 0.4, 8)])
-"""Shares of the capital that are bet; small ones win with many observations, large ones with few."""
 
 _STEPS = 40
 

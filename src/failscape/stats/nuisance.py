@@ -18,8 +18,8 @@ from scipy import special
 
 from failscape.stats.intervals import Floats
 
+#: Below this the chi-square approximation is not trusted, and tables are shuffled instead.
 LEAST_VARIANCE = 5.0
-"""Below this the chi-square approximation is not trusted, and tables are shuffled instead."""
 SHUFFLES = 1999
 
 
@@ -64,8 +64,8 @@ def _covariance(tries: ArrayLike, total: ArrayLike, passed: ArrayLike) -> Floats
     return np.asarray(spread - n.T @ (n * factor[:, None]))
 
 
+#: Passes and failures of one unit, level by level.
 Levels = Sequence[tuple[int, int]]
-"""Passes and failures of one unit, level by level."""
 
 DEALS = 399
 MOST_UNITS = 5_000

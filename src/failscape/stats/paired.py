@@ -14,8 +14,8 @@ from scipy import special
 
 from failscape.stats.intervals import STAKES, Floats, mean_interval
 
+#: Halvings of an interval of length 2: bounds are exact to 1e-10.
 _STEPS = 34
-"""Halvings of an interval of length 2: bounds are exact to 1e-10."""
 
 _CLOSE = 1e-9
 

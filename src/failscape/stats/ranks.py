@@ -14,8 +14,8 @@ from scipy import special
 
 from failscape.stats.intervals import Floats
 
+#: More units than this are left out in blocks of whole units: the standard error is as good, and cheaper.
 MOST_BLOCKS = 100
-"""More units than this are left out in blocks of whole units: the standard error is as good, and cheaper."""
 
 Codes = NDArray[np.int64]
 

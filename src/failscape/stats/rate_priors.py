@@ -13,14 +13,14 @@ from scipy import special
 Floats = NDArray[np.float64]
 
 STEP = 0.25
+#: The grid of true log-odds.
 GRID: Floats = np.arange(-5.5, 5.5 + STEP / 2, STEP)
-"""The grid of true log-odds."""
 RATES: Floats = special.expit(GRID)
+#: Predictions for which a prior is tabulated; a prediction takes the nearest row.
 ROWS: Floats = np.arange(-6.0, 6.0 + STEP / 2, STEP)
-"""Predictions for which a prior is tabulated; a prediction takes the nearest row."""
 
+#: A bin starts with as much belief in the bell curve around its predictions as this many nodes would give.
 _BASE_WEIGHT = 8.0
-"""A bin starts with as much belief in the bell curve around its predictions as this many nodes would give."""
 
 _NODES_PER_BIN = 60
 _MOST_BINS = 14
@@ -28,11 +28,11 @@ _EM_STEPS = 25
 
 _SURPRISE_SPREAD = 6.0
 _FIRST_SURPRISE, _LEAST_SURPRISE = 0.03, 0.001
+#: Every prior keeps a little room for rates far from the prediction, so that images can overrule it. How much
+#: is learned from the nodes themselves: at first it is taken for 3 %, as if so many nodes had shown it. A
+#: share that was fixed made a list of failures too sure of itself where nothing is surprising: three failures
+#: in a row by luck looked like one of the surprises.
 _SURPRISE_NODES = 60.0
-"""Every prior keeps a little room for rates far from the prediction, so that images can overrule it. How much
-is learned from the nodes themselves: at first it is taken for 3 %, as if so many nodes had shown it. A share
-that was fixed made a list of failures too sure of itself where nothing is surprising: three failures in a row
-by luck looked like one of the surprises."""
 
 
 def row_of(log_odds: Floats) -> NDArray[np.int64]:

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 
 Vectors = NDArray[np.float64]
 WIDTH = 512
+#: Lengths of the n-grams that `self_bleu` counts.
 ORDERS = (2, 3, 4)
-"""Lengths of the n-grams that `self_bleu` counts."""
 
 
 def words_of(text: str) -> list[str]:

@@ -19,8 +19,8 @@ from failscape.toybox.world.sprites import RAMPS, sprite
 from failscape.toybox.world.vocab import ENTITIES
 
 LABEL: Final = "composite/1"
+#: Side of a sprite as a share of the picture's shorter side: large enough that nobody overlooks it.
 SHARE: Final = 0.36
-"""Side of a sprite as a share of the picture's shorter side: large enough that nobody overlooks it."""
 
 _PLACES: Final = {"left": 0.22, "right": 0.78, "": 0.5}
 _ADD: Final = re.compile(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from failscape.plugins import Demo
 
+#: From all six classes; turtle, bicycle and teddy bear are scarce in the painter's training data.
 THINGS = (
     *("penguin", "camel", "owl", "turtle", "apple", "cupcake"),
     *("palm tree", "car", "bicycle", "boat", "umbrella", "teddy bear"),
 )
-"""From all six classes; turtle, bicycle and teddy bear are scarce in the painter's training data."""
 
 T2I = Demo(
     "Hunting toy-painter: which things can it not draw?",
@@ -39,6 +39,7 @@ CLASSIFIER = Demo(
     },
 )
 
+#: Without captions: what the corpus suggests is enough to repair, and the loop must end within minutes.
 REPAIR = Demo(
     "Hunting a small convolutional network, then repairing its last layer and proving what that changed.",
     {
@@ -50,7 +51,6 @@ REPAIR = Demo(
         "budget": {"images": 3000},
     },
 )
-"""Without captions: what the corpus suggests is enough to repair, and the loop must end within minutes."""
 
 VLM = Demo(
     "Hunting toy-vlm, a small vision-language model: which kinds of question does it get wrong?",

@@ -58,8 +58,8 @@ BATCH = 32
 SIDE = 64
 WORLD = "toy-world"
 VLM_OF_PARTS = "toy-vlm-parts"
+#: Roles whose network the tools of the repository can train on.
 TRAINED = ("generator", "answerer")
-"""Roles whose network the tools of the repository can train on."""
 
 
 class ToyModel:

@@ -19,8 +19,8 @@ from failscape.spaces.corpus import load_corpus
 from failscape.spaces.subjects import Pair, ancestors_of, parents_of, split_subject
 from failscape.trials import Decide, Facts, Generate, Step
 
+#: The kind of hunt that these files are about.
 KIND = "t2i"
-"""The kind of hunt that these files are about."""
 
 FIELDS = (
     "idx",
@@ -38,8 +38,8 @@ FIELDS = (
     "eval_raw",
     "predictor_score",
 )
+#: Marks a node that a file does not have but rests on: it is kept for its verdict, and not written.
 ABSENT = "absent"
-"""Marks a node that a file does not have but rests on: it is kept for its verdict, and not written."""
 
 FAMILIES = ("Base", "Background", "Image")
 _FORBIDDEN = ("; ", "\n", "\r", "\t")

@@ -14,8 +14,8 @@ from failscape.atlas.records import HuntRow, StoredTrial, prompts_of
 from failscape.atlas.store import Atlas
 from failscape.errors import MissingExtra
 
+#: Rows that are in memory at once.
 GROUP = 10_000
-"""Rows that are in memory at once."""
 
 
 def write_parquet(atlas: Atlas, hunt: HuntRow, path: Path) -> int:

@@ -24,8 +24,8 @@ from failscape.trials import Check, Decide, Probe, Trial, reach_verdict
 
 COLUMNS = ("model", "case", "passes", "trials")
 GROUP = "group"
+#: Of one case: each becomes a row, and more would prove nothing more.
 MOST_TRIALS = 100_000
-"""Of one case: each becomes a row, and more would prove nothing more."""
 
 _GROUP_SIZE = 2_000
 

@@ -25,8 +25,8 @@ _BOOLEAN = re.compile(r"\b(?:true|false)\b", re.IGNORECASE)
 _LETTER = re.compile(r'"q\d+"\s*:\s*"([A-Z])"')
 _LETTERS = re.compile(r"[A-Za-z]+")
 
+#: One chance per check that it holds, as the judge sees it; empty where nothing is known.
 Confidence = tuple[float, ...]
-"""One chance per check that it holds, as the judge sees it; empty where nothing is known."""
 
 
 class Token(NamedTuple):

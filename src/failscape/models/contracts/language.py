@@ -82,8 +82,8 @@ class DefinitionContract:
         return Read(None, "the model did not define the skill in form")
 
 
+#: The best score.
 MOST = 10
-"""The best score."""
 
 
 class PlausibilityContract:
@@ -140,8 +140,8 @@ def _scores(value: Any, count: int) -> list[int] | None:
 
 MOST_LONGER = 1.6
 MOST_MORE_WORDS = 4
+#: Letters at the end of a word that may change: "cats" for "cat", "striped" for "stripes".
 ENDING = 2
-"""Letters at the end of a word that may change: "cats" for "cat", "striped" for "stripes"."""
 
 
 class PolishContract:

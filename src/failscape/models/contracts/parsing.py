@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+#: Longer replies are rambling; what counts is at their end.
 LONGEST = 20_000
-"""Longer replies are rambling; what counts is at their end."""
 
 _OPEN_THOUGHT = re.compile(r"<(?:think|thinking|thought|reasoning)>|◁think▷|\[THINK\]", re.IGNORECASE)
 _CLOSED_THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning)>|◁/think▷|\[/THINK\]", re.IGNORECASE)
@@ -30,6 +30,7 @@ _OPENING = re.compile(r"[\[{]")
 _DEEPEST = 20
 _MOST_TRIES = 100
 
+#: Words of those who do not decide, in the languages that judges have been seen to fall into.
 _DECLINES = re.compile(
     r"\b(?:can ?not|can[’']?t|unable to|not able to|impossible to)\s+(?:\w+\s+)?"
     r"(?:determine|decide|tell|judge|assess|evaluate|verify|answer|respond|assist|help|process|access|view"
@@ -43,20 +44,19 @@ _DECLINES = re.compile(
     r"|できません|わかりません|分かりません|알 수 없|할 수 없|모르겠",
     re.IGNORECASE,
 )
-"""Words of those who do not decide, in the languages that judges have been seen to fall into."""
 
 _EXAMPLE = re.compile(
     r"(?:\bexample|\bsuch as\b|\bfor instance\b|\be\.g\.|\bz\. ?B\.|\bexemple\b|\bejemplo\b"
     r"|例如|例えば|たとえば)[^\n]{0,80}\Z",
     re.IGNORECASE,
 )
+#: What a lead-in that ends in a colon must hold: "The sign says: …" announces no answer.
 _ANSWER_WORDS = re.compile(
     r"\b(?:answers?|json|reply|response|results?|output|verdict|decisions?|judge?ments?|evaluation|final"
     r"|here|sure|therefore|so|thus"
     r"|antwort|ergebnis|réponse|respuesta|resposta|risposta|ответ)\b|答案|回答|结果|答え|결과|정답|답",
     re.IGNORECASE,
 )
-"""What a lead-in that ends in a colon must hold: "The sign says: …" announces no answer."""
 
 
 class _NotGiven(Exception):

@@ -83,8 +83,8 @@ _SAY_ANSWER = (
     '"right": true or false}.'
 )
 _TEXT = {"type": "string"}
+#: A right answer is a word or a few; what is longer is a speech, and no truth to train on.
 LONGEST_ANSWER = 200
-"""A right answer is a word or a few; what is longer is a speech, and no truth to train on."""
 
 
 class Decided(NamedTuple):

@@ -35,8 +35,8 @@ from failscape.pictures import Picture
 Item = TypeVar("Item")
 T = TypeVar("T")
 
+#: Params that are ours; all others go to the pipeline's call.
 LOADING = ("device", "dtype", "variant", "revision", "loras", "cpu_offload", "mask")
-"""Params that are ours; all others go to the pipeline's call."""
 
 NOT_FOR_USERS = frozenset(
     ("prompt", "image", "mask_image", "generator", "num_images_per_prompt", "output_type", "return_dict")
@@ -96,8 +96,8 @@ class DiffusersPipeline:
         self._params = dict(params)
         self._loras = [_lora(entry) for entry in params.get("loras") or ()]
         self._pipeline: Any = None
+        #: What the pipeline's call takes, once it is loaded.
         self.accepts: frozenset[str] = frozenset()
-        """What the pipeline's call takes, once it is loaded."""
 
     def lora_digests(self) -> dict[str, str]:
         return {lora.path: file_digest(Path(lora.path)) for lora in self._loras if Path(lora.path).is_file()}
@@ -216,8 +216,8 @@ def _lora(entry: Any) -> Lora:
     return Lora(path, float(known.get("weight", 1.0)), Path(path).stem.replace(".", "_"))
 
 
+#: Small enough for an SDXL at 1024 pixels on 24 GB; memory that runs out halves it.
 BATCH = 4
-"""Small enough for an SDXL at 1024 pixels on 24 GB; memory that runs out halves it."""
 
 
 class DiffusersModel(TorchModel):

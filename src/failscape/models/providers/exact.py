@@ -53,8 +53,8 @@ _SMALL: Final = {
     "Portuguese": "o os uma há na está são da e",
 }
 _SMALL_WORDS: Final = {name: frozenset(words.split()) for name, words in _SMALL.items()}
+#: So many small words of a language in one answer are no accident.
 _LEAST_SMALL: Final = 2
-"""So many small words of a language in one answer are no accident."""
 
 
 def into_english(words: Sequence[str]) -> tuple[list[str], str]:
@@ -83,20 +83,20 @@ def language_of(words: Sequence[str]) -> str:
     return best if counts[best] >= _LEAST_SMALL else ""
 
 
+#: Part of the identity. Raise it with the rules: answers compared by others must not be mixed.
 LABEL = "exact/3"
-"""Part of the identity. Raise it with the rules: answers compared by others must not be mixed."""
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+#: Answers of so many words, articles not counted, are taken at their word.
 SHORT = 3
-"""Answers of so many words, articles not counted, are taken at their word."""
 
 _YES_NO = frozenset({"yes", "no"})
 _SIDES = frozenset({"left", "right"})
 _KINDS = (_YES_NO, frozenset(NUMBERS))
 _SKIPPED = frozenset({"a", "an", "the", "it", "is", "are", "there", "its"})
 _SPELLED = {"gray": "grey", "color": "colour"}
+#: Where a number is asked for, these are zero.
 _NONE = frozenset({"no", "none", "nothing", "nobody"})
-"""Where a number is asked for, these are zero."""
 
 _NEGATIONS = frozenset({"not", "no", "never", "without", "neither", "nor"})
 _HEDGES = frozenset({"sure", "certain", "clear", "know", "tell", "say", "decide", "determine"})

@@ -22,8 +22,8 @@ from failscape.pictures import Picture
 
 NEEDED = ("torch", "transformers", "trl", "peft", "datasets")
 LESSON, WARM_UP = "lesson", "warm-up"
+#: Params that may change without making another questioner of it.
 FREE = ("save_steps",)
-"""Params that may change without making another questioner of it."""
 
 
 class LessonLike(Protocol):

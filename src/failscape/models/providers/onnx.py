@@ -172,8 +172,8 @@ def _three(value: Any, name: str) -> NDArray[np.float32]:
 
 ROLES = ("classifier", "embedder")
 BATCH = 16
+#: A ranking of all of 1,000 labels for every image would fill the atlas with numbers nobody reads.
 TOP = 10
-"""A ranking of all of 1,000 labels for every image would fill the atlas with numbers nobody reads."""
 
 Floats = NDArray[np.floating[Any]]
 

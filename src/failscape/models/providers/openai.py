@@ -40,12 +40,12 @@ T = TypeVar("T")
 Message = dict[str, Any]
 Weigh = Callable[[Sequence[Token]], Confidence]
 
+#: A reply that its contract cannot read is asked for once more; then it is invalid.
 TRIES_IN_FORM = 2
-"""A reply that its contract cannot read is asked for once more; then it is invalid."""
 
 
+#: Half an answer in form is none; free text (an answer, a caption) is taken as far as it goes.
 CUT_OFF = "the reply was cut off: raise `max_tokens`, or switch thinking off"
-"""Half an answer in form is none; free text (an answer, a caption) is taken as far as it goes."""
 
 
 class Said(NamedTuple):
@@ -281,8 +281,8 @@ CHAT_ROLES: dict[str, type[ChatModel]] = {
 }
 
 
+#: Fixed, so that equal requests are equal bytes; long enough not to occur in an image by chance.
 BOUNDARY = "failscape-5c1f0b7e9a3d4286"
-"""Fixed, so that equal requests are equal bytes; long enough not to occur in an image by chance."""
 
 
 class OpenAIImages(HttpModel):

@@ -18,8 +18,8 @@ from failscape.picture_limits import DEFAULT_LIMITS, PictureLimits
 from failscape.pictures import Picture
 
 Columns = Sequence[Sequence[Any]]
+#: Arguments of one call, and how many items it answers.
 Call = tuple[tuple[Any, ...], int]
-"""Arguments of one call, and how many items it answers."""
 
 METHODS = {**{role: method for role, (_, method) in ROLES.items()}, "llm": "chat"}
 

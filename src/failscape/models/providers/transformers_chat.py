@@ -36,8 +36,8 @@ LONGEST = 128
 ROW_OF_ERRORS = 5
 FETCHING = ("revision", "trust_remote_code")
 LOADING = (*FETCHING, "attn_implementation", "device_map")
+#: Params that are ours; all others go to `generate`.
 OURS = (*LOADING, "device", "dtype", "chat_template", "chat_template_kwargs", "processor")
-"""Params that are ours; all others go to `generate`."""
 ONE_ANSWER = ("num_return_sequences", "return_dict_in_generate", "streamer")
 Message = dict[str, Any]
 
@@ -83,8 +83,8 @@ class TransformersChat(TorchModel):
         self.processor = processor
         self.model: Any = None
         self._worked = False
+        #: Those in a row, since it last worked.
         self._errors: list[Exception] = []
-        """Those in a row, since it last worked."""
 
     async def talk(self, talks: Sequence[Talk]) -> list[Reply[str]]:
         """What the model says to each, `batch` at a time."""

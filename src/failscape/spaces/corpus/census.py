@@ -126,6 +126,7 @@ _WORD_OR_MARK = re.compile(r"[^\W_]+|[.,;:!?()\[\]|/\"]")
 _NOT_THINGS = ("ing", "ed", "ly")
 _SHORTEST = 3
 
+#: Words that are neither things nor attributes; "photo of" says nothing about what is in it either.
 SMALL_WORDS = frozenset(
     words_of(
         """
@@ -144,7 +145,6 @@ SMALL_WORDS = frozenset(
         """
     )
 )
-"""Words that are neither things nor attributes; "photo of" says nothing about what is in it either."""
 
 
 @dataclass(slots=True)

@@ -19,8 +19,8 @@ from typing import Any
 
 from failscape.errors import ConfigError
 
+#: These would break a node's subject, which joins names with `; `.
 FORBIDDEN = ("; ", "\n", "\r", "\t")
-"""These would break a node's subject, which joins names with `; `."""
 
 MOST_FAULTS = 30
 
@@ -140,6 +140,7 @@ def attribute_files(family: str) -> tuple[str, str]:
     return f"attributes_{family.lower()}.json", f"attribute_en_{family.lower()}.json"
 
 
+#: All files that a corpus is made of; others in its folder are none of its business.
 CORPUS_FILES = (
     *ENTITY_FILES,
     *SAMPLE_FILES,
@@ -148,7 +149,6 @@ CORPUS_FILES = (
     "conflicts.json",
     "prompt.json",
 )
-"""All files that a corpus is made of; others in its folder are none of its business."""
 
 
 @dataclass(frozen=True, slots=True)

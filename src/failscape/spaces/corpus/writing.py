@@ -27,8 +27,8 @@ from failscape.names import suggest
 from failscape.spaces.corpus import Corpus, Entity, Value
 from failscape.spaces.corpus.files import FAMILIES, Faults
 
+#: File name → its JSON data.
 Files = dict[str, Any]
-"""File name → its JSON data."""
 
 
 def part_of(corpus: Corpus, entities: Sequence[int], values: Sequence[int]) -> Corpus:
@@ -210,8 +210,8 @@ def _object_text(data: Any, margin: str) -> str:
     return "{\n" + ",\n".join(lines) + f"\n{margin}}}"
 
 
+#: Where it stands, for errors, and its cells.
 Row = tuple[str, dict[str, str]]
-"""Where it stands, for errors, and its cells."""
 
 ENTITY_COLUMNS = ("name", "class", "sub_class", "plural", "article")
 VALUE_COLUMNS = ("value", "sub_category", "family", "wording", "statement")

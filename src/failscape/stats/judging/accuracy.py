@@ -18,11 +18,11 @@ from failscape.stats.judging.errors import Chances, KindAccuracy, Measured, lowe
 
 ALL_OTHERS = "*"
 LEVEL = 0.95
+#: Limits stay this far inside (0, 1), also when they are rounded to six digits.
 TINY = 1e-6
-"""Limits stay this far inside (0, 1), also when they are rounded to six digits."""
 
+#: A node that differs by less than this from what is tested against cannot be told apart in any run.
 MARGIN = 1e-3
-"""A node that differs by less than this from what is tested against cannot be told apart in any run."""
 
 
 class Limits(NamedTuple):

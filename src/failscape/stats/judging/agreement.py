@@ -13,8 +13,8 @@ from scipy import special
 
 from failscape.stats.intervals import Floats, grouped_share
 
+#: More subjects than this are left out in blocks of whole subjects.
 MOST_BLOCKS = 100
-"""More subjects than this are left out in blocks of whole subjects."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.stats.judging.errors import KindAccuracy, Measured
 
 BINS = 10
+#: Labels of each sort (holds, does not) below which the mean chance of a kind is taken from all kinds.
 LEAST_LABELS = 10
-"""Labels of each sort (holds, does not) below which the mean chance of a kind is taken from all kinds."""
 
 
 class LabelledChance(NamedTuple):

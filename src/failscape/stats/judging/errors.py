@@ -122,8 +122,8 @@ class Chances(NamedTuple):
 
 Floats = NDArray[np.float64]
 
+#: The quantile at 5 % is then known to about a third of a percent of probability.
 DRAWS = 4_000
-"""The quantile at 5 % is then known to about a third of a percent of probability."""
 
 
 def lowest_limit(checks: Sequence[KindAccuracy], threshold: float, doubt: float) -> float:

@@ -17,15 +17,15 @@ from scipy import special
 from failscape.stats.stratified_mean import Estimate, worth_interval
 
 LEVEL = 0.95
+#: How often a judge may be wrong in a cell that nobody labelled: cautious for judges worth having.
 GUESS = 0.1
-"""How often a judge may be wrong in a cell that nobody labelled: cautious for judges worth having."""
 
+#: The guess counts as so many labels, so that few labels without an error do not promise too much.
 GUESS_WORTH = 2.0
-"""The guess counts as so many labels, so that few labels without an error do not promise too much."""
 
 
+#: Labels that a cell needs to stand for itself: one says nothing about how they spread.
 ENOUGH = 2
-"""Labels that a cell needs to stand for itself: one says nothing about how they spread."""
 
 
 class Cell(NamedTuple):

@@ -18,8 +18,8 @@ from failscape.stats.judging.accuracy import ALL_OTHERS
 from failscape.stats.judging.errors import KindAccuracy, Measured
 
 DOUBT = 0.05
+#: A rate worth fewer cases than this is helped by the other kinds of checks.
 FEW = 10
-"""A rate worth fewer cases than this is helped by the other kinds of checks."""
 
 UNKNOWN = Measured(0.5, 0.0)
 

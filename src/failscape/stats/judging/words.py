@@ -13,19 +13,19 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+#: A word that was judged less often than this is not spoken of.
 LEAST_ASKED = 8
-"""A word that was judged less often than this is not spoken of."""
+#: A word that drops with one subject only is that subject's failure, not the judge's.
 LEAST_SUBJECTS = 2
-"""A word that drops with one subject only is that subject's failure, not the judge's."""
+#: The other words of the kind count as so many answers about the word itself.
 USUAL_WEIGHT = 4.0
-"""The other words of the kind count as so many answers about the word itself."""
+#: Standard deviations above the usual drop rate of the kind at which a word is spoken of.
 UNUSUAL = 3.5
-"""Standard deviations above the usual drop rate of the kind at which a word is spoken of."""
+#: A word that drops less often than this is no reason to doubt the judge.
 LEAST_DROP = 0.3
-"""A word that drops less often than this is no reason to doubt the judge."""
+#: Labels of pictures in which the judge missed the word: with a usual judge nearly all confirm it; where it
+#: recognises the word only half of the time, half of them do not.
 LABELS = 10
-"""Labels of pictures in which the judge missed the word: with a usual judge nearly all confirm it; where it
-recognises the word only half of the time, half of them do not."""
 
 
 class WordCounts(NamedTuple):
