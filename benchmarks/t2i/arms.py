@@ -52,7 +52,13 @@ entities, and of attributes: 400 in all."""
 
 
 def make_hunt(
-    arm: str, corpus: str, images: int, seed: int, accuracy: JudgeAccuracy | None, **runtime: int
+    arm: str,
+    corpus: str,
+    images: int,
+    seed: int,
+    accuracy: JudgeAccuracy | None,
+    depth: int = 2,
+    **runtime: int,
 ) -> Hunt:
     """As `failscape run` would build it. The models are never asked: the world answers."""
     model = {"provider": "python", "path": "failscape.testing.planted:PlantedGenerator"}
@@ -61,7 +67,7 @@ def make_hunt(
             "hunt": "t2i",
             "target": model,
             "judge": model,
-            "space": {"corpus": corpus, "depth": 2},
+            "space": {"corpus": corpus, "depth": depth},
             "search": ARMS[arm],
             "budget": {"images": images},
             "runtime": runtime,

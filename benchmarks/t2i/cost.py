@@ -27,13 +27,13 @@ GROUP = 16
 """Answers that come in together."""
 
 
-def measure(arm: str, images: int, in_flight: int, regime: str = "medium") -> str:
+def measure(arm: str, images: int, in_flight: int, depth: int = 2, regime: str = "medium") -> str:
     with TemporaryDirectory() as folder:
         corpus = str(write_planted_corpus(Path(folder), *SIZE))
         started = time.process_time()
-        hunt = make_hunt(arm, corpus, images, 0, None, in_flight=in_flight)
+        hunt = make_hunt(arm, corpus, images, 0, None, depth, in_flight=in_flight)
         opened = time.process_time() - started
-        lattice = Lattice(load_corpus(corpus), depth=2)
+        lattice = Lattice(load_corpus(corpus), depth=depth)
     world = PlantedWorld(lattice, regime, 0)
     before = _memory()
     told, spent = _drive(hunt, world, images, in_flight)
@@ -86,4 +86,4 @@ def write_table(arms: list[str], images: int, in_flight: int) -> str:
 
 
 if __name__ == "__main__":
-    print(measure(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+    print(measure(sys.argv[1], *map(int, sys.argv[2:])))  # arm, images, in flight and, if not 2, depth

@@ -45,9 +45,8 @@ class Effects:
     def doubt(self, levels: Sequence[Levels]) -> Floats:
         """The standard error of a prediction, as far as it comes from the effects."""
         total = np.zeros(len(levels[0]))
-        for errors, column, effects in zip(self.errors, levels, self.effects, strict=True):
-            padded = np.append(errors, self._unseen(errors))
-            total += padded[np.where(column < 0, len(effects), column)].sum(axis=1)
+        for errors, column in zip(self.errors, levels, strict=True):
+            total += _gather(errors, column, self._unseen(errors))
         return np.sqrt(total)
 
     @staticmethod
@@ -59,7 +58,7 @@ class Effects:
         """Log-odds of rows that need not have been in the fit."""
         total = offset + self.intercept
         for effects, column in zip(self.effects, levels, strict=True):
-            total = total + _gather(effects, column)
+            total = total + _gather(effects, column, 0.0)
         return np.asarray(total, dtype=np.float64)
 
 
@@ -204,6 +203,7 @@ def _steadied(excess: float, weight: float) -> float:
     return (excess + _PRIOR_WEIGHT * _START_VARIANCE) / (weight + _PRIOR_WEIGHT)
 
 
-def _gather(effects: Floats, column: Levels) -> Floats:
-    padded = np.append(effects, 0.0)
-    return np.asarray(padded[np.where(column < 0, len(effects), column)].sum(axis=1))
+def _gather(of_level: Floats, column: Levels, of_none: float) -> Floats:
+    """What the levels of each row have together; level −1 has `of_none`."""
+    padded = np.append(of_level, of_none)  # index −1 is the last place
+    return np.asarray(padded[column[:, 0]] if column.shape[1] == 1 else padded[column].sum(axis=1))

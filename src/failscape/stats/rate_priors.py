@@ -16,6 +16,8 @@ STEP = 0.25
 #: The grid of true log-odds.
 GRID: Floats = np.arange(-5.5, 5.5 + STEP / 2, STEP)
 RATES: Floats = special.expit(GRID)
+#: Log-sigmoids, in a form that cannot overflow.
+_LOG_PASS, _LOG_FAIL = special.log_expit(GRID), special.log_expit(-GRID)
 #: Predictions for which a prior is tabulated; a prediction takes the nearest row.
 ROWS: Floats = np.arange(-6.0, 6.0 + STEP / 2, STEP)
 
@@ -41,13 +43,9 @@ def row_of(log_odds: Floats) -> NDArray[np.int64]:
     return np.asarray(np.clip(nearest, 0, len(ROWS) - 1), dtype=np.int64)
 
 
-def log_likelihoods(successes: Floats, failures: Floats) -> Floats:
+def log_likelihoods(successes: Floats | float, failures: Floats | float) -> Floats:
     """[row, grid point], up to what does not depend on the grid."""
-    # log-sigmoid in a form that cannot overflow
-    return np.asarray(
-        np.multiply.outer(successes, special.log_expit(GRID))
-        + np.multiply.outer(failures, special.log_expit(-GRID))
-    )
+    return np.asarray(np.multiply.outer(successes, _LOG_PASS) + np.multiply.outer(failures, _LOG_FAIL))
 
 
 def bell_priors(spread: float) -> Floats:
@@ -108,7 +106,7 @@ def _estimate(successes: Floats, failures: Floats, base: Floats) -> Floats:
 
 def _smooth(weights: Floats) -> Floats:
     """A little of each point goes to its neighbours: EM alone ends in a few spikes."""
-    padded = np.pad(weights, 1, mode="edge")
+    padded = np.concatenate([weights[:1], weights, weights[-1:]])
     return np.asarray(0.1 * padded[:-2] + 0.8 * padded[1:-1] + 0.1 * padded[2:])
 
 

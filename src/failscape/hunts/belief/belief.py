@@ -7,7 +7,7 @@ the layer above implies; then, by empirical Bayes, a prior over the true rate fo
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -126,6 +126,8 @@ class Belief:
         self.slot_rows = np.full(len(counts.layers), NO_ROW, dtype=np.int64)
         self._entity = np.full(taxonomy.entities, _FIRST_GUESS[0])
         self._single = np.zeros((0, 0))
+        self._singles: dict[bool, Floats] = {}
+        self._doubt_singles: Floats | None = None
         self._threshold = threshold
         self._entity_if_pass, self._single_if_pass = self._entity, self._single
         self._seen = tuple(_bins(part) for part in counts.seen)
@@ -150,7 +152,7 @@ class Belief:
         predicted = self._predict(layer, nodes, if_pass)
         fit = self._layers[layer].fit
         if optimism and fit is not None and len(nodes):
-            doubt = fit.doubt(self._levels(layer, nodes)[0])
+            doubt = self._doubt(fit, layer, nodes)
             predicted = predicted - optimism * np.maximum(doubt - self._layers[layer].usual_doubt, 0.0)
         return row_of(predicted)
 
@@ -226,11 +228,8 @@ class Belief:
                 self._entity[nodes.entity] = weights @ GRID
                 self._entity_if_pass[nodes.entity] = mean_above(weights, self._threshold)
         elif layer == 1:
-            entity = np.repeat(np.arange(taxonomy.entities), taxonomy.values)
-            value = np.tile(np.arange(taxonomy.values), taxonomy.entities)
-            grid = self._predict(1, Nodes(entity, value[:, None]))
-            shape = (taxonomy.entities, taxonomy.values)
-            self._single, self._single_if_pass = grid.reshape(shape), self._if_pass(1, grid).reshape(shape)
+            grid = self._predict_singles(if_pass=False)
+            self._single, self._single_if_pass = grid.copy(), self._if_pass(1, grid)
             if fit is not None:
                 at = (nodes.entity, nodes.values[:, 0])
                 weights = self._posterior(1, slots, passes, fails)
@@ -249,11 +248,55 @@ class Belief:
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def _predict(self, layer: int, nodes: Nodes, if_pass: bool = False) -> Floats:
+        if layer == 1:
+            return np.asarray(self._predict_singles(if_pass)[nodes.entity, nodes.values[:, 0]])
         offset, known = self._offset(layer, nodes, if_pass), self._layers[layer]
         if known.fit is None:
-            return offset + (_FIRST_GUESS[min(layer, 2)] if layer else 0.0)
+            return offset + (_FIRST_GUESS[2] if layer else 0.0)
         predicted = known.fit.predict(self._levels(layer, nodes)[0], offset)
-        return predicted + _look_up(known.seen, self._bins_of(layer, nodes)) if layer < 2 else predicted
+        return predicted if layer else predicted + _look_up(known.seen, self._bins_of(0, nodes))
+
+    def _predict_singles(self, if_pass: bool) -> Floats:
+        """[entity, value]. All are asked for at every refit, so they are worked out once, row by row."""
+        if if_pass not in self._singles:
+            taxonomy, known = self._taxonomy, self._layers[1]
+            entity = np.repeat(np.arange(taxonomy.entities), taxonomy.values)
+            value = np.tile(np.arange(taxonomy.values), taxonomy.entities)
+            offset = self._offset(1, Nodes(entity, value[:, None]), if_pass)
+            predicted = offset.reshape(taxonomy.entities, taxonomy.values)
+            if known.fit is None:
+                predicted = predicted + _FIRST_GUESS[1]
+            else:
+                predicted = predicted + known.fit.intercept
+                for effects in self._of_singles(known.fit.effects):
+                    predicted = predicted + effects
+                predicted = predicted + _look_up(known.seen, self._seen[1])
+            self._singles[if_pass] = predicted
+        return self._singles[if_pass]
+
+    def _doubt(self, fit: Effects, layer: int, nodes: Nodes) -> Floats:
+        """The standard error of the predictions of nodes."""
+        if layer != 1:
+            return fit.doubt(self._levels(layer, nodes)[0])
+        if self._doubt_singles is None:
+            total = np.zeros((self._taxonomy.entities, self._taxonomy.values))
+            for errors in self._of_singles(fit.errors):
+                total += errors
+            self._doubt_singles = np.sqrt(total)
+        return np.asarray(self._doubt_singles[nodes.entity, nodes.values[:, 0]])
+
+    def _of_singles(self, of_levels: Sequence[Floats]) -> list[Floats]:
+        """What the levels of each factor of layer 1 have, as parts of [entity, value]."""
+        taxonomy = self._taxonomy
+        entity, value, kind, upper, sub, own = of_levels
+        return [
+            entity[:, None],
+            value[None, :],
+            kind[taxonomy.kind][None, :],
+            upper.reshape(taxonomy.uppers, taxonomy.values)[taxonomy.upper],
+            sub.reshape(taxonomy.subs, taxonomy.values)[taxonomy.sub],
+            own.reshape(taxonomy.entities, taxonomy.kinds)[:, taxonomy.kind],
+        ]
 
     def _bins_of(self, layer: int, nodes: Nodes) -> Ints:
         at = (nodes.entity,) if layer == 0 else (nodes.entity, nodes.values[:, 0])

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Codes = NDArray[np.uint64]
 
+#: A node as plain numbers: the place of its entity, then its values.
+Key = tuple[int, ...]
+
 NO_VALUE = -1
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -44,11 +47,23 @@ class Nodes:
                 )
         return np.asarray(code ^ (code >> np.uint64(32)))
 
+    def keys(self) -> list[Key]:
+        """Those of nodes that are all of one layer."""
+        size = int((self.values[0] != NO_VALUE).sum()) if len(self) else 0
+        return list(zip(self.entity.tolist(), *self.values[:, :size].T.tolist(), strict=True))
+
     def without(self, column: int) -> Nodes:
         """The parents that lack the value in `column`."""
         rest = np.delete(self.values, column, axis=1)
         pad = np.full((len(self), 1), NO_VALUE, dtype=np.int64)
         return Nodes(self.entity, np.concatenate([rest, pad], axis=1))
+
+
+def nodes_of(keys: Sequence[Key], width: int) -> Nodes:
+    values = np.full((len(keys), width), NO_VALUE, dtype=np.int64)
+    for row, key in enumerate(keys):
+        values[row, : len(key) - 1] = key[1:]
+    return Nodes(np.array([key[0] for key in keys], dtype=np.int64), values)
 
 
 def stack(parts: Sequence[Nodes]) -> Nodes:

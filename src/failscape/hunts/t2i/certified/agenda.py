@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.hunts.belief.belief import Belief
-from failscape.hunts.belief.nodes import NO_VALUE, Nodes
+from failscape.hunts.belief.nodes import NO_VALUE, Key, Nodes
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.candidates import Candidates
 from failscape.hunts.t2i.certified.forecast import Bars, Forecast
 from failscape.hunts.t2i.certified.ledger import Ledger
 from failscape.hunts.t2i.certified.posterior import Posterior
-from failscape.hunts.t2i.certified.standing import Key, Standing, ancestors_of
+from failscape.hunts.t2i.certified.standing import Standing, ancestors_of
 
 Entry = tuple[float, Key]
 """A node with its index, negated: the smallest comes first."""
@@ -97,26 +97,27 @@ class Agenda:
         lattice, width = self._ledger.lattice, self._ledger.width
         size, count = len(lattice.entities), len(lattice.corpus.values) if lattice.depth else 0
         alone = Nodes(np.arange(size), np.full((size, width), NO_VALUE, dtype=np.int64))
-        passes, prices = self._fresh(0, alone)[2:]
+        passes, prices = self._fresh(0, alone)
         nothing = np.zeros((size, 0))
         if not count:
             return Standing((passes, nothing), (prices, nothing))
         values = np.full((size * count, width), NO_VALUE, dtype=np.int64)
         values[:, 0] = np.tile(np.arange(count), size)
-        singles = self._fresh(1, Nodes(np.repeat(np.arange(size), count), values))[2:]
+        singles = self._fresh(1, Nodes(np.repeat(np.arange(size), count), values))
         pass_with, price_with = (part.reshape(size, count) for part in singles)
         return Standing((passes, pass_with), (prices, price_with))
 
-    def _fresh(self, layer: int, nodes: Nodes) -> tuple[NDArray[np.float64], ...]:
-        return self.forecast.fresh(layer, self._belief.rows(layer, nodes), self._bars.of(nodes))
+    def _fresh(self, layer: int, nodes: Nodes) -> list[NDArray[np.float64]]:
+        """The chance that nodes without images can be shown to pass, and the images that this takes."""
+        rows, bars = self._belief.rows(layer, nodes), self._bars.of(nodes)
+        return self.forecast.fresh(layer, rows, bars, "settles", "settling")
 
     def _add_candidates(self, reserved: NDArray[np.uint64], refit: int, explore: int) -> None:
         taken = np.union1d(self._ledger.nodes.codes, reserved)
         scores: list[NDArray[np.float64]] = []
         found: list[Nodes] = []
         for layer in range(self._ledger.lattice.depth + 1):
-            nodes = self._candidates.of_layer(layer, refit)
-            nodes = nodes[~np.isin(nodes.codes, taken)]
+            nodes = self._candidates.of_layer(layer, refit, taken)
             if len(nodes):
                 scores.append(self._score_fresh(layer, nodes))
                 found.append(nodes)
@@ -134,11 +135,13 @@ class Agenda:
         best = np.flatnonzero(scores > 0)
         if len(best) > self._kept:
             best = best[np.argpartition(-scores[best], self._kept)[: self._kept]]
-        entity = np.concatenate([nodes.entity for nodes in found])[best]
-        values = np.concatenate([nodes.values for nodes in found])[best]
-        for score, place, row in zip(scores[best].tolist(), entity.tolist(), values.tolist(), strict=True):
-            key = (place, *(value for value in row if value != NO_VALUE))
-            self._enter(score, key, push=False)
+        start = 0
+        for nodes in found:  # of one layer each
+            chosen = best[(best >= start) & (best < start + len(nodes))]
+            keys, entered = nodes[chosen - start].keys(), scores[chosen]
+            self._now.update(zip(keys, entered.tolist(), strict=True))
+            self._heap += zip((-entered).tolist(), keys, strict=True)
+            start += len(nodes)
         for key in sorted(self._waited_for):
             if key not in self._ledger.slot_by_key:
                 self._enter(max(self._worth_settling(key), self._now.get(key, 0.0)), key, push=False)
@@ -147,7 +150,7 @@ class Agenda:
         if layer == 0:
             return np.full(len(nodes), 10.0)
         rows = self._belief.rows(layer, nodes, optimism=tuning.OPTIMISM, if_pass=layer == 1)
-        worth, fails, _, _ = self.forecast.fresh(layer, rows, self._bars.of(nodes))
+        worth, fails = self.forecast.fresh(layer, rows, self._bars.of(nodes), "worth", "fails")
         chance, cost, dead = self.standing.weigh_all(layer, nodes)
         if layer > 1:
             chance = chance / (chance + (1 - chance) / np.maximum(fails, tuning.LEAST_EXPECTED) + 1e-12)
@@ -185,8 +188,8 @@ class Agenda:
         view = self._posterior.of(slot)
         images = self._ledger.images(slot)
         key = self._ledger.keys[slot]
-        reached = self.forecast.goal.reached(len(key) - 1, view, images)
         proven = self.forecast.goal.proven(len(key) - 1, view)
+        reached = proven or self.forecast.goal.likely(view.fails, images)
         (self._reached.add if reached else self._reached.discard)(slot)
         (self._proven.add if proven else self._proven.discard)(slot)
         waiting = self.standing.get(key).waiting

@@ -8,9 +8,27 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.hunts.belief.nodes import NO_VALUE, Nodes, stack
+from failscape.hunts.belief.nodes import NO_VALUE, Codes, Nodes, stack
 from failscape.hunts.t2i.certified import tuning
 from failscape.spaces.lattice import Lattice
+
+
+class _Pool:
+    """Nodes, each to be given once however often it is there, and where each is by its code."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._codes, self._first = np.unique(nodes.codes, return_index=True)
+
+    def without(self, taken: Codes) -> Nodes:
+        """Those whose codes are not among these, in their order."""
+        at = np.searchsorted(self._codes, taken)
+        inside = at < len(self._codes)
+        at = at[inside]
+        free = np.zeros(len(self._nodes), dtype=np.bool_)
+        free[self._first] = True
+        free[self._first[at[self._codes[at] == taken[inside]]]] = False
+        return self._nodes[free]
 
 
 class Candidates:
@@ -30,34 +48,32 @@ class Candidates:
         self._together = self._together.reshape(count, count)
         self._numbers = self.allowed.sum(axis=1)
         self._listed = np.argsort(~self.allowed, axis=1, kind="stable")
-        self._whole: dict[int, Nodes] = {}
-        self._kept: dict[int, Nodes] = {}
+        self._small = [self._is_small(layer) for layer in range(lattice.depth + 1)]
+        self._kept: dict[int, _Pool] = {}
 
-    def of_layer(self, layer: int, refit: int) -> Nodes:
-        """Nodes of one layer. Of a large one half are the same at every refit, half are new."""
-        if layer == 0:
-            return self._pad(self.places, np.zeros((len(self.places), 0), dtype=np.int64))
-        if layer not in self._whole and self._small(layer):
-            self._whole[layer] = self._enumerate(layer)
-        if layer in self._whole:
-            return self._whole[layer]
+    def of_layer(self, layer: int, refit: int, taken: Codes) -> Nodes:
+        """Nodes of one layer, but for those with codes that are taken (ascending). Of a large one half are
+        the same at every refit, half are new."""
+        small = self._small[layer]
         if layer not in self._kept:
-            self._kept[layer] = self._sample(layer, tuning.SAMPLED // 2, 0)
-        return stack([self._kept[layer], self._sample(layer, tuning.SAMPLED // 2, refit + 1)])
+            self._kept[layer] = self._enumerate(layer) if small else self._sample(layer, 0)
+        kept = self._kept[layer].without(taken)
+        return kept if small else stack([kept, self._sample(layer, refit + 1).without(taken)])
 
     @property
     def size(self) -> int:
         """About how many candidates there are at a refit."""
-        large = sum(not self._small(layer) for layer in range(1, self._lattice.depth + 1))
-        return int(self.allowed.sum()) + tuning.SAMPLED * large
+        return int(self.allowed.sum()) + tuning.SAMPLED * self._small.count(False)
 
-    def _small(self, layer: int) -> bool:
-        if layer == 1:
+    def _is_small(self, layer: int) -> bool:
+        if layer <= 1:
             return True
         most = np.array([_choose(int(number), layer) for number in self._numbers], dtype=np.float64)
         return bool(most.sum() <= tuning.MOST_ENUMERATED)
 
-    def _enumerate(self, layer: int) -> Nodes:
+    def _enumerate(self, layer: int) -> _Pool:
+        if layer == 0:
+            return _Pool(self._pad(self.places, np.zeros((len(self.places), 0), dtype=np.int64)))
         rows, columns = np.nonzero(self.allowed)
         entities, values = rows, columns[:, None]
         for _ in range(layer - 1):
@@ -73,14 +89,15 @@ class Candidates:
             grown_entities.append(entities[at])
             grown_values.append(np.concatenate([values[at], value[:, None]], axis=1))
             entities, values = np.concatenate(grown_entities), np.concatenate(grown_values)
-        return self._pad(self.places[entities], values)
+        return _Pool(self._pad(self.places[entities], values))
 
-    def _sample(self, layer: int, count: int, refit: int) -> Nodes:
+    def _sample(self, layer: int, refit: int) -> _Pool:
         """Uniform over the layer: entities by their number of tuples, then tuples, invalid ones dropped."""
+        count = tuning.SAMPLED // 2
         rng = np.random.default_rng([self._seed, 101, layer, refit])
         weights = self._numbers.astype(np.float64) ** layer
         if weights.sum() == 0:
-            return self._pad(self.places[:0], np.zeros((0, layer), dtype=np.int64))
+            return _Pool(self._pad(self.places[:0], np.zeros((0, layer), dtype=np.int64)))
         entities = rng.choice(len(self.places), count, p=weights / weights.sum())
         draws = (rng.random((count, layer)) * self._numbers[entities][:, None]).astype(np.int64)
         values = np.sort(self._listed[entities[:, None], draws], axis=1)
@@ -88,9 +105,7 @@ class Candidates:
         for first in range(layer):
             for second in range(first + 1, layer):
                 fits &= self._together[values[:, first], values[:, second]]
-        chosen = self._pad(self.places[entities[fits]], values[fits])
-        _, unique = np.unique(chosen.codes, return_index=True)
-        return chosen[np.sort(unique)]
+        return _Pool(self._pad(self.places[entities[fits]], values[fits]))
 
     def _pad(self, places: NDArray[np.int64], values: NDArray[np.int64]) -> Nodes:
         width = max(self._lattice.depth, 1)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.hunts.belief.nodes import NO_VALUE, Ints, Nodes
+from failscape.hunts.belief.nodes import Ints, Nodes
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.doubt import temper
 from failscape.spaces.corpus import Corpus
@@ -41,7 +41,8 @@ class Bars:
         kinds = sorted(set(self._names))
         number = {kind: place for place, kind in enumerate(kinds)}
         self._kinds = kinds
-        self._kind = np.array([number[name] for name in self._names], dtype=np.int64)
+        # From 1 on; the last place, which NO_VALUE is the index of, has 0.
+        self._kind = np.array([*(number[name] + 1 for name in self._names), 0], dtype=np.int64)
         self._accuracy = accuracy
         self._threshold = threshold
         self._passing = threshold - tolerance
@@ -51,18 +52,15 @@ class Bars:
 
     def of(self, nodes: Nodes) -> Ints:
         """The number of each node's bar."""
-        if not len(self._kind):
-            return np.full(len(nodes), self._bar(()), dtype=np.int64)
-        kinds = np.sort(np.where(nodes.values == NO_VALUE, 0, self._kind[nodes.values] + 1), axis=1)
-        base = len(self._kinds) + 1
-        codes = np.zeros(len(nodes), dtype=np.int64)
-        for column in range(kinds.shape[1]):
-            codes = codes * base + kinds[:, column]
-        if base ** kinds.shape[1] > _MOST_TABULATED:
+        base, width = len(self._kinds) + 1, nodes.values.shape[1]
+        codes = self._kind[nodes.values[:, 0]]
+        for column in range(1, width):
+            codes = codes * base + self._kind[nodes.values[:, column]]
+        if base**width > _MOST_TABULATED:
             unique, inverse = np.unique(codes, return_inverse=True)
             bars = [self._bar(_digits(code, base)) for code in unique.tolist()]
             return np.asarray(np.array(bars, dtype=np.int64)[inverse.ravel()])
-        return self._look_up(codes, base, kinds.shape[1])
+        return self._look_up(codes, base, width)
 
     def _look_up(self, codes: Ints, base: int, width: int) -> Ints:
         """From a table of all codes, filled as they are met: nodes are many, combinations of kinds few."""
@@ -96,6 +94,13 @@ def _digits(code: int, base: int) -> tuple[int, ...]:
     return tuple(sorted(kind for kind in kinds if kind >= 0))
 
 
+#: A layer, a row of its priors, and a bar: what is expected of a node before its first image.
+Prior = tuple[int, int, int]
+#: (passes, fails) of all images of a node, then of those that are evidence.
+Tally = tuple[int, int, int, int]
+NO_IMAGES: Tally = (0, 0, 0, 0)
+
+
 class ForecastRow(NamedTuple):
     """`worth` is claims per image; `fails` and `passes` are probabilities; `log_e` is the evidence.
 
@@ -122,9 +127,6 @@ class Goal(NamedTuple):
 
     def need(self, layer: int) -> float:
         return self.needs[min(layer, 1)]
-
-    def reached(self, layer: int, view: ForecastRow, images: int) -> bool:
-        return self.proven(layer, view) or self.likely(view.fails, images)
 
     def proven(self, layer: int, view: ForecastRow) -> bool:
         return view.log_e >= self.need(layer)
@@ -161,6 +163,20 @@ def _entropy(bar: float) -> Floats:
     return np.maximum(relative_entropy(RATES, bar), 1e-6)
 
 
+class _Sides(NamedTuple):
+    """Which rates fail and which pass as ancestors, and the nats that an image of a failing one brings."""
+
+    failing: NDArray[np.bool_]
+    passing: NDArray[np.bool_]
+    nats: Floats
+
+
+@lru_cache(maxsize=4096)
+def _sides(limit: Limits) -> _Sides:
+    failing = limit.fail > RATES
+    return _Sides(failing, limit.passes <= RATES, _entropy(limit.fail)[failing])
+
+
 def best_stop(weights: Floats, images: Floats, otherwise: float) -> tuple[float, float]:
     """When should one give up at the latest? (chance of success, mean images) of the best such plan.
 
@@ -168,10 +184,11 @@ def best_stop(weights: Floats, images: Floats, otherwise: float) -> tuple[float,
     shows after `otherwise` images. There is no fixed limit: whatever pays best per image is taken.
     """
     stops = tuning.STOPS
-    hits = (weights * (images <= stops[:, None])).sum(axis=1)
-    spent = (weights * np.minimum(images, stops[:, None])).sum(axis=1)
+    each = stops[:, None]
+    hits = (weights * (images <= each)).sum(axis=1)
+    spent = (weights * np.minimum(images, each)).sum(axis=1)
     spent += np.minimum(otherwise, stops) * max(1 - float(weights.sum()), 0.0)
-    best = int(np.argmax(hits / spent))
+    best = int((hits / spent).argmax())
     return float(hits[best]), float(spent[best])
 
 
@@ -184,50 +201,48 @@ class Forecast:
         self._limits = limits
         self._known: dict[tuple[int, ...], ForecastRow] = {}
 
-    def of(
-        self, layer: int, row: int, bar: int, counts: tuple[int, int], bets: tuple[int, int]
-    ) -> ForecastRow:
-        """`counts` are all images of a node (passes, fails), `bets` those that are evidence."""
-        key = (layer, row, bar, *counts, *bets)
+    def of(self, prior: Prior, tally: Tally = NO_IMAGES) -> ForecastRow:
+        key = prior + tally
         view = self._known.get(key)
         if view is None:
-            view = self._known[key] = self._work_out(layer, row, bar, counts, bets)
+            view = self._known[key] = self._work_out(*prior, tally[:2], tally[2:])
         return view
 
-    def fresh(self, layer: int, rows: Ints, bars: Ints) -> tuple[Floats, ...]:
-        """`worth`, `fails`, `settles` and `settling` of nodes without images."""
+    def fresh(self, layer: int, rows: Ints, bars: Ints, *fields: str) -> list[Floats]:
+        """These fields of the forecasts for nodes without images."""
         width = len(self._limits)
-        codes = rows * width + bars
-        table = np.zeros((4, len(self._priors[layer]) * width))
+        codes = rows * width + bars if width > 1 else rows
+        table = np.zeros((len(fields), len(self._priors[layer]) * width))
         for code in np.flatnonzero(np.bincount(codes)).tolist():
-            view = self.of(layer, code // width, code % width, (0, 0), (0, 0))
-            table[:, code] = view.worth, view.fails, view.settles, view.settling
-        return tuple(column[codes] for column in table)
+            view = self.of((layer, code // width, code % width))
+            table[:, code] = [getattr(view, field) for field in fields]
+        return [column[codes] for column in table]
 
     def _work_out(
         self, layer: int, row: int, bar: int, counts: tuple[int, int], bets: tuple[int, int]
     ) -> ForecastRow:
+        """`counts` are all images of a node (passes, fails), `bets` those that are evidence."""
         limit, (passes, fails) = self._limits[bar], counts
-        logs = log_likelihoods(np.array([float(passes)]), np.array([float(fails)]))[0]
+        sides = _sides(limit)
+        logs = log_likelihoods(float(passes), float(fails))
         weights = self._priors[layer][row] * np.exp(logs - logs.max())
         weights /= weights.sum()
-        failing = limit.fail > RATES
+        failing = weights[sides.failing]
         evidence = log_evidence(*bets, limit.fail)
-        fail = float(weights[failing].sum())
-        ok = float(weights[limit.passes <= RATES].sum())
+        fail = float(failing.sum())
+        ok = float(weights[sides.passing].sum())
         missing, value = self.goal.missing(layer, fail, passes + fails, evidence)
-        images = np.maximum(1.0, missing / _entropy(limit.fail)[failing])
-        likely, cost = best_stop(weights[failing], images, tuning.WASTED)
+        images = np.maximum(1.0, missing / sides.nats)
+        likely, cost = best_stop(failing, images, tuning.WASTED)
         worth = 0.0 if fail < tuning.NEGLIGIBLE and passes + fails else value * likely / max(cost, 1e-9)
-        settles, settling = self._settling(weights, limit, layer, counts)
+        settles, settling = self._settling(weights, ok, limit, layer, counts)
         return ForecastRow(worth, fail, ok, evidence, settles, settling)
 
     def _settling(
-        self, weights: Floats, limit: Limits, layer: int, counts: tuple[int, int]
+        self, weights: Floats, ok: float, limit: Limits, layer: int, counts: tuple[int, int]
     ) -> tuple[float, float]:
         """The chance that a node can be settled to pass, and the images that it takes on average."""
-        images, passing = sum(counts), limit.passes <= RATES
-        ok = float(weights[passing].sum())
+        images, passing = sum(counts), _sides(limit).passing
         doubt = temper(1 - ok, *counts, limit.passes)
         missing = math.log(doubt / tuning.DOUBT[min(layer, len(tuning.DOUBT) - 1)])
         least = float(max(tuning.LEAST_IMAGES - images, 0))

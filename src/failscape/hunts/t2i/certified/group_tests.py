@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.hunts.belief.nodes import NO_VALUE, Nodes
+from failscape.hunts.belief.nodes import NO_VALUE, Key, Nodes, nodes_of
 from failscape.hunts.certify import certify
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.forecast import Bars
 from failscape.hunts.t2i.certified.group_choice import GroupChoice
 from failscape.hunts.t2i.certified.groups import SCOPES, Draw, Group, GroupCode
-from failscape.hunts.t2i.certified.standing import Key
 from failscape.trials import Verdict
 
 
@@ -120,8 +119,4 @@ def most_groups(images: int) -> int:
 
 
 def codes_of(keys: Iterable[Key], width: int) -> NDArray[np.uint64]:
-    listed = sorted(keys)
-    values = np.full((len(listed), width), NO_VALUE, dtype=np.int64)
-    for row, key in enumerate(listed):
-        values[row, : len(key) - 1] = key[1:]
-    return Nodes(np.array([key[0] for key in listed], dtype=np.int64), values).codes
+    return nodes_of(sorted(keys), width).codes

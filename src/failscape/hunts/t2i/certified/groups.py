@@ -15,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from failscape.hunts.belief.nodes import Ints
+from failscape.hunts.belief.nodes import Ints, Key
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.forecast import log_evidence
-from failscape.hunts.t2i.certified.standing import Key
 from failscape.hunts.t2i.survey.judge_view import TriedCounts
 from failscape.stats.intervals import anytime_interval
 from failscape.stats.judging.accuracy import Limits

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from failscape.errors import ConfigError
 from failscape.hunts.belief.belief import Belief, CountsAtRefit, Taxonomy, counts_of
-from failscape.hunts.belief.nodes import Nodes
+from failscape.hunts.belief.nodes import Key, Nodes
 from failscape.hunts.certify import certify, evidence_for, evidence_needed
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.baselines.failureatlas import entities_of_shard
@@ -32,7 +32,6 @@ from failscape.hunts.t2i.certified.groups import MEASURED, TESTED
 from failscape.hunts.t2i.certified.ledger import Ledger
 from failscape.hunts.t2i.certified.posterior import Posterior
 from failscape.hunts.t2i.certified.sharpening import Sharpening
-from failscape.hunts.t2i.certified.standing import Key
 from failscape.hunts.t2i.certified.suspects import describe_suspects
 from failscape.hunts.t2i.probes import Prompting
 from failscape.hunts.t2i.survey.audit import ancestors

@@ -10,7 +10,7 @@ import numpy as np
 from failscape.hunts.belief.belief import NO_ROW, Belief
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.doubt import temper, trust_in
-from failscape.hunts.t2i.certified.forecast import Bars, Forecast, ForecastRow
+from failscape.hunts.t2i.certified.forecast import Bars, Forecast, ForecastRow, Prior
 from failscape.hunts.t2i.certified.ledger import Ledger
 
 
@@ -22,26 +22,18 @@ class Posterior:
         self.forecast = forecast
         self._ledger = ledger
         self._bars = bars
-        self._rows: list[int] = []
-        self._bar: list[int] = []
-        self._layer: list[int] = []
+        self._priors: list[Prior] = []
 
     def of(self, slot: int) -> ForecastRow:
         """What is to be expected of a node now."""
-        if slot >= len(self._rows):
-            self._extend()
-        passes, fails, *bets = self._ledger.tallies[slot]
-        return self.forecast.of(
-            self._layer[slot], self._rows[slot], self._bar[slot], (passes, fails), (bets[0], bets[1])
-        )
+        return self.forecast.of(self._prior(slot), self._ledger.tallies[slot])
 
     def doubt(self, slot: int, resting: int = 0) -> float:
         """The chance that it fails: between what the model says and what its images say by themselves, the
         nearer to these the more claims rest on it."""
-        view = self.of(slot)
-        passes, fails = self._ledger.tallies[slot][:2]
-        bar = self._bars.limits[self._bar[slot]].passes
-        return temper(1 - view.passes, passes, fails, bar, trust_in(self._layer[slot], resting))
+        prior, tally = self._prior(slot), self._ledger.tallies[slot]
+        believed, bar = 1 - self.forecast.of(prior, tally).passes, self._bars.limits[prior[2]].passes
+        return temper(believed, tally[0], tally[1], bar, trust_in(prior[0], resting))
 
     def fails(self, slot: int) -> float:
         """The chance that it fails, as the list of findings reckons with it.
@@ -50,7 +42,7 @@ class Posterior:
         it counts at most as even odds for failing. Else it is what is believed.
         """
         chance = self.of(slot).fails
-        if self._layer[slot]:
+        if self._prior(slot)[0]:
             return chance
         before = self.before(slot).fails
         if before <= tuning.MOST_BEFORE or chance >= 1:
@@ -60,12 +52,15 @@ class Posterior:
 
     def before(self, slot: int) -> ForecastRow:
         """What was to be expected of it without its own images."""
-        if slot >= len(self._rows):
+        return self.forecast.of(self._prior(slot))
+
+    def _prior(self, slot: int) -> Prior:
+        if slot >= len(self._priors):
             self._extend()
-        return self.forecast.of(self._layer[slot], self._rows[slot], self._bar[slot], (0, 0), (0, 0))
+        return self._priors[slot]
 
     def _extend(self) -> None:
-        start = len(self._rows)
+        start = len(self._priors)
         ledger, known = self._ledger, self.belief.slot_rows[start:]
         nodes, layers = ledger.nodes[np.arange(start, len(ledger))], ledger.layers[start:]
         rows = np.zeros(len(nodes), dtype=np.int64)
@@ -73,6 +68,4 @@ class Posterior:
             chosen = np.flatnonzero(layers == layer)
             rows[chosen] = self.belief.rows(layer, nodes[chosen])
         rows[: len(known)] = np.where(known != NO_ROW, known, rows[: len(known)])
-        self._rows += rows.tolist()
-        self._bar += self._bars.of(nodes).tolist()
-        self._layer += layers.tolist()
+        self._priors += zip(layers.tolist(), rows.tolist(), self._bars.of(nodes).tolist(), strict=True)

@@ -6,19 +6,17 @@ nodes are kept by key, and unknown ones count as likely to pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.hunts.belief.nodes import NO_VALUE, Nodes
+from failscape.hunts.belief.nodes import NO_VALUE, Key, Nodes, nodes_of
 from failscape.hunts.t2i.certified import tuning
 
 Floats = NDArray[np.float64]
-Key = tuple[int, ...]
-"""A node as plain numbers: the place of its entity, then its values."""
 
 
 class State(NamedTuple):
@@ -32,27 +30,27 @@ class State(NamedTuple):
     waiting: int
 
 
-def ancestors_of(key: Key) -> Iterator[Key]:
+_UNKNOWN = State(*tuning.UNKNOWN, False, False, 0)
+
+
+def ancestors_of(key: Key) -> list[Key]:
     """All nodes with fewer values, the entity first."""
-    place, values = key[0], key[1:]
-    for size in range(len(values)):
-        for chosen in combinations(values, size):
-            yield (place, *chosen)
+    found = [key[:1]] if len(key) > 1 else []
+    for size in range(1, len(key) - 1):
+        found += [(key[0], *chosen) for chosen in combinations(key[1:], size)]
+    return found
 
 
-def suspect(passes: Floats | float, waiting: NDArray[np.int64] | int) -> Floats:
+#: By the number of failures that wait; more than the last say no more.
+_SUSPICION = [tuning.SUSPICION**waiting for waiting in range(21)]
+
+
+def suspect(passes: float, waiting: int) -> float:
     """The chance that an ancestor passes, now that so many failures wait for it: each speaks against it.
 
     Without this, failures pile up below one ancestor that had luck with its first images.
     """
-    odds = (1 - np.asarray(passes)) / np.maximum(passes, 1e-9) * tuning.SUSPICION ** np.minimum(waiting, 20)
-    return np.asarray(1 / (1 + odds))
-
-
-def suspect_one(passes: float, waiting: int) -> float:
-    """`suspect` of one ancestor: asked for at every image, where arrays are slow."""
-    odds: float = (1 - passes) / max(passes, 1e-9) * tuning.SUSPICION ** min(waiting, 20)
-    return 1 / (1 + odds)
+    return 1 / (1 + (1 - passes) / max(passes, 1e-9) * _SUSPICION[min(waiting, 20)])
 
 
 class Standing:
@@ -60,52 +58,38 @@ class Standing:
         """Starts from predictions for all entities and all entities with one value."""
         self._passes = passes
         self._price = prices
-        self._settled = tuple(np.zeros(part.shape, dtype=np.bool_) for part in self._passes)
-        self._dead = tuple(np.zeros(part.shape, dtype=np.bool_) for part in self._passes)
-        self._waiting = tuple(np.zeros(part.shape, dtype=np.int64) for part in self._passes)
-        self._larger: dict[Key, State] = {}
+        #: Nodes that were put here, or waited for; small ones also once they were asked about.
+        self._known: dict[Key, State] = {}
 
     def get(self, key: Key) -> State:
+        state = self._known.get(key)
+        if state is not None:
+            return state
         layer = len(key) - 1
         if layer > 1:
-            return self._larger.get(key) or State(*tuning.UNKNOWN, False, False, 0)
-        return State(
-            float(self._passes[layer][key]),
-            float(self._price[layer][key]),
-            bool(self._settled[layer][key]),
-            bool(self._dead[layer][key]),
-            int(self._waiting[layer][key]),
-        )
+            return _UNKNOWN
+        passes, price = float(self._passes[layer][key]), float(self._price[layer][key])
+        state = self._known[key] = State(passes, price, False, False, 0)
+        return state
 
     def put(self, key: Key, passes: float, price: float, settled: bool, dead: bool) -> None:
-        layer = len(key) - 1
-        if layer > 1:
-            self._larger[key] = State(passes, price, settled, dead, self.get(key).waiting)
-            return
-        self._passes[layer][key] = passes
-        self._price[layer][key] = price
-        self._settled[layer][key] = settled
-        self._dead[layer][key] = dead
+        self._known[key] = State(passes, price, settled, dead, self.get(key).waiting)
 
     def wait(self, key: Key, by: int) -> None:
         """One more (or less) certified failure waits to learn whether this node passes."""
-        layer = len(key) - 1
-        if layer > 1:
-            state = self.get(key)
-            self._larger[key] = state._replace(waiting=state.waiting + by)
-        else:
-            self._waiting[layer][key] += by
+        passes, price, settled, dead, waiting = self.get(key)
+        self._known[key] = State(passes, price, settled, dead, waiting + by)
 
     def weigh(self, key: Key) -> tuple[float, float, bool]:
         """For one node: the chance that all its ancestors pass, the images to settle them, is one dead?"""
         chance, cost = 1.0, 0.0
         for ancestor in ancestors_of(key):
-            state = self.get(ancestor)
-            if state.dead:
+            passes, price, settled, dead, waiting = self.get(ancestor)
+            if dead:
                 return 0.0, 0.0, True
-            chance *= state.passes if state.settled else suspect_one(state.passes, state.waiting)
-            if not state.settled:
-                cost += state.price / (tuning.SHARERS + state.waiting)
+            chance *= passes if settled else suspect(passes, waiting)
+            if not settled:
+                cost += price / (tuning.SHARERS + waiting)
         return chance, cost, False
 
     def weigh_all(self, layer: int, nodes: Nodes) -> tuple[Floats, Floats, NDArray[np.bool_]]:
@@ -117,22 +101,44 @@ class Standing:
         places: list[tuple[int, tuple[NDArray[np.int64], ...]]] = [(0, (nodes.entity,))]
         if layer > 1:
             places += [(1, (nodes.entity, nodes.values[:, column])) for column in range(layer)]
+        dense = [self._dense(level) for level in range(min(layer, 2))]
         for level, at in places:
-            settled, passes = self._settled[level][at], self._passes[level][at]
-            chance *= np.where(settled, passes, suspect(passes, self._waiting[level][at]))
-            dead |= self._dead[level][at]
-            price = self._price[level][at] / (tuning.SHARERS + self._waiting[level][at])
-            cost += np.where(self._settled[level][at], 0.0, price)
+            passes, prices, dead_ones = dense[level]
+            chance *= passes[at]
+            cost += prices[at]
+            dead |= dead_ones[at]
         if layer > 2:
             self._weigh_larger(layer, nodes, chance, cost, dead)
         return chance, cost, dead
+
+    def _dense(self, level: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Of all nodes with so many values: chance to pass, price that is left, dead."""
+        expected = self._passes[level]
+        passes = 1 / (1 + (1 - expected) / np.maximum(expected, 1e-9))  # `suspect`, where nobody waits
+        prices = self._price[level] / tuning.SHARERS
+        dead = np.zeros(passes.shape, dtype=np.bool_)
+        keys = [key for key in self._known if len(key) == level + 1]
+        if keys:
+            at = tuple(np.array(keys, dtype=np.int64).T)
+            passes[at], prices[at], dead[at] = self._columns(keys)
+        return passes, prices, dead
+
+    def _columns(self, keys: Sequence[Key]) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Of known nodes: chance to pass, price that is left, dead."""
+        states = [self._known.get(key, _UNKNOWN) for key in keys]
+        passes = [one.passes if one.settled else suspect(one.passes, one.waiting) for one in states]
+        prices = [0.0 if one.settled else one.price / (tuning.SHARERS + one.waiting) for one in states]
+        return np.array(passes), np.array(prices), np.array([one.dead for one in states], dtype=np.bool_)
 
     def _weigh_larger(
         self, layer: int, nodes: Nodes, chance: Floats, cost: Floats, dead: NDArray[np.bool_]
     ) -> None:
         """Ancestors with several values: those that nobody has looked at are as such nodes are in general."""
-        width = nodes.values.shape[1]
-        codes, passes, prices, dead_ones = self._table(width)
+        keys = [key for key in self._known if len(key) > 2] or [(-1,)]  # which no node is
+        codes = nodes_of(keys, nodes.values.shape[1]).codes
+        order = np.argsort(codes, kind="stable")
+        passes, prices, dead_ones = (column[order] for column in self._columns(keys))
+        codes = codes[order]
         for size in range(2, layer):
             for columns in combinations(range(layer), size):
                 values = np.full_like(nodes.values, NO_VALUE)
@@ -143,21 +149,3 @@ class Standing:
                 chance *= np.where(known, passes[place], tuning.UNKNOWN[0])
                 cost += np.where(known, prices[place], tuning.UNKNOWN[1] / tuning.SHARERS)
                 dead |= known & dead_ones[place]
-
-    def _table(self, width: int) -> tuple[NDArray[np.uint64], Floats, Floats, NDArray[np.bool_]]:
-        """The larger nodes that are known, by code: chance to pass, price that is left, dead. Never empty."""
-        keys, states = list(self._larger) or [(-1,)], list(self._larger.values())
-        states = states or [State(*tuning.UNKNOWN, False, False, 0)]
-        values = np.full((len(keys), width), NO_VALUE, dtype=np.int64)
-        for row, key in enumerate(keys):
-            values[row, : len(key) - 1] = key[1:]
-        codes = Nodes(np.array([key[0] for key in keys], dtype=np.int64), values).codes
-        prices = [0.0 if one.settled else one.price / (tuning.SHARERS + one.waiting) for one in states]
-        passes = [one.passes if one.settled else suspect_one(one.passes, one.waiting) for one in states]
-        order = np.argsort(codes, kind="stable")
-        return (
-            codes[order],
-            np.array(passes)[order],
-            np.array(prices)[order],
-            np.array([one.dead for one in states], dtype=np.bool_)[order],
-        )
