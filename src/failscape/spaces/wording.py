@@ -183,6 +183,7 @@ class Wording:
             value.statement or ("" if value.wordings else phrasing.statement) for value, phrasing in pairs
         ]
         self._ranks = [phrasing.rank for phrasing in phrasings]
+        self._entity_checks: dict[tuple[int, bool], Check] = {}
 
     def caption(self, node: Node, variant: int = 0) -> str:
         """The prompt for a node; `variant` 0 is canonical. Beyond `variants(node)` they repeat."""
@@ -232,29 +233,31 @@ class Wording:
 
     def _fill(self, text: str, value: int, noun: _Noun, inner: str) -> str:
         word = self._value_word(value)
-        for slot, filling in (
-            ("{value}", word),
-            ("{a value}", with_article(word)),
-            ("{is}", noun.verb),
-            ("{the thing}", f"the {noun.text}"),
-            ("{thing}", inner),
-            ("{things}", inner),
-            ("{scene}", inner),
-        ):
-            text = text.replace(slot, filling)
-        return text
+        text = text.replace("{value}", word)
+        if "{a value}" in text:
+            text = text.replace("{a value}", with_article(word))
+        text = text.replace("{is}", noun.verb).replace("{the thing}", f"the {noun.text}")
+        return text.replace("{thing}", inner).replace("{things}", inner).replace("{scene}", inner)
 
     def checks(self, node: Node) -> tuple[Check, ...]:
         """One check for the entity, then one per value, each with distractors of its own kind."""
         corpus, entity = self.corpus, node.entity
         plural = any("{things}" in self.wordings[value][0] for value in node.values)
-        choices = tuple(corpus.entities[other].name for other in self._other_entities(entity))
-        checks = [Check("entity", corpus.entities[entity].name, self.statement(entity, plural), choices)]
+        checks = [self._entity_check(entity, plural)]
         for value in node.values:
             about = corpus.values[value]
             choices = tuple(corpus.values[other].name for other in self._distractors(entity, value))
             checks.append(Check(about.kind, about.name, self.statement(entity, plural, value), choices))
         return tuple(checks)
+
+    def _entity_check(self, entity: int, plural: bool) -> Check:
+        """Many nodes have the same."""
+        if (entity, plural) not in self._entity_checks:
+            name = self.corpus.entities[entity].name
+            choices = tuple(self.corpus.entities[other].name for other in self._other_entities(entity))
+            check = Check("entity", name, self.statement(entity, plural), choices)
+            self._entity_checks[entity, plural] = check
+        return self._entity_checks[entity, plural]
 
     def statement(self, entity: int, plural: bool, value: int | None = None) -> str:
         """What a check says of an entity (`plural`: of several of them), or of one of its values."""

@@ -125,7 +125,7 @@ def test_a_withdrawn_claim_comes_back_with_its_first_date() -> None:
 )
 def test_the_models_word_counts_for_a_part_only(believed: float, spotless: int, settled: bool) -> None:
     doubt = temper(believed, spotless, 0, 0.8)
-    assert Policy().settled(1, doubt, spotless, waiting=1) is settled
+    assert Policy().settled(1, doubt, waiting=1) is settled
 
 
 def hunt_for(lattice: Lattice, images: int | None) -> CertifiedHunt:

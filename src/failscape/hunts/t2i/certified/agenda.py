@@ -35,9 +35,9 @@ class Policy:
     parks: bool = True
     """When no further node may become evidence, is one that should put off, or drawn without being it?"""
 
-    def settled(self, layer: int, doubt: float, images: int, waiting: int) -> bool:
-        allowed = min(self.doubt[min(layer, len(self.doubt) - 1)], self.shared_doubt / max(waiting, 1))
-        return images >= tuning.LEAST_IMAGES and doubt <= allowed
+    def settled(self, layer: int, doubt: float, waiting: int) -> bool:
+        """Of a node with enough images of its own."""
+        return doubt <= min(self.doubt[min(layer, len(self.doubt) - 1)], self.shared_doubt / max(waiting, 1))
 
 
 class Agenda:
@@ -193,7 +193,9 @@ class Agenda:
         (self._reached.add if reached else self._reached.discard)(slot)
         (self._proven.add if proven else self._proven.discard)(slot)
         waiting = self.standing.get(key).waiting
-        settled = self._policy.settled(len(key) - 1, self._posterior.doubt(slot, waiting), images, waiting)
+        settled = images >= tuning.LEAST_IMAGES and self._policy.settled(
+            len(key) - 1, self._posterior.doubt(slot, waiting), waiting
+        )
         chance = view.passes if settled else view.settles
         # With a tolerance a node can both fail and pass as an ancestor: then nodes below it are still tried.
         dead = (reached and view.passes < tuning.MOST_DOUBT) or key in self._members
