@@ -12,7 +12,7 @@ from failscape.errors import BadReply, ModelError, Permanent, Refused, Transient
 from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointState
 from failscape.models.transport.pool import POISON, EndpointPool, Response
 
-OK = Response(200, {}, b"fine")
+OK = Response(200, {}, [b"fine"])
 Script = Callable[[str, int], Awaitable[Response] | Response | Exception]
 
 
@@ -70,7 +70,7 @@ async def test_a_good_answer_costs_one_request() -> None:
 
 
 async def test_transient_faults_are_retried_with_growing_pauses() -> None:
-    rig = Rig(script_of(Response(500, {}, b""), Response(502, {}, b""), ConnectionResetError("x")))
+    rig = Rig(script_of(Response(500, {}), Response(502, {}, [b""]), ConnectionResetError("x")))
     answer = await rig.pool.post("/p", b"", bytes.decode)
     assert (answer.requests, answer.answered) == (4, 1)
     assert rig.pauses == [1.0, 2.0, 4.0]
@@ -105,7 +105,7 @@ async def test_a_bug_in_a_reader_is_not_swallowed() -> None:
 
 
 async def test_permanent_errors_are_raised_at_once() -> None:
-    rig = Rig(script_of(Response(401, {}, b"who are you")))
+    rig = Rig(script_of(Response(401, {}, [b"who are you"])))
     with pytest.raises(Permanent, match="who are you") as caught:
         await rig.post()
     assert caught.value.fix
@@ -114,14 +114,14 @@ async def test_permanent_errors_are_raised_at_once() -> None:
 
 
 async def test_a_bad_request_after_success_is_a_refusal() -> None:
-    rig = Rig(script_of(OK, Response(400, {}, b"")))
+    rig = Rig(script_of(OK, Response(400, {})))
     await rig.post()
     with pytest.raises(Refused):
         await rig.post()
 
 
 async def test_a_success_of_one_endpoint_proves_the_settings_of_all() -> None:
-    rig = Rig(lambda url, number: OK if number == 0 else Response(400, {}, b"too long"), endpoints=2)
+    rig = Rig(lambda url, number: OK if number == 0 else Response(400, {}, [b"too long"]), endpoints=2)
     await rig.post()
     with pytest.raises(Refused, match="too long"):
         await rig.post()
@@ -131,11 +131,11 @@ async def test_a_success_of_one_endpoint_proves_the_settings_of_all() -> None:
 
 
 WRONG = (
-    Response(400, {}, b"no such parameter"),
-    Response(404, {}, b"no such model"),
-    Response(422, {}, b"cannot be processed"),
-    Response(401, {}, b"who are you"),
-    Response(200, {}, b"<html>Welcome</html>"),
+    Response(400, {}, [b"no such parameter"]),
+    Response(404, {}, [b"no such model"]),
+    Response(422, {}, [b"cannot be processed"]),
+    Response(401, {}, [b"who are you"]),
+    Response(200, {}, [b"<html>Welcome</html>"]),
 )
 
 
@@ -166,14 +166,14 @@ async def test_one_bad_endpoint_does_not_spoil_a_good_pool(wrong: Response) -> N
 
 
 async def test_only_when_all_refuse_does_it_stop() -> None:
-    rig = Rig(lambda url, number: Response(404, {}, b"no such model"), endpoints=3)
+    rig = Rig(lambda url, number: Response(404, {}, [b"no such model"]), endpoints=3)
     with pytest.raises(Permanent, match=r"all 3 endpoints refuse; .*no such model"):
         await rig.post()
     assert len(rig.urls) == 3
 
 
 async def test_a_trusted_endpoint_that_refuses_is_believed_at_once() -> None:
-    rig = Rig(script_of(OK, OK, Response(400, {}, b"too long")), endpoints=2)
+    rig = Rig(script_of(OK, OK, Response(400, {}, [b"too long"])), endpoints=2)
     await rig.post()
     await rig.post()
     with pytest.raises(Refused, match="too long"):
@@ -186,7 +186,7 @@ async def test_an_endpoint_that_goes_wrong_later_loses_its_trust() -> None:
     broken = False
 
     def script(url: str, number: int) -> Response:
-        return Response(400, {}, b"no") if broken and "e1" in url else OK
+        return Response(400, {}, [b"no"]) if broken and "e1" in url else OK
 
     rig = Rig(script, endpoints=2)
     for _ in range(4):
@@ -203,7 +203,7 @@ async def test_an_endpoint_that_goes_wrong_later_loses_its_trust() -> None:
 
 
 async def test_a_refusal_by_policy_is_the_models_own_and_asked_once() -> None:
-    rig = Rig(lambda url, number: Response(400, {}, b'{"code": "content_policy_violation"}'), endpoints=3)
+    rig = Rig(lambda url, number: Response(400, {}, [b'{"code": "content_policy_violation"}']), endpoints=3)
     with pytest.raises(Refused):
         await rig.post()
     assert len(rig.urls) == 1
@@ -211,7 +211,7 @@ async def test_a_refusal_by_policy_is_the_models_own_and_asked_once() -> None:
 
 async def test_a_bad_endpoint_and_a_dead_one_are_an_outage() -> None:
     def script(url: str, number: int) -> Response | Exception:
-        return Response(400, {}, b"no") if "e0" in url else ConnectionResetError("x")
+        return Response(400, {}, [b"no"]) if "e0" in url else ConnectionResetError("x")
 
     rig = Rig(script, endpoints=2, patience=0.3)
     with pytest.raises(ModelError) as caught:
@@ -220,7 +220,7 @@ async def test_a_bad_endpoint_and_a_dead_one_are_an_outage() -> None:
 
 
 async def test_a_wait_that_is_too_long_is_named() -> None:
-    rig = Rig(lambda url, number: Response(429, {"Retry-After": "1000000000"}, b""))
+    rig = Rig(lambda url, number: Response(429, {"Retry-After": "1000000000"}))
     with pytest.raises(Transient, match=r"asks to wait 1,000,000,000 s \(Retry-After\)"):
         await rig.post()
 
@@ -233,7 +233,7 @@ async def test_equally_free_endpoints_take_turns() -> None:
 
 
 async def test_retry_after_is_obeyed_without_a_pause_of_our_own() -> None:
-    rig = Rig(script_of(Response(429, {"Retry-After": "0.05"}, b"")))
+    rig = Rig(script_of(Response(429, {"Retry-After": "0.05"})))
     started = rig.clock()
     assert await rig.post() == "fine"
     assert rig.clock() - started >= 0.05
@@ -242,7 +242,7 @@ async def test_retry_after_is_obeyed_without_a_pause_of_our_own() -> None:
 
 
 async def test_a_wait_beyond_patience_is_an_error_at_once() -> None:
-    rig = Rig(script_of(Response(429, {"Retry-After": "86400"}, b"quota")), patience=3600)
+    rig = Rig(script_of(Response(429, {"Retry-After": "86400"}, [b"quota"])), patience=3600)
     with pytest.raises(Transient, match="quota"):
         await asyncio.wait_for(rig.post(), 120)
 
@@ -250,7 +250,7 @@ async def test_a_wait_beyond_patience_is_an_error_at_once() -> None:
 async def test_rate_limits_of_one_round_trip_halve_the_limit_once() -> None:
     async def limited() -> Response:
         await asyncio.sleep(0.01)
-        return Response(429, {}, b"")
+        return Response(429, {})
 
     rig = Rig(lambda url, number: limited() if number < 4 else OK, most=8)
     await asyncio.gather(*(rig.post() for _ in range(4)))
@@ -309,7 +309,7 @@ async def test_patience_ends_and_everybody_who_waits_is_told() -> None:
 async def test_a_request_that_always_fails_while_others_succeed_is_refused() -> None:
     async def script(body: bytes) -> Response:
         await asyncio.sleep(0)
-        return Response(500, {}, b"boom") if body == b"poison" else OK
+        return Response(500, {}, [b"boom"]) if body == b"poison" else OK
 
     rig = Rig(script_of())
 
@@ -399,9 +399,7 @@ async def test_a_cancelled_trial_does_not_lock_the_endpoint() -> None:
 
 
 async def test_an_answer_means_that_the_endpoint_is_up_even_if_it_is_bad() -> None:
-    replies: list[Response | Exception] = [Response(500, {}, b"")] * 4 + [
-        Response(400, {}, b"content_policy")
-    ]
+    replies: list[Response | Exception] = [Response(500, {})] * 4 + [Response(400, {}, [b"content_policy"])]
     rig = Rig(script_of(*replies * 3))
     for _ in range(3):
         with pytest.raises(ModelError):

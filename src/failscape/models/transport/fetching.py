@@ -7,7 +7,6 @@ checked again.
 
 from __future__ import annotations
 
-import io
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,7 +18,6 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from failscape.errors import BadReply
 from failscape.models.transport.faults import NETWORK_FAULTS, Redactor, shown_url
-from failscape.models.transport.workers import LARGE
 from failscape.picture_limits import PictureLimits
 
 TRIES = 3
@@ -32,33 +30,24 @@ class _Forbidden(BadReply):
     """An address that may not be asked: another try would not change that."""
 
 
-async def read_body(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """The whole body, unless it is longer than `most` bytes: then it is given up as soon as that shows."""
-    length = response.content_length
-    if length is not None and length <= most and "Content-Encoding" not in response.headers:
-        return await (response.read() if length < LARGE else _read_long(response, length))
-    body = bytearray()
-    while chunk := await response.content.readany() if (length or 0) <= most else b"":
-        body += chunk
-        if len(body) > most:
-            length = len(body)
-            break
-    if (length or 0) > most:
+async def read_pieces(response: aiohttp.ClientResponse, most: int) -> list[bytes]:
+    """The body as it comes, unless it is longer than `most` bytes: then it is given up as soon as that shows.
+
+    To join the pieces of a picture takes as long as to read them: that is left to who is off the event loop.
+    """
+    pieces: list[bytes] = []
+    said, length = response.content_length or 0, 0
+    while max(said, length) <= most and not response.content.at_eof():
+        piece, _ = await response.content.readchunk()  # may be empty between the chunks of a chunked body
+        pieces.append(piece)
+        length += len(piece)
+    if max(said, length) > most:
         response.close()
         raise BadReply(
             f"{shown_url(str(response.url))} sends more than {most:,} bytes",
             "raise `image_max_bytes` if you trust it",
         )
-    return bytes(body)
-
-
-async def _read_long(response: aiohttp.ClientResponse, length: int) -> bytes:
-    """Each piece is copied once, while it is fresh: `read` would join them twice, when all are there."""
-    body = io.BytesIO(bytes(length))  # room for all of it: growing would copy what is there
-    while piece := (await response.content.readchunk())[0]:
-        body.write(piece)
-    body.truncate()
-    return body.getvalue()
+    return pieces
 
 
 class PictureFetcher:
@@ -108,7 +97,8 @@ class PictureFetcher:
             async with self._live_session().get(url, headers=headers, allow_redirects=False) as response:
                 if response.status not in _REDIRECTS or "Location" not in response.headers:
                     whole = response.status == 200
-                    return response.status, await read_body(response, self._limits.bytes) if whole else b""
+                    pieces = await read_pieces(response, self._limits.bytes) if whole else []
+                    return response.status, b"".join(pieces)
                 url = urljoin(url, response.headers["Location"])
         raise _Forbidden(f"{shown_url(url)} redirects more than {MOST_REDIRECTS} times")
 

@@ -23,7 +23,7 @@ from failscape.models.roles import Identity, Reply, Usage
 from failscape.models.transport.encoding import picture_from_bytes
 from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointStats
 from failscape.models.transport.faults import Redactor, shown_url
-from failscape.models.transport.fetching import PictureFetcher, read_body
+from failscape.models.transport.fetching import PictureFetcher, read_pieces
 from failscape.models.transport.pool import EndpointPool, PoolReply, Response
 from failscape.models.transport.workers import LARGE
 from failscape.pictures import SHRINKING, Picture
@@ -198,7 +198,8 @@ class HttpModel:
         data = body if len(body) < LARGE else LargeBody(memoryview(body))
         post = self._live_session().post(url, data=data, headers=self._headers, allow_redirects=False)
         async with post as response:
-            return Response(response.status, response.headers, await read_body(response, self._longest_reply))
+            pieces = await read_pieces(response, self._longest_reply)
+            return Response(response.status, response.headers, pieces)
 
     def _live_session(self) -> aiohttp.ClientSession:
         if self._session is None:

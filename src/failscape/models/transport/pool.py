@@ -35,7 +35,8 @@ E = TypeVar("E", bound=ModelError)
 class Response(NamedTuple):
     status: int
     headers: Mapping[str, str]
-    body: bytes
+    pieces: Sequence[bytes] = ()
+    """The body as it came; `_understand` joins it, off the event loop when it is long."""
 
 
 class _Waiter(NamedTuple):
@@ -175,7 +176,7 @@ class EndpointPool:
         outcome: T | ModelError
         try:
             response = await self._transport(endpoint.base + path, body)
-            large = len(response.body) >= LARGE
+            large = sum(map(len, response.pieces)) >= LARGE
             outcome = await off_loop(large, lambda: self._understand(response, endpoint, read, journey))
         except BadReply as error:  # its body is longer than any reply may be
             outcome = error
@@ -201,7 +202,8 @@ class EndpointPool:
     def _understand(
         self, response: Response, endpoint: Endpoint, read: Callable[[bytes], T], journey: _Journey
     ) -> T | ModelError:
-        status, headers, body = response
+        status, headers, pieces = response
+        body = b"".join(pieces)
         if not 200 <= status < 300:
             journey.final = is_refusal(body)
             # All endpoints serve the same model with the same settings: a success of one proves them right.
