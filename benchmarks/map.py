@@ -12,9 +12,9 @@ from collections import defaultdict
 import numpy as np
 
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.survey.assemble import GROUPS, failure_masses, groups_of
 from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
 from failscape.hunts.t2i.survey.judge_view import JudgeView, TriedCounts
-from failscape.hunts.t2i.survey.mass import GROUPS, failure_masses, groups_of
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.testing.planted import PlantedWorld, simulate
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 from failscape.atlas import Atlas
 from failscape.evidence import load_hunt
-from failscape.evidence.examples import varied_order
+from failscape.evidence.findings import varied_order
 from failscape.evidence.hunt import HuntEvidence
 from failscape.evidence.shots import FindingEvidence, Shot, ShotRow
 from failscape.trials import Verdict

@@ -11,9 +11,9 @@ import pytest
 from scipy import special
 
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.survey.assemble import failure_masses, groups_of
 from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
 from failscape.hunts.t2i.survey.judge_view import JudgeView, TriedCounts
-from failscape.hunts.t2i.survey.mass import failure_masses, groups_of
 from failscape.hunts.t2i.survey.rules import find_rules, judge_rules, speaks_of
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.stats.contrasts import interaction

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.baselines.ordering import Ordering
+from failscape.hunts.t2i.baselines.lanes import Ordering
 from failscape.hunts.t2i.baselines.predictors import build_ordering
 from failscape.hunts.t2i.config import PredictorConfig
 from failscape.spaces import Lattice, Node, Wording, load_corpus

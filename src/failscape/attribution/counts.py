@@ -4,8 +4,6 @@ A counts file is JSON (`{subject: count}`) or CSV (columns `subject` and `count`
 CSV, one a line. All may be gzipped.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -23,8 +21,8 @@ from failscape.spaces.lattice import Node
 from failscape.spaces.mentions import MentionCounter
 
 CAPTION_FIELDS = ("caption", "text", "prompt")
+#: Finds the line of a row; asked only when there is something to complain about.
 Where = Callable[[], int | None]
-"""Finds the line of a row; asked only when there is something to complain about."""
 
 _EXAMPLE = '{"cat; Base: colour=red": 12}'
 

@@ -1,19 +1,167 @@
-"""Writes the page about scarcity: one static HTML file that opens from disk and needs no network."""
+"""Writes the page about scarcity, with its drawing: one static HTML file that opens from disk."""
 
-from __future__ import annotations
-
+import math
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from failscape import __version__
 from failscape.atlas.faults import explained
 from failscape.atlas.files import write_whole
-from failscape.attribution.scarcity import Scarcity, Span
-from failscape.attribution.scatter import scatter
+from failscape.attribution.scarcity import CaptionBin, Scarcity, Span, Subject
 from failscape.evidence import HuntReader
-from failscape.report.templating import templates
+from failscape.report.figures.basic import percent
+from failscape.report.sections import templates
+
+LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 56
+SMALLEST, LARGEST = 2.8, 13.0
+#: Members that the label of a dot names.
+NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    x: float
+    y: float
+    members: list[Subject]
+
+
+class Frame:
+    """Places counts and rates on the drawing. 0 has a column of its own, left of the decades."""
+
+    def __init__(self, width: int, height: int, most: int) -> None:
+        self.width, self.height = width, height
+        self.decades = max(1, math.ceil(math.log10(most + 1)))
+        self._step = (width - LEFT - RIGHT) / (self.decades + 1)
+
+    def x(self, count: float) -> float:
+        """1 begins the second column, and each decade is one column wide."""
+        if count < 1:
+            return LEFT + self._step / 2
+        return LEFT + self._step * (1 + math.log10(count))
+
+    def y(self, rate: float) -> float:
+        return TOP + (1 - rate) * (self.height - TOP - BOTTOM)
+
+    def column(self, low: int) -> tuple[float, float]:
+        """The left and right end of a bin's column."""
+        place = 0 if low == 0 else 1 + round(math.log10(low))
+        left = LEFT + self._step * place
+        return left, left + self._step
+
+
+def scatter(
+    subjects: Sequence[Subject], bins: Sequence[CaptionBin], width: int, height: int, name: str = ""
+) -> Markup:
+    """Dots of all subjects, findings on top, and each bin's share with its interval."""
+    frame = Frame(width, height, max((one.count for one in subjects), default=1))
+    usual = dots_of([one for one in subjects if not one.finding], frame)
+    found = dots_of([one for one in subjects if one.finding], frame)
+    most = max((len(dot.members) for dot in (*usual, *found)), default=1)
+    words = escape(
+        f"Failure rate against count of {len(subjects):,} subjects. "
+        + "; ".join(f"count {one.label}: {percent(one.share)} failed" for one in bins)
+    )
+    parts = [
+        *_grid(frame),
+        *(_band(one, frame) for one in bins),
+        *(_circle(dot, most, "dot") for dot in usual),
+        *(_circle(dot, most, "dot found") for dot in found),
+        *(_mean(one, frame) for one in bins),
+    ]
+    return Markup(
+        f'<svg class="scatter {escape(name)}" viewBox="0 0 {width} {height}" role="img" aria-label="{words}">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def dots_of(subjects: Sequence[Subject], frame: Frame, pitch: float = 15.0) -> list[Dot]:
+    """Gather subjects on a grid of hexagons; large dots first, so that small ones stay visible."""
+    cells: dict[tuple[int, int], list[tuple[float, float, Subject]]] = {}
+    for one in subjects:
+        x, y = frame.x(one.count), frame.y(one.rate)
+        row = round(y / (pitch * 0.866))
+        # Every other row is shifted by half a cell.
+        cells.setdefault((row, round(x / pitch - row % 2 / 2)), []).append((x, y, one))
+    dots = [
+        Dot(
+            sum(x for x, _, _ in inside) / len(inside),
+            sum(y for _, y, _ in inside) / len(inside),
+            [one for _, _, one in inside],
+        )
+        for inside in cells.values()
+    ]
+    return sorted(dots, key=lambda dot: -len(dot.members))
+
+
+def radius(members: int, most: int) -> float:
+    """Area grows with the number of members; the largest dot fits its cell."""
+    largest = min(LARGEST, SMALLEST * math.sqrt(most) * 1.25)
+    return max(SMALLEST, largest * math.sqrt(members / most))
+
+
+def _circle(dot: Dot, most: int, name: str) -> str:
+    size = len(dot.members)
+    first = dot.members[:NAMED]
+    lines = [f"{one.title}: count {one.count:,}, {one.failures} of {one.trials} failed" for one in first]
+    if size > NAMED:
+        lines.append(f"and {size - NAMED:,} more")
+    label = escape("\n".join(lines))
+    return (
+        f'<circle class="{name}" cx="{dot.x:.1f}" cy="{dot.y:.1f}" r="{radius(size, most):.1f}">'
+        f"<title>{label}</title></circle>"
+    )
+
+
+def _band(one: CaptionBin, frame: Frame) -> str:
+    left, right = frame.column(one.low)
+    top, bottom = frame.y(one.interval[1]), frame.y(one.interval[0])
+    return (
+        f'<rect class="band" x="{left + 3:.1f}" y="{top:.1f}" width="{right - left - 6:.1f}"'
+        f' height="{max(1.0, bottom - top):.1f}" rx="3"/>'
+    )
+
+
+def _mean(one: CaptionBin, frame: Frame) -> str:
+    left, right = frame.column(one.low)
+    y = frame.y(one.share)
+    words = f"count {one.label}: {percent(one.share)} of {one.trials:,} trials failed"
+    return f'<path class="mean" d="M{left + 3:.1f} {y:.1f}H{right - 3:.1f}"><title>{words}</title></path>'
+
+
+def _grid(frame: Frame) -> list[str]:
+    end, floor = frame.width - RIGHT, frame.y(0)
+    parts = []
+    for rate in (0.0, 0.25, 0.5, 0.75, 1.0):
+        y = frame.y(rate)
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{end}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{rate:.0%}</text>')
+    parts.append(_tick(frame.x(0), floor, "0"))
+    for decade in range(frame.decades + 1):
+        x = frame.x(10**decade)
+        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{floor:.1f}"/>')
+        parts.append(_tick(x, floor, _short(10**decade), "end" if x > end - 8 else "middle"))
+    middle = (LEFT + end) / 2
+    parts.append(
+        f'<text x="{middle:.1f}" y="{frame.height - 8}" text-anchor="middle">captions that mention it</text>'
+    )
+    return parts
+
+
+def _tick(x: float, floor: float, text: str, anchor: str = "middle") -> str:
+    return f'<text x="{x:.1f}" y="{floor + 27:.1f}" text-anchor="{anchor}">{text}</text>'
+
+
+def _short(number: int) -> str:
+    """1, 10, 100, 1k, … 1M, … 1G."""
+    for size, sign in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if number >= size:
+            return f"{number // size:,}{sign}"
+    return str(number)
+
 
 PAGE = "attribution.html"
 ROWS = 50

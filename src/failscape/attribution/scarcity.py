@@ -4,8 +4,6 @@ Pure, apart from reading the atlas. It relates; it does not prove a cause: subje
 may also be hard, and a hunt tries what it expects to fail.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -22,10 +20,10 @@ from failscape.stats.ranks import rank_correlation
 from failscape.trials import Finding
 
 LEVEL = 0.95
+#: With fewer entities than this (unequal ones count less), subjects are the units of an interval.
 FEWEST_ENTITIES = 5
-"""With fewer entities than this (unequal ones count less), subjects are the units of an interval."""
+#: A failure rate up to this counts as passing, where the settings name no threshold.
 PASSING = 0.2
-"""A failure rate up to this counts as passing, where the settings name no threshold."""
 
 Span = tuple[float, float]
 

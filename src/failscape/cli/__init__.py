@@ -1,12 +1,9 @@
 """The command line. Each command lives in a file of its own and is imported only when it is used."""
 
-from __future__ import annotations
-
 import importlib
 import keyword
 import sys
 import warnings
-from typing import Any
 
 import click
 
@@ -14,6 +11,7 @@ from failscape.errors import FailscapeError
 from failscape.names import nearest_names
 from failscape.secrets import clean
 
+#: Command → its line in `--help`, so that help needs no imports.
 COMMANDS = {
     "demo": "Hunt a model that comes with Failscape and open the report.",
     "init": "Write a first config, from flags or a few questions.",
@@ -39,45 +37,41 @@ COMMANDS = {
     "rejudge": "Show stored images to another judge.",
     "serve": "Serve models over HTTP: pipelines, vision-language models, shipped ones.",
 }
-"""Command → its line in `--help`, so that help needs no imports."""
 
 
-class LazyGroup(click.Group):
-    """Commands by name → their line of help; the module of one is imported when it is used.
-
-    `prefix` comes before the name of the file: `corpus_` for those of `failscape corpus`.
-    """
-
-    def __init__(
-        self, commands_help: dict[str, str] | None = None, prefix: str = "", **settings: Any
-    ) -> None:
-        super().__init__(**settings)
-        self.commands_help = COMMANDS if commands_help is None else commands_help
-        self.prefix = prefix
+class NearestGroup(click.Group):
+    """Keeps its commands in the order given, and names the nearest where one is mistyped."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*self.commands_help]  # `list` is one of our modules once that command was used
+        return [*self.commands]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            near = nearest_names(args[0], known)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(NearestGroup):
+    """All commands; the module of one is imported when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*COMMANDS]  # `list` is one of our modules once that command was used
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in self.commands_help:
+        if name not in COMMANDS:
             return None
-        file = f"{self.prefix}{name}"
-        module = importlib.import_module(f"failscape.cli.{file}{'_' * keyword.iskeyword(file)}")
+        module = importlib.import_module(f"failscape.cli.{name}{'_' * keyword.iskeyword(name)}")
         command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([*self.commands_help.items()])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.commands_help and not args[0].startswith("-"):
-            near = nearest_names(args[0], self.commands_help)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
-        return super().resolve_command(ctx, args)
+            formatter.write_dl([*COMMANDS.items()])
 
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

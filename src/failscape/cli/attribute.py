@@ -1,8 +1,5 @@
 """`failscape attribute ATLAS`: does failure follow data scarcity?"""
 
-from __future__ import annotations
-
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,10 +12,9 @@ from failscape.atlas import Atlas, HuntRow
 from failscape.attribution.counts import MentionCounts, count_captions, counts_of, read_counts
 from failscape.attribution.page import write_attribution
 from failscape.attribution.scarcity import Odd, Relation, Scarcity, relate
-from failscape.cli.telling import TellingLine
+from failscape.cli.screen import TellingLine, echo_json, plain_table
 from failscape.errors import ConfigError
 from failscape.evidence import config_of, load_hunt
-from failscape.jsonable import finite
 from failscape.plugins import HuntKind, find_kind, kind_names, kind_of
 from failscape.report.figures.basic import number, percent
 from failscape.spaces.corpus import load_corpus
@@ -66,7 +62,7 @@ def command(
         scarcity = relate(loaded, known)
         page = None if as_json and out is None else write_attribution(loaded, scarcity, out)
     if as_json:
-        click.echo(json.dumps(finite(scarcity.as_data()), ensure_ascii=False, indent=1))
+        echo_json(scarcity.as_data(), indent=1)
     else:
         print_text(scarcity, Console(), limit)
         click.echo(page)
@@ -127,7 +123,7 @@ def print_text(scarcity: Scarcity, console: Console, limit: int) -> None:
 
 
 def _relation_table(relations: Sequence[Relation]) -> Table:
-    table = _table("subjects", "number", "rank correlation", "95% interval", "units")
+    table = plain_table(("subjects",), ("number", "rank correlation", "95% interval", "units"))
     for one in relations:
         name = "all" if one.layer is None else f"{one.layer} value{'' if one.layer == 1 else 's'}"
         rho = "–" if one.rho is None else f"{one.rho:+.2f}"
@@ -138,7 +134,7 @@ def _relation_table(relations: Sequence[Relation]) -> Table:
 
 
 def _bin_table(scarcity: Scarcity) -> Table:
-    table = _table("captions", "subjects", "findings", "failed", "95% interval")
+    table = plain_table(("captions",), ("subjects", "findings", "failed", "95% interval"))
     for one in scarcity.bins:
         table.add_row(
             one.label, f"{one.subjects:,}", f"{one.findings:,}", percent(one.share), _span(one.interval)
@@ -152,20 +148,12 @@ def _print_odd(console: Console, title: str, odd: Sequence[Odd], limit: int) -> 
     if not odd:
         return
     certain = ("e-value",) if odd[0].e_value is not None else ()
-    table = _table("subject", "captions", "failed", "95% interval", *certain)
+    table = plain_table(("subject",), ("captions", "failed", "95% interval", *certain))
     for one in odd[:limit]:
         e_value = () if one.e_value is None else (number(one.e_value),)
         failed = f"{one.failures} of {one.trials}"
         table.add_row(Text(one.title), f"{one.count:,}", failed, _span(one.interval), *e_value)
     console.print(table)
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(first, overflow="fold")
-    for name in others:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
 
 
 def _span(interval: tuple[float, float]) -> str:

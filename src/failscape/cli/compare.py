@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,19 +12,18 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas.connect import holds_atlas
+from failscape.cli.screen import echo_json, run_reported
 from failscape.comparison.comparing import ManyCompared, Trend
 from failscape.comparison.matrix import ModelMatrix
 from failscape.comparison.result import PROVEN, STATUSES, ComparedSubject, OverallDifference
 from failscape.comparison.session import CompareRequest, compare_models, compared_folder
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
-from failscape.jsonable import finite
 from failscape.report.comparison import write_comparison
 from failscape.report.figures.basic import percent
-from failscape.runtime.progress import choose_reporter
 
+#: Rows of a status in the terminal; `--json` has all.
 SHOWN = 12
-"""Rows of a status in the terminal; `--json` has all."""
 
 SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -75,13 +72,9 @@ def command(
     """
     models = dict(model_of(text) for text in targets)
     request = CompareRequest(atlases, models, budget, atlas, again, threshold, level, margin, matrix, photos)
-    reporter = choose_reporter(False)
-    try:
-        compared, stopped = asyncio.run(compare_models(request, reporter))
-    finally:
-        reporter.close()
+    compared, stopped = run_reported(lambda reporter: compare_models(request, reporter))
     if as_json:
-        click.echo(json.dumps(finite(compared.as_data()), ensure_ascii=False))
+        echo_json(compared.as_data())
     else:
         print_comparison(compared, Console())
     if out is not None:

@@ -1,7 +1,5 @@
 """`failscape corpus match`: let a language model say which values make sense for which entity."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +28,7 @@ from failscape.spaces.lattice import Lattice
 VOTES_FILE = "match_votes.jsonl"
 
 
-@click.command("match")
+@click.command("match", short_help="Let a language model say which values make sense for which entity.")
 @click.argument("corpus")
 @click.option(
     "--out",
@@ -76,7 +74,7 @@ VOTES_FILE = "match_votes.jsonl"
     help="Names of the files; failureatlas has bare words: no wording, plurals, articles or conflicts.",
 )
 @click.option("--dry-run", is_flag=True, help="Only say how many questions there are.")
-def command(
+def match(
     corpus: str,
     folder: Path,
     llm_config: Path | None,
@@ -172,8 +170,8 @@ def _write(after: Corpus, name: str, folder: Path, layout: str) -> None:
     """The whole corpus, or only the whitelist where the corpus lies in that folder already."""
     theirs = layout == "failureatlas"
     if folder.resolve() == folder_of(name).resolve():
-        match = failureatlas_files(after)["match.json"] if theirs else match_data(after)
-        write_files(folder, {"match.json": match})
+        allowed = failureatlas_files(after)["match.json"] if theirs else match_data(after)
+        write_files(folder, {"match.json": allowed})
     else:
         write_files(folder, failureatlas_files(after) if theirs else corpus_files(after))
     load_corpus(str(folder))

@@ -1,8 +1,5 @@
 """`failscape dataset ATLAS -o DIR`: the failures of findings as a dataset to train and test with."""
 
-from __future__ import annotations
-
-import asyncio
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,12 +7,11 @@ from pathlib import Path
 import click
 
 from failscape.atlas import Atlas
-from failscape.cli.telling import TellingLine
+from failscape.cli.screen import TellingLine, run_reported
 from failscape.evidence import HuntEvidence, load_hunt
 from failscape.export.datasets import DatasetWish, RowSource, WrittenDataset, write_dataset
 from failscape.export.splits import SPLITS
 from failscape.runtime.after.draw import Drawn, draw_more, drawn_folder
-from failscape.runtime.progress import choose_reporter
 
 UNKNOWN = "unknown: see the licence of the generator or the photos"
 
@@ -76,11 +72,9 @@ def command(
 
 
 def _draw(loaded: HuntEvidence, failures: int) -> Drawn:
-    reporter = choose_reporter(False)
-    try:
-        drawn = asyncio.run(draw_more(loaded.atlas, loaded.row, loaded.findings, failures, reporter))
-    finally:
-        reporter.close()
+    drawn = run_reported(
+        lambda reporter: draw_more(loaded.atlas, loaded.row, loaded.findings, failures, reporter)
+    )
     if drawn.summary.stop.kind == "interrupted":
         sys.exit(130)
     return drawn

@@ -1,7 +1,5 @@
 """`failscape demo`: a whole hunt against models that come with the package, ending in a report."""
 
-from __future__ import annotations
-
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +9,7 @@ import click
 
 from failscape.atlas import Atlas
 from failscape.cli.run import run_and_report
+from failscape.cli.screen import run_reported
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError, MissingExtra
 from failscape.plugins import Demo, find_kind, kind_names
@@ -56,28 +55,20 @@ def _demo_repair(folder: Path, images: int | None) -> None:
     """Hunt, repair, placebo, proof."""
     if find_spec("onnx") is None:
         raise MissingExtra("repairing a classifier", "repair")
-    import asyncio
-
     from failscape.cli.repair import onnx_of, tell
     from failscape.evidence import load_hunt
     from failscape.repair.classifier import RepairWish
     from failscape.repair.session import repair
-    from failscape.runtime.progress import choose_reporter
     from failscape.toybox.demos import REPAIR as DEMO
 
     settings = parse_config({**DEMO.settings, **({"budget": {"images": images}} if images else {})}, "demo")
     click.echo(DEMO.opening)
     if run_and_report(settings, folder).stop.kind == "interrupted":
         sys.exit(130)
-    reporter = choose_reporter(False)
+    out, wish = folder / "repair-1", RepairWish(images=60)
     with Atlas.open(folder, readonly=True) as opened:
-        out = folder / "repair-1"
-        try:
-            hunt = load_hunt(opened)
-            work = repair(hunt, onnx_of(hunt), out, RepairWish(images=60), reporter)
-            proof, page = asyncio.run(work)
-        finally:
-            reporter.close()
+        hunt = load_hunt(opened)
+        proof, page = run_reported(lambda reporter: repair(hunt, onnx_of(hunt), out, wish, reporter))
     tell(proof, out, page)
 
 

@@ -1,7 +1,5 @@
 """`failscape export ATLAS --format …`: write what a hunt recorded to a file or folder."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,19 +12,19 @@ from failscape.atlas.faults import explained
 from failscape.atlas.formats.failureatlas import KIND, write_rows
 from failscape.atlas.formats.parquet import write_parquet
 from failscape.atlas.formats.plain import write_csv, write_jsonl, write_pictures
-from failscape.cli.telling import TellingLine
+from failscape.cli.screen import TellingLine
 from failscape.errors import ConfigError
 from failscape.evidence import load_hunt
-from failscape.evidence.node_verdicts import node_verdicts, told_hunt
+from failscape.evidence.found import node_verdicts, told_hunt
 from failscape.export.every_eval_ever import write_record
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 
+#: Formats that are text, and can go to the screen.
 WRITERS: dict[str, Callable[[Atlas, HuntRow, TextIO], int]] = {
     "failureatlas": lambda atlas, hunt, out: write_rows(atlas, hunt, out, *_told(atlas, hunt)),
     "jsonl": write_jsonl,
     "csv": write_csv,
 }
-"""Formats that are text, and can go to the screen."""
 
 PICTURES, PARQUET, RECORD = "pictures", "parquet", "eee"
 

@@ -1,9 +1,6 @@
 """`failscape findings ATLAS`: what a hunt has found, as a table, as CSV, or as one JSON object a line."""
 
-from __future__ import annotations
-
 import csv
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -15,12 +12,19 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas
-from failscape.cli.telling import TellingLine
+from failscape.cli.screen import TellingLine, echo_json
 from failscape.evidence import HuntEvidence, finding_records, load_hunt, missing_of
-from failscape.evidence.overview import suggestions, worst_groups
-from failscape.evidence.select import SORTS, SUSPECT, FindingFilter, group_of, select, short_title
+from failscape.evidence.findings import (
+    SORTS,
+    SUSPECT,
+    FindingFilter,
+    group_of,
+    select,
+    short_title,
+    suggestions,
+    worst_groups,
+)
 from failscape.hunts.t2i.survey.survey import Rule, T2ISurvey
-from failscape.jsonable import finite
 from failscape.report.figures.basic import number, percent, spread
 from failscape.trials import STATUSES, Finding, Verdict
 
@@ -81,7 +85,7 @@ def command(
             print_tested(hunt, limit, as_json)
         elif as_json:
             for record in finding_records(hunt, chosen[:limit]):
-                click.echo(json.dumps(finite(record), ensure_ascii=False))
+                echo_json(record)
         elif as_csv:
             print_csv(hunt, chosen[:limit])
         else:
@@ -92,8 +96,10 @@ def print_tested(hunt: HuntEvidence, limit: int | None, as_json: bool) -> None:
     """Rules alone, a line each."""
     rules = tested_rules(hunt)[:limit]
     for rule in rules:
-        told = json.dumps(finite({"proof": rule.proof, **asdict(rule)}), ensure_ascii=False)
-        click.echo(told if as_json else f"{rule.text}: {rule.proof}")
+        if as_json:
+            echo_json({"proof": rule.proof, **asdict(rule)})
+        else:
+            click.echo(f"{rule.text}: {rule.proof}")
     if not rules and not as_json:
         click.echo("No group of nodes is proven to fail as a whole.")
 

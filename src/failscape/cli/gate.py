@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import click
 
 from failscape.atlas.connect import parse_reference
+from failscape.cli.screen import echo_json, run_reported
 from failscape.comparison.baseline import MOST_CASES, freeze, read_baseline, write_baseline
 from failscape.comparison.comparable import NotComparable
 from failscape.comparison.gate import draw_more, run_gate
@@ -20,8 +19,6 @@ from failscape.comparison.harm import GateRules, GateVerdict
 from failscape.comparison.reading import read_side
 from failscape.comparison.session import compared_folder, with_earlier
 from failscape.config.files import load_config
-from failscape.jsonable import finite
-from failscape.runtime.progress import choose_reporter
 
 FREEZE = "freeze"
 CODES = {GateVerdict.PASSED: 0, GateVerdict.FAILED: 1, GateVerdict.OPEN: 4}
@@ -73,17 +70,14 @@ def check(
 
     Exit codes: 0 the harm is below the margin, 1 harm is proven, 3 a model broke, 4 open or not comparable.
     """
-    settings, known = load_config(config, overrides), read_baseline(baseline)
-    reporter = choose_reporter(False)
+    settings, known, rules = load_config(config, overrides), read_baseline(baseline), GateRules(margin, level)
     try:
-        result = asyncio.run(run_gate(settings, known, atlas, budget, GateRules(margin, level), reporter))
+        result = run_reported(lambda reporter: run_gate(settings, known, atlas, budget, rules, reporter))
     except NotComparable as error:
         if not open_passes:
             raise
         click.echo(f"not comparable, which --open-passes lets pass: {error}", err=True)
         return
-    finally:
-        reporter.close()
     if junit:
         write_junit(result, junit)
     if summary:
@@ -97,7 +91,7 @@ def check(
 
 def _print(result: GateResult, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(finite(result.as_data()), ensure_ascii=False))
+        echo_json(result.as_data())
         return
     click.echo(f"Gate {result.sentence}.")
     for row in result.harmed[:SHOWN]:
@@ -129,11 +123,7 @@ def freeze_command(atlas: str, output: Path, cases: int, budget: int | None) -> 
     folder = compared_folder(side.folder)
     side = with_earlier(side, folder)
     if budget:
-        reporter = choose_reporter(False)
-        try:
-            side = asyncio.run(draw_more(side, folder, budget, reporter))
-        finally:
-            reporter.close()
+        side = run_reported(lambda reporter: draw_more(side, folder, budget, reporter))
     baseline = freeze(side, cases)
     write_baseline(baseline, output)
     subjects = len(baseline.by_subject())

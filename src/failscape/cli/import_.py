@@ -1,7 +1,5 @@
 """`failscape import FILE --atlas DIR`: bring results of others into an atlas: FailureAtlas files, tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click
@@ -10,7 +8,7 @@ from failscape.atlas import Atlas
 from failscape.atlas.formats.failureatlas import ABSENT
 from failscape.atlas.formats.failureatlas_import import import_rows
 from failscape.atlas.formats.table import import_table, looks_like_table
-from failscape.evidence.node_verdicts import told_hunt
+from failscape.evidence.found import told_hunt
 
 
 @click.command("import")

@@ -1,7 +1,5 @@
 """`failscape init`: write a first config, from flags or a few questions, and never over one that is there."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`failscape list`: what can be named in a config."""
 
-from __future__ import annotations
-
 import json
 
 import click

@@ -1,7 +1,5 @@
 """`failscape merge SRC... -o DEST`: join the atlases of shards."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`failscape plan CONFIG`: what a budget can prove, how long it takes, what it costs, before it is spent."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Iterator

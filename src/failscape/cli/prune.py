@@ -1,7 +1,5 @@
 """`failscape prune ATLAS`: drop pictures by rule, keep all evidence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

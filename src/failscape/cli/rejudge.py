@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import sys
+from collections import defaultdict
+from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -14,15 +15,15 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas
+from failscape.atlas.decisions import pairs
+from failscape.cli.screen import echo_json, plain_table, run_reported
 from failscape.config.files import load_model
 from failscape.errors import ConfigError
-from failscape.jsonable import finite
+from failscape.evidence import load_hunt
 from failscape.report.figures.basic import percent
-from failscape.review.rejudged import Comparison, compare_judges
 from failscape.runtime.after.rejudge import Rejudged, rejudge
 from failscape.runtime.after.reread import reread
-from failscape.runtime.progress import choose_reporter
-from failscape.stats.judging.agreement import Agreement
+from failscape.stats.judging.agreement import Agreement, agreement
 
 SHOWN = 10
 
@@ -60,8 +61,7 @@ def _reread(atlas: Path, hunt_id: int | None, as_json: bool) -> None:
         changes = {f"{before.value} -> {now.value}": count for (before, now), count in done.changes.items()}
         data = {"event": "reread", "first": done.first, "second": done.second, "contract": done.contract}
         counts = {"trials": done.trials, "changes": changes, "left_out": done.left_out}
-        told = {**data, **counts, **compared.as_data()}
-        click.echo(json.dumps(finite(told), ensure_ascii=False))
+        echo_json({**data, **counts, **compared.as_data()})
         return
     console = Console()
     console.print(
@@ -83,16 +83,12 @@ def _reread(atlas: Path, hunt_id: int | None, as_json: bool) -> None:
 
 def _rejudge(atlas: Path, judge: Path, hunt_id: int | None, as_json: bool) -> None:
     model = load_model(judge, "judge")
-    reporter = choose_reporter(as_json)
-    try:
-        done = asyncio.run(rejudge(atlas, model, reporter, hunt_id))
-    finally:
-        reporter.close()
+    done = run_reported(lambda reporter: rejudge(atlas, model, reporter, hunt_id), as_json)
     with Atlas.open(atlas, readonly=True) as opened:
         compared = compare_judges(opened, done.first, done.second)
     if as_json:
         data = {"event": "rejudged", "first": done.first, "second": done.second, "missing": done.missing}
-        click.echo(json.dumps(finite({**data, **compared.as_data()}), ensure_ascii=False))
+        echo_json({**data, **compared.as_data()})
     else:
         _print(done, compared, Console(), atlas)
     if done.summary.stop.kind == "interrupted":
@@ -124,10 +120,7 @@ def _print_findings(compared: Comparison, console: Console, atlas: Path, hunt_id
 
 
 def _table(compared: Comparison) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("kind of check")
-    for name in ("checks", "agree", "kappa", "only old / new"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = plain_table(("kind of check",), ("checks", "agree", "kappa", "only old / new"))
     for kind, found in compared.kinds.items():
         low, high = found.interval
         agree = f"{percent(found.share)} ({percent(low)} – {percent(high)})"
@@ -141,3 +134,43 @@ def _kappa(found: Agreement) -> str:
         return "–"
     low, high = found.kappa_interval
     return f"{found.kappa:.2f} ({low:.2f} – {high:.2f})"
+
+
+EVERY = "all checks"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`kinds` ends with all checks together. Findings are subjects: of both hunts, or of one only."""
+
+    kinds: dict[str, Agreement]
+    both: list[str]
+    only_first: list[str]
+    only_second: list[str]
+
+    def as_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def compare_judges(atlas: Atlas, first: int, second: int) -> Comparison:
+    """The second hunt holds the first one's images, judged again."""
+    rows: dict[str, list[tuple[bool, bool, str]]] = defaultdict(list)
+    for pair in pairs(atlas, first, second):
+        rows[pair.check.kind].append((pair.first, pair.second, pair.subject))
+    found = {kind: rows[kind] for kind in sorted(rows)}
+    found[EVERY] = [row for some in found.values() for row in some]
+    kinds = {kind: _agreement(some) for kind, some in found.items() if some}
+    one = [finding.subject for finding in load_hunt(atlas, first).findings]
+    two = [finding.subject for finding in load_hunt(atlas, second).findings]
+    here, there = set(one), set(two)
+    return Comparison(
+        kinds,
+        [subject for subject in one if subject in there],
+        [subject for subject in one if subject not in there],
+        [subject for subject in two if subject not in here],
+    )
+
+
+def _agreement(rows: list[tuple[bool, bool, str]]) -> Agreement:
+    first, second, subjects = zip(*rows, strict=True)
+    return agreement(first, second, subjects)

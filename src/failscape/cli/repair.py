@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from pathlib import Path
 
 import click
 
 from failscape.atlas import Atlas
-from failscape.cli.telling import TellingLine
+from failscape.cli.screen import TellingLine, echo_json, run_reported
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
 from failscape.errors import ConfigError
 from failscape.evidence import HuntEvidence, load_hunt
-from failscape.jsonable import finite
 from failscape.repair.classifier import REPAIRED_FILE, RepairWish
 from failscape.repair.proof import AFTER, PLACEBO, RepairProof
 from failscape.repair.session import prove, refuse_others, repair
-from failscape.runtime.progress import choose_reporter
 from failscape.toybox.classifiers import NAMES
 from failscape.toybox.sessions import MODELS
 
@@ -79,18 +75,16 @@ def command(
     with Atlas.open(atlas, readonly=True) as opened:
         loaded = load_hunt(opened, hunt_id, watch=TellingLine())
         folder = out or atlas / f"repair-{loaded.row.id}"
-        reporter = choose_reporter(as_json)
-        try:
-            work = (
+        proof, page = run_reported(
+            lambda reporter: (
                 prove(loaded, twins, folder, wish, reporter)
                 if twins
                 else repair(loaded, given or onnx_of(loaded), folder, wish, reporter)
-            )
-            proof, page = asyncio.run(work)
-        finally:
-            reporter.close()
+            ),
+            as_json,
+        )
     if as_json:
-        click.echo(json.dumps(finite(proof.as_data()), ensure_ascii=False))
+        echo_json(proof.as_data())
     else:
         tell(proof, folder, page)
 

@@ -1,14 +1,12 @@
 """`failscape report ATLAS`: write one static HTML page about a hunt."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 
 import click
 
 from failscape.atlas import Atlas
-from failscape.cli.telling import TellingLine
+from failscape.cli.screen import TellingLine
 from failscape.report.page import GALLERY, write_report
 
 

@@ -1,23 +1,18 @@
 """`failscape review plan|export|import`: let people check the judge, and reckon with what they find."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.reviews import MODES, add_labels, add_review, keep_reviewed
+from failscape.cli.screen import plain_table
 from failscape.evidence import load_hunt
 from failscape.report.figures.basic import percent
-from failscape.review.folder import write_review
-from failscape.review.labels import Reviewed, measure, read_table
-from failscape.review.live import COUNT, EVERY, Known, plan_review
+from failscape.review.labels import COUNT, EVERY, Known, Reviewed, measure, plan_review, read_table
 from failscape.review.modes import draw_mode_audit, mode_tallies
-from failscape.review.sample import draw_sample
-from failscape.review.words import words_to_label
+from failscape.review.sample import draw_sample, words_to_label, write_review
 from failscape.stats.judging.accuracy import ALL_OTHERS
 from failscape.stats.judging.errors import Measured
 from failscape.stats.judging.words import DoubtedWord
@@ -58,11 +53,8 @@ def print_words(words: list[DoubtedWord], console: Console) -> None:
         "\nLabel these first: their checks fail far more often than others of their kind. Either the"
     )
     console.print("model never draws them or the judge misreads them, and only people can tell.")
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("word")
-    table.add_column("kind of check")
-    for name in ("not seen in", "usual", "pictures failing by it alone", "labels"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = ("not seen in", "usual", "pictures failing by it alone", "labels")
+    table = plain_table(("word", "kind of check"), numbers)
     for one in words:
         cells = (percent(one.counts.drop_rate), percent(one.usual), f"{one.counts.alone:,}", f"{one.labels}")
         table.add_row(one.counts.word, one.counts.kind, *cells)
@@ -70,10 +62,8 @@ def print_words(words: list[DoubtedWord], console: Console) -> None:
 
 
 def print_plan(lines: list[Known], half_width: float, console: Console) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("kind of check")
-    for name in ("checks", "labels", "known to", "needed in all", "without the judge"):
-        table.add_column(name, justify="right", no_wrap=True)
+    numbers = ("checks", "labels", "known to", "needed in all", "without the judge")
+    table = plain_table(("kind of check",), numbers)
     for one in lines:
         known = f"±{percent(one.half_width)}" if one.labels else "–"
         cells = (f"{one.checks:,}", f"{one.labels:,}", known, f"{one.needed:,}", f"{one.alone:,}")
@@ -137,11 +127,7 @@ def import_(atlas: Path, files: tuple[Path, ...], reviewer: str, out: Path | Non
 
 def print_modes(atlas: Atlas, row: HuntRow, console: Console) -> None:
     """What people say of each mode that they looked at, and what its status is now."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("mode")
-    for name in ("looked at", "wrong", "right", "unsure"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("status")
+    table = plain_table(("mode",), ("looked at", "wrong", "right", "unsure"), ("status",))
     told = load_hunt(atlas, row.id)
     statuses = {one.subject: one.status for one in (*told.suspects, *told.findings)}
     for one in mode_tallies(atlas, row):
@@ -151,10 +137,7 @@ def print_modes(atlas: Atlas, row: HuntRow, console: Console) -> None:
 
 
 def print_reviewed(reviewed: Reviewed, console: Console) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("kind of check")
-    for name in ("labelled true", "false", "sensitivity", "specificity"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = plain_table(("kind of check",), ("labelled true", "false", "sensitivity", "specificity"))
     for kind, accuracy in sorted(
         reviewed.accuracy.kinds.items(), key=lambda one: (one[0] == ALL_OTHERS, one[0])
     ):

@@ -1,8 +1,5 @@
 """`failscape run CONFIG --atlas DIR`: start a hunt, or go on with one."""
 
-from __future__ import annotations
-
-import asyncio
 import json
 import sys
 from dataclasses import asdict
@@ -10,10 +7,11 @@ from pathlib import Path
 
 import click
 
+from failscape.cli.screen import run_reported
 from failscape.config import HuntConfig
 from failscape.config.files import load_config
 from failscape.errors import ConfigError
-from failscape.runtime.progress import choose_reporter, duration
+from failscape.runtime.progress import duration
 from failscape.runtime.session import Summary, run_session
 
 
@@ -59,11 +57,7 @@ def run_and_report(
     as_json: bool = False,
 ) -> Summary:
     """Run with progress on the screen and close with a short account."""
-    reporter = choose_reporter(as_json)
-    try:
-        summary = asyncio.run(run_session(settings, atlas, reporter, shard, fork))
-    finally:
-        reporter.close()
+    summary = run_reported(lambda reporter: run_session(settings, atlas, reporter, shard, fork), as_json)
     click.echo(json.dumps({"event": "summary", **asdict(summary)}) if as_json else describe(summary))
     return summary
 

@@ -1,7 +1,5 @@
 """`failscape schema`: the JSON Schema of config files, for editors and for checking in CI."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Union
 

@@ -1,7 +1,5 @@
 """`failscape --version`: the version, which extras are installed, and the digests of the shipped corpora."""
 
-from __future__ import annotations
-
 import platform
 import re
 from importlib import metadata

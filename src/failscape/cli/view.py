@@ -1,7 +1,5 @@
 """`failscape view ATLAS…`: look around in atlases with the browser, live while a run goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import ipaddress
 import webbrowser

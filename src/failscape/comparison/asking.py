@@ -13,7 +13,7 @@ from failscape.comparison.reading import cases_of
 from failscape.config import BudgetConfig, HuntConfig
 from failscape.engines import model_maker
 from failscape.errors import AtlasError, ConfigError
-from failscape.hunts.rejudging import AskedBefore
+from failscape.hunts.fresh import AskedBefore
 from failscape.models.roles import Identity
 from failscape.plugins import kind_of
 from failscape.runtime.progress import Reporter

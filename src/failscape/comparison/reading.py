@@ -15,7 +15,7 @@ from failscape.comparison.pairs import CaseResult, ModelResults
 from failscape.comparison.result import CompareRules
 from failscape.errors import ConfigError
 from failscape.evidence import HuntEvidence, HuntReader, choose_hunt, load_hunt
-from failscape.evidence.select import short_title
+from failscape.evidence.findings import short_title
 from failscape.plugins import find_kind
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Decide, Finding, Verdict

@@ -3,14 +3,18 @@
 Each number has one definition and one named denominator (`Rate.counted`), wherever it appears.
 """
 
-from failscape.evidence.examples import BeforeAfter, varied_examples
+from failscape.evidence.findings import BeforeAfter, finding_records, varied_examples
 from failscape.evidence.found import Build, Found, WatchTelling, choose_hunt, config_of, rebuild_hunt
-from failscape.evidence.hunt import HuntEvidence, HuntReader, PurposeCounts, SubjectCounts, load_hunt
-from failscape.evidence.marks import CheckTally, Mark, Quote
-from failscape.evidence.places import Place, Placer
-from failscape.evidence.rates import Rate, missing_of
-from failscape.evidence.records import finding_records
-from failscape.evidence.shots import FindingEvidence, Shot, ShotRow
+from failscape.evidence.hunt import (
+    HuntEvidence,
+    HuntReader,
+    Place,
+    Placer,
+    PurposeCounts,
+    SubjectCounts,
+    load_hunt,
+)
+from failscape.evidence.shots import CheckTally, FindingEvidence, Mark, Quote, Rate, Shot, ShotRow, missing_of
 
 __all__ = [
     "BeforeAfter",

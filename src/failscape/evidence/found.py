@@ -1,9 +1,7 @@
 """Brings back what a hunt found: as its run kept it, or by telling a fresh hunt every trial. Reads only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from pydantic import ValidationError
@@ -19,14 +17,15 @@ from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.findings import corrected
 from failscape.hunts.told import Told, from_bytes, told_by
 from failscape.plugins import begin_hunt, find_kind, kind_names
+from failscape.spaces.subjects import ancestors_of
 from failscape.stats.judging.accuracy import JudgeAccuracy
-from failscape.trials import AsData, Finding, Progress
+from failscape.trials import Finding
 
 CURVE_POINTS = 160
 
 Build = Callable[[HuntRow], Hunt]
+#: Is called with how many trials have been told again, and how many there are.
 WatchTelling = Callable[[int, int], None]
-"""Is called with how many trials have been told again, and how many there are."""
 
 
 def _unwatched(told: int, total: int) -> None:
@@ -34,26 +33,14 @@ def _unwatched(told: int, total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a hunt found, as its trials leave it. `curve` is (trials told, findings then), first to last.
+class Found(Told):
+    """What a hunt found, as its trials leave it and as it is shown.
 
-    `suspects` look failing but are not claimed, most promising first. `survey` is what the hunt says about
-    the whole space: its own type, with `as_data()` for all others. `undecided` subjects used up their trials
-    without a verdict. `warning` says what speaks against all of it. `judge` is how its judge errs, where
-    that was measured. `purposes`: key of a trial → what it was for, where the key itself does not tell.
-    `excused`: keys of trials that failed and count as passed (`Hunt.excused`).
+    `warning` says what speaks against all of it. `judge` is how its judge errs, where that was measured.
     """
 
-    findings: list[Finding]
-    suspects: list[Finding]
-    progress: Progress
-    curve: list[tuple[int, int]]
-    survey: AsData | None = None
-    undecided: int = 0
     warning: str = ""
     judge: JudgeAccuracy | None = None
-    purposes: dict[str, str] = field(default_factory=dict)
-    excused: frozenset[str] = frozenset()
 
 
 def choose_hunt(atlas: Atlas, hunt_id: int | None = None) -> HuntRow:
@@ -119,7 +106,7 @@ def read_found(
         warning=warning,
         judge=judge,
         purposes=told.purposes,
-        excused=frozenset(told.excused),
+        excused=told.excused,
     )
 
 
@@ -193,3 +180,19 @@ def _as_shown(atlas: Atlas, hunt_id: int, finding: Finding, judge: JudgeAccuracy
     sent = atlas.prompts(hunt_id, finding.subject)
     finding = replace(finding, caption=sent.pop()) if len(sent) == 1 else finding
     return corrected(finding, judge) if judge else finding
+
+
+def told_hunt(atlas: Atlas, row: HuntRow) -> Hunt:
+    """The hunt, told all its trials again."""
+    hunt = rebuild_hunt(row, hunt_accuracy(atlas, row))
+    tell_all(atlas, row.id, hunt)
+    return hunt
+
+
+def node_verdicts(hunt: Hunt) -> dict[str, bool]:
+    """Subject → whether it passes. What a finding rests on passes, as the hunt says; the rest is open."""
+    decided = hunt.decided()
+    for finding in hunt.findings():
+        for ancestor in ancestors_of(finding.subject):
+            decided.setdefault(ancestor, True)
+    return decided

@@ -1,39 +1,95 @@
 """The read model of a hunt: what every screen, command and page shows of it comes from here.
 
-`HuntReader` is there at once: counts, cost, events, trials, places. `HuntEvidence` adds what the hunt found,
-for which its trials have to be told again. Both read only.
+`HuntReader` is there at once: counts, cost, events, trials, and where each subject lies, which the kind of
+hunt says. `HuntEvidence` adds what it found, for which its trials have to be told again. Both read only.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeVar
 
+import yaml
+
 from failscape.atlas import Atlas, Event, HuntRow, RunRow, Spent, StoredTrial
-from failscape.errors import ConfigError
+from failscape.errors import ConfigError, FailscapeError
 from failscape.evidence.found import Build, Found, WatchTelling, choose_hunt, read_found
-from failscape.evidence.places import placer_of
-from failscape.evidence.rates import Rate, rate_of_counts, shown_rate
-from failscape.evidence.shots import FindingEvidence, Shot, excused, gather, shot_of
+from failscape.evidence.shots import (
+    FindingEvidence,
+    Rate,
+    Shot,
+    excused,
+    gather,
+    rate_of_counts,
+    shot_of,
+    shown_rate,
+)
 from failscape.models.roles import Usage
 from failscape.plugins import HuntKind, find_kind
-from failscape.stats.judging.accuracy import JudgeAccuracy
-from failscape.trials import AsData, Finding, Progress, Verdict
+from failscape.spaces.prompt_list import ListedPrompt
+from failscape.trials import Finding, Verdict
 
+#: The row of subjects that have no attribute value.
+ALONE = "alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a subject lies: what it is about (its entity), one column (its class), one or more rows."""
+
+    about: str
+    column: str
+    rows: tuple[str, ...]
+
+
+Placer = Callable[[str], Place | None]
+
+
+def place_node(classes: dict[str, str]) -> Placer:
+    """For subjects like `cat; Base: Colour=red`; `classes` is entity → its class."""
+
+    def place(subject: str) -> Place | None:
+        entity, *labels = subject.split("; ")
+        rows = tuple(label.partition("=")[0] for label in labels)
+        return Place(entity, classes[entity], rows or (ALONE,)) if entity in classes else None
+
+    return place
+
+
+def place_prompt(prompts: Iterable[ListedPrompt]) -> Placer:
+    """For prompts of a list: the first tag is the column, the kinds of its checks are the rows."""
+    places = {
+        one.id: Place(one.id, str(one.tags[0]) if one.tags else "no tag", tuple(dict.fromkeys(one.kinds)))
+        for one in prompts
+    }
+    return places.get
+
+
+def placer_of(kind: str, config: dict[str, Any]) -> Placer:
+    """A placer for a hunt; one that knows no place when the kind has none or its corpus has moved."""
+    try:
+        page = find_kind(kind).page
+        return page.placer(config) if page is not None else nowhere
+    except FailscapeError:
+        return nowhere
+
+
+def nowhere(subject: str) -> None:
+    return None
+
+
+#: Most trials of a subject that are shown. `findings --json` and `trials` have no such limit.
 TRIALS_PER_SUBJECT = 400
-"""Most trials of a subject that are shown. `findings --json` and `trials` have no such limit."""
 CACHED_SUBJECTS = 256
 CACHED_PLACES = 100_000
 SHOTS, PARENTS = 6, 3
 
 _MARK = re.compile(r"#([^\d#]?)[^#]*$")
+#: The same in SQL: what follows `subject#`.
 _LETTER = "substr(key, length(subject) + 2, 1)"
-"""The same in SQL: what follows `subject#`."""
+#: Stands for a kind that is not installed here.
 _PLAIN = HuntKind()
-"""Stands for a kind that is not installed here."""
 
 Told = TypeVar("Told")
 
@@ -79,7 +135,7 @@ class HuntReader:
         self._apart = frozenset(self.kind.apart)
         self.place = lru_cache(CACHED_PLACES)(placer_of(row.kind, row.config))
         # Siblings share parents, so most subjects are asked for again and again.
-        self._shots_of = lru_cache(CACHED_SUBJECTS)(self._read_shots)
+        self.shots = lru_cache(CACHED_SUBJECTS)(self._read_shots)
 
     # Settings
 
@@ -110,6 +166,12 @@ class HuntReader:
         """The share of false claims that certified findings keep to, where the settings name one."""
         level = self._setting("search", "fdr") or self._setting("confirm", "fdr")
         return float(level) if isinstance(level, int | float) else None
+
+    @property
+    def shown_settings(self) -> str:
+        """As YAML. Settings hold no secrets, but an address may carry a name and password."""
+        text = yaml.safe_dump(self.row.config, sort_keys=False, allow_unicode=True)
+        return re.sub(r"://[^/@\s]+@", "://…@", text)
 
     def _setting(self, part: str, name: str) -> Any:
         settings = self.row.config.get(part)
@@ -198,10 +260,6 @@ class HuntReader:
         found = _MARK.search(key)
         return found[1] if found else ""
 
-    def shots(self, subject: str) -> tuple[Shot, ...]:
-        """The trials of any subject, in the order of trying; none for an unknown one."""
-        return self._shots_of(subject)
-
     def evidence(self, finding: Finding, shots: int = SHOTS, parents: int = PARENTS) -> FindingEvidence:
         """A finding with its trials, and those of its parents beside them."""
         if finding.keys:
@@ -225,6 +283,7 @@ class HuntReader:
         return shown_rate(finding, self.unit)
 
     def _read_shots(self, subject: str) -> tuple[Shot, ...]:
+        """`shots`: the trials of any subject, in the order of trying; none for an unknown one."""
         stored = self.atlas.trials(self.row.id, subject=subject, limit=TRIALS_PER_SUBJECT)
         return tuple(self.shot(one) for one in stored)
 
@@ -240,30 +299,13 @@ class HuntEvidence(HuntReader):
     def __init__(self, atlas: Atlas, row: HuntRow, found: Found) -> None:
         super().__init__(atlas, row)
         self.found = found
-
-    @property
-    def findings(self) -> list[Finding]:
-        return self.found.findings
-
-    @property
-    def suspects(self) -> list[Finding]:
-        return self.found.suspects
-
-    @property
-    def progress(self) -> Progress:
-        return self.found.progress
-
-    @property
-    def curve(self) -> list[tuple[int, int]]:
-        return self.found.curve
-
-    @property
-    def survey(self) -> AsData | None:
-        return self.found.survey
-
-    @property
-    def judge(self) -> JudgeAccuracy | None:
-        return self.found.judge
+        self.findings = found.findings
+        self.suspects = found.suspects
+        self.progress = found.progress
+        self.curve = found.curve
+        self.survey = found.survey
+        self.judge = found.judge
+        self._excused = frozenset(found.excused)
 
     def survey_as(self, kind: type[Told]) -> Told | None:
         """What the hunt says about the whole space, where that is of the type that the reader knows."""
@@ -279,7 +321,7 @@ class HuntEvidence(HuntReader):
 
     def shot(self, stored: StoredTrial) -> Shot:
         shot = super().shot(stored)
-        return excused(shot) if shot.key in self.found.excused else shot
+        return excused(shot) if shot.key in self._excused else shot
 
     def purpose(self, key: str) -> str:
         return self.found.purposes.get(key) or super().purpose(key)

@@ -20,7 +20,7 @@ from failscape.atlas import StoredTrial
 from failscape.atlas.files import write_whole
 from failscape.atlas.records import prompts_of
 from failscape.evidence import HuntEvidence
-from failscape.evidence.rates import Rate
+from failscape.evidence.shots import Rate
 from failscape.jsonable import finite
 from failscape.models.roles import Identity
 from failscape.trials import Answer, Classify, Finding, Recall, Verdict, Verify

@@ -1,7 +1,5 @@
 """How much evidence a claim needs when e-BH will decide over all tests: the one home of that sum. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 
@@ -10,14 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from failscape.stats.evalues import log_e_bh
 
+#: A test is left alone with so many times the evidence that e-BH asks of it now: the number of tests grows
+#: while others are under way, and a test that falls short by a little would have been stopped too early. It
+#: changes how many images a claim costs, never whether a claim is valid.
 MARGIN = 1.25
-"""A test is left alone with so many times the evidence that e-BH asks of it now: the number of tests grows
-while others are under way, and a test that falls short by a little would have been stopped too early. It
-changes how many images a claim costs, never whether a claim is valid."""
 
+#: However many claims there are, a test is not left alone below this multiple of 1 / level: the largest claim
+#: of all needs 1 / level, and with the margin it is not the first to fall.
 LEAST_FACTOR = 1.5
-"""However many claims there are, a test is not left alone below this multiple of 1 / level: the largest claim
-of all needs 1 / level, and with the margin it is not the first to fall."""
 
 
 def evidence_needed(log_e_values: ArrayLike, level: float, tests: int) -> float:

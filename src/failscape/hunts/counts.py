@@ -1,7 +1,5 @@
 """How tries went: the one count of passes and fails that all hunts keep, and what t2i adds for a node."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from failscape.spaces.lattice import Node
@@ -72,5 +70,5 @@ class Tally(Counts):
                 self.dropped[place] += 1
 
 
+#: End of a trial's facts, such as `[true,false]]` → which checks dropped. Few exist, and parsing is slow.
 _PATTERNS: dict[str, tuple[bool, ...]] = {}
-"""End of a trial's facts, such as `[true,false]]` → which checks dropped. Few exist, and parsing is slow."""

@@ -1,55 +1,36 @@
-"""Fresh tries of chosen subjects: each is tried on new seeds until it has failed often enough. Pure.
+"""Hunts that search for nothing and claim nothing: fresh tries of chosen subjects, and probes asked before.
 
-It searches for nothing and claims nothing. Which trials a subject is made of is said by the kind of hunt
-(`HuntKind.tries`); where it does not say, recorded steps are tried again with fresh seeds.
+Fresh tries go on new seeds until a subject has failed often enough. Which trials it is made of is said by the
+kind of hunt (`HuntKind.tries`); where it does not say, recorded steps are tried again with fresh seeds.
 """
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from itertools import islice
+from typing import Any
 
 from failscape.hunts.protocol import Hunt
+from failscape.hunts.rounds import Planned, Work
 from failscape.trials import Finding, Generate, Probe, Progress, Step, Trial, Verdict, derive_seed
 
+#: Kind of hunt → the letter of trials that do not follow its search: it can be told fresh tries, too.
 MARKS = {"t2i": "r", "classifier": "f"}
-"""Kind of hunt → the letter of trials that do not follow its search: it can be told fresh tries, too."""
 
 OTHER_MARK = "d"
+#: Fresh tries are numbered from here on: a search numbers its own from 0, and counts those alone.
 FIRST_NUMBER = 1_000
-"""Fresh tries are numbered from here on: a search numbers its own from 0, and counts those alone."""
 
 _KEY = re.compile(r"^(.*)#[a-z](\d+)\D*", re.DOTALL)
+#: No hunt draws its pictures from this seed, so that fresh tries share none with the search.
 _STREAM = -1
-"""No hunt draws its pictures from this seed, so that fresh tries share none with the search."""
 
+#: Subject → the steps that its recorded trials were made of, each once.
 Plans = Mapping[str, Sequence[tuple[Step, ...]]]
-"""Subject → the steps that its recorded trials were made of, each once."""
 
 
-class Try(Protocol):
-    """One try of a subject: its first probes, and those that become known as its trials come in."""
-
-    def start(self) -> list[Probe]: ...
-
-    def tell(self, trial: Trial) -> list[Probe]: ...
-
-
-MakeTry = Callable[[str, int], Try | None]
-"""The `number`-th try of a subject, the same each time it is asked for; `None` where none can be made."""
-
-
-@dataclass(frozen=True, slots=True)
-class SingleTry:
-    probe: Probe
-
-    def start(self) -> list[Probe]:
-        return [self.probe]
-
-    def tell(self, trial: Trial) -> list[Probe]:
-        return []
+#: The `number`-th try of a subject, the same each time it is asked for; `None` where none can be made.
+MakeTry = Callable[[str, int], Work | None]
 
 
 def key_of(subject: str, number: int, kind: str = "") -> str:
@@ -70,12 +51,12 @@ def recorded_tries(config: Any, plans: Plans) -> MakeTry:
         for subject, known in plans.items()
     }
 
-    def make(subject: str, number: int) -> Try | None:
+    def make(subject: str, number: int) -> Work | None:
         known = drawing.get(subject)
         if not known:
             return None
         steps, seed = known[number % len(known)], fresh_seed(config.seed, number)
-        return SingleTry(Probe(key_of(subject, number, config.hunt), subject, steps, seed))
+        return Planned(Probe(key_of(subject, number, config.hunt), subject, steps, seed), None)
 
     return make
 
@@ -98,7 +79,7 @@ class FreshTries(Hunt):
         self._make = make
         self._failures = failures
         self._most = most
-        self._tries: dict[tuple[str, int], Try] = {}
+        self._tries: dict[tuple[str, int], Work] = {}
         self._waiting: list[Probe] = []
         self._told = 0
 
@@ -121,7 +102,7 @@ class FreshTries(Hunt):
         pending.discard(trial.key)
         self._waiting = [probe for probe in self._waiting if probe.key != trial.key]
         made = self._tries.get((subject, number))
-        more = made.tell(trial) if made is not None else []
+        more = list(made.tell(trial)) if made is not None else []
         pending.update(probe.key for probe in more)
         self._waiting += more
         state.failures += trial.verdict is Verdict.FAIL and trial.subject == subject
@@ -151,7 +132,7 @@ class FreshTries(Hunt):
         state.started = max(state.started, number + 1)
         if made is None:
             return []
-        probes = made.start()
+        probes = list(made.start())
         self._tries[subject, number] = made
         state.pending[number] = {probe.key for probe in probes}
         return probes
@@ -178,3 +159,35 @@ class FreshTries(Hunt):
     def progress(self) -> Progress:
         got = sum(min(state.failures, self._failures) for state in self._subjects.values())
         return Progress("fresh tries", got, self._failures * len(self._subjects), 0)
+
+
+class AskedBefore(Hunt):
+    """`probes` are asked in order. `total` counts those of earlier sessions, which are told first."""
+
+    def __init__(self, probes: Iterable[Probe], total: int, phase: str = "judging again") -> None:
+        self._phase = phase
+        self._probes = iter(probes)
+        self._total = total
+        self._told = 0
+        self._flying: set[str] = set()
+        self._over = False
+
+    def ask(self, count: int) -> list[Probe]:
+        probes = list(islice(self._probes, count))
+        self._over = len(probes) < count
+        self._flying.update(probe.key for probe in probes)
+        return probes
+
+    def tell(self, trial: Trial) -> None:
+        self._told += 1
+        self._flying.discard(trial.key)
+
+    @property
+    def done(self) -> bool:
+        return self._over and not self._flying
+
+    def findings(self) -> list[Finding]:
+        return []
+
+    def progress(self) -> Progress:
+        return Progress(self._phase, self._told, max(self._total, self._told), 0)

@@ -5,8 +5,6 @@ same order, two hunts of the same settings give the same findings and ask for th
 run is therefore nothing but telling a fresh hunt every recorded trial.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -30,8 +28,8 @@ class Hunt(ABC):
     The first five are needed. The others have nothing to say unless a hunt overrides them.
     """
 
+    #: Whether a trial is only its own if the verdicts before it make it ask for it: hunts in rounds.
     plans_by_verdicts = False
-    """Whether a trial is only its own if the verdicts before it make it ask for it: hunts in rounds."""
 
     @abstractmethod
     def ask(self, count: int) -> list[Probe]:

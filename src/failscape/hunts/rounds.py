@@ -5,8 +5,6 @@ hold nothing up. Because a plan is a function of finished rounds alone, replayin
 any order, leads to the same plans: a resumed hunt asks for exactly what was in flight.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
@@ -47,17 +45,17 @@ class RoundHunt(Hunt, Generic[WorkT]):
     """The asking and telling of a hunt. Its strategy is `plan` and `close`."""
 
     plans_by_verdicts = True
+    #: How many rounds may be under way at a time.
     open_rounds = OPEN_ROUNDS
-    """How many rounds may be under way at a time."""
 
     def __init__(self) -> None:
         self._rounds: deque[_Round[WorkT]] = deque()
         self._waiting: dict[str, Probe] = {}
+        #: Key → round and work that the probe belongs to, and its subject.
         self._owner: dict[str, tuple[_Round[WorkT], WorkT, str]] = {}
-        """Key → round and work that the probe belongs to, and its subject."""
         self._told: set[str] = set()
+        #: Trials of rounds that are not planned yet: replay may come in any order.
         self._early: dict[str, Trial] = {}
-        """Trials of rounds that are not planned yet: replay may come in any order."""
         self._started = self._over = False
 
     @abstractmethod

@@ -4,8 +4,6 @@ It asks for nothing. A case fails when its own trials refute "it passes at least
 with e-BH over all cases of the table.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

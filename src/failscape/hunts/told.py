@@ -4,8 +4,6 @@ Trials are the only truth: this is what follows from them, and saves telling a m
 kept as JSON; dataclasses and named tuples are marked with their type, and come back as what they were.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import sys
@@ -20,16 +18,22 @@ from failscape.hunts.protocol import Hunt
 from failscape.trials import AsData, Finding, Progress
 
 _TYPE, _PARTS = "@", "_"
+#: Modules that may be imported to bring a type back. An atlas may be a stranger's: it names no others.
 _OURS = ("failscape.hunts.", "failscape.stats.", "failscape.spaces.", "failscape.trials")
-"""Modules that may be imported to bring a type back. An atlas may be a stranger's: it names no others."""
 
+#: Of the JSON text: more is not read, for a small file may unfold to any size.
 MOST_BYTES = 1 << 30
-"""Of the JSON text: more is not read, for a small file may unfold to any size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """`curve` is (trials told, findings then), from first to last; `undecided` is a number of subjects."""
+    """`curve` is (trials told, findings then), from first to last.
+
+    `suspects` look failing but are not claimed, most promising first. `survey` is what the hunt says about
+    the whole space: its own type, with `as_data()` for all others. `undecided` subjects used up their trials
+    without a verdict. `purposes`: key of a trial → what it was for, where the key itself does not tell.
+    `excused`: keys of trials that failed and count as passed (`Hunt.excused`).
+    """
 
     findings: list[Finding]
     suspects: list[Finding]

@@ -19,8 +19,8 @@ from failscape.comparison.cases import AskedCase
 from failscape.config import HuntConfig, ModelConfig
 from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import HuntEvidence
+from failscape.evidence.findings import short_title
 from failscape.evidence.found import config_of
-from failscape.evidence.select import short_title
 from failscape.export.classifier_rows import classifier_rows
 from failscape.export.parts import Parts, choose_parts
 from failscape.hunts.classifier.baselines import all_targets, baseline_plans

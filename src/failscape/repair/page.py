@@ -16,7 +16,7 @@ from failscape.comparison.result import ComparedSubject
 from failscape.errors import AtlasError
 from failscape.export.parts import PARTS, REST
 from failscape.repair.proof import AFTER, BEFORE, PLACEBO, RepairProof
-from failscape.report.templating import templates
+from failscape.report.sections import templates
 
 PAGE, DATA = "repair.html", "repair.json"
 PICTURES = 4

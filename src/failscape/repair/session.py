@@ -14,8 +14,8 @@ from failscape.comparison.cases import AskedCase
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
 from failscape.evidence import HuntEvidence
+from failscape.evidence.findings import short_title
 from failscape.evidence.found import config_of
-from failscape.evidence.select import short_title
 from failscape.jsonable import finite
 from failscape.repair.classifier import RepairWish, parts_of, repair_classifier
 from failscape.repair.page import DATA, write_page

@@ -1,25 +1,28 @@
-"""Writes a comparison as one static page: statuses, paired rates, pictures at the same seeds, the trend."""
-
-from __future__ import annotations
+"""Writes a comparison as one static page, and the part of a report about other models of the same atlas."""
 
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from failscape import __version__
 from failscape.atlas import Atlas
 from failscape.atlas.faults import explained
 from failscape.atlas.files import write_whole
 from failscape.comparison.beside import CaseRow, cases_beside
-from failscape.comparison.comparing import ManyCompared
+from failscape.comparison.comparable import NotComparable
+from failscape.comparison.comparing import ManyCompared, compare_sides
+from failscape.comparison.reading import hunts_of, read_side, side_of
 from failscape.comparison.result import PROVEN, STATUSES, ComparedSubject
+from failscape.errors import FailscapeError
+from failscape.evidence import HuntEvidence
 from failscape.report.pictures import PicturePlacer, Placed
-from failscape.report.templating import PAGE, templates
+from failscape.report.sections import PAGE, TRUST, Section, templates
 
+#: Subjects that are shown with pictures; the table has more.
 PICTURED = 30
-"""Subjects that are shown with pictures; the table has more."""
 
 CASES = 6
 ROWS = 400
@@ -79,3 +82,60 @@ def write_comparison(compared: ManyCompared, folder: Path, sources: Sequence[Pat
         page = templates().get_template("comparison.html").render(view=view, picture=picture)
         write_whole(folder / PAGE, page.encode("utf-8", "replace"))
     return folder / PAGE
+
+
+#: Where the whole page of the comparison lies, beside that of the report.
+FOLDER = "comparison"
+
+MOST_MODELS = 12
+
+
+class BesideOthers(NamedTuple):
+    """`link` leads to the whole page, where one was written."""
+
+    compared: ManyCompared
+    link: str
+
+    @property
+    def totals(self) -> list[tuple[str, int, str]]:
+        return [(name, len(self.compared.last.of_status(name)), says) for name, says in STATUSES.items()]
+
+
+def beside_section(hunt: HuntEvidence, folder: Path | None) -> Section | None:
+    """The newest hunts of the other models in this atlas, where there are such and they can be compared.
+
+    With a `folder` the whole page is written there too.
+    """
+    compared = compare_atlas(hunt)
+    if compared is None:
+        return None
+    link = ""
+    if folder is not None:
+        write_comparison(compared, folder / FOLDER)
+        link = f"{FOLDER}/{PAGE}"
+    names = [side.name for side in compared.sides]
+    return Section(
+        id="beside",
+        title="Beside the other models of this atlas",
+        template="beside.html",
+        place=TRUST,
+        data=BesideOthers(compared, link),
+        menu="Compare",
+        intro=f"The same cases on {len(names)} models, {names[-1]} against {names[0]}, pair by pair.",
+    )
+
+
+def compare_atlas(hunt: HuntEvidence) -> ManyCompared | None:
+    atlas = hunt.atlas
+    kinds: dict[int, Any] = {row.id: row.kind for row in atlas.hunts()}
+    numbers = [number for number in hunts_of(atlas.folder) if kinds[number] == hunt.row.kind]
+    if hunt.row.id not in numbers or not 1 < len(numbers) <= MOST_MODELS:
+        return None
+    try:
+        sides = [
+            side_of(hunt) if number == hunt.row.id else read_side(atlas.folder, number) for number in numbers
+        ]
+        compared = compare_sides(sides)
+    except (NotComparable, FailscapeError):
+        return None
+    return compared if compared.last.pairs else None

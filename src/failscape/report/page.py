@@ -3,19 +3,14 @@
 The page is bounded: a gallery of the first findings, a table of some more, and a plain line about the rest.
 """
 
-from __future__ import annotations
-
-import re
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
-
 from failscape import __version__
-from failscape.atlas import Atlas, Event, HuntRow
+from failscape.atlas import Atlas, Event
 from failscape.atlas.faults import explained
 from failscape.atlas.files import write_whole
 from failscape.evidence import (
@@ -23,36 +18,33 @@ from failscape.evidence import (
     Build,
     FindingEvidence,
     HuntEvidence,
-    PurposeCounts,
-    Rate,
     WatchTelling,
     load_hunt,
     missing_of,
     varied_examples,
 )
-from failscape.evidence.families import families_of
-from failscape.evidence.overview import GroupRate, suggestions, worst_groups
+from failscape.evidence.findings import GroupRate, families_of, suggestions, worst_groups
 from failscape.hunts.t2i.findings import CheckedDetails
-from failscape.report.beside import beside_section
-from failscape.report.figures.heat import HeatMap
-from failscape.report.maps import FailureMap, failure_map, heat_of_counts
+from failscape.report.comparison import beside_section
+from failscape.report.figures.heat import FailureMap, HeatMap, failure_map, heat_of_counts
 from failscape.report.pictures import PicturePlacer
 from failscape.report.sections import (
+    PAGE,
     Context,
     Section,
     Tile,
     page_of,
     stylesheets,
+    templates,
 )
-from failscape.report.templating import PAGE, templates
 from failscape.trials import Finding, Verdict
 
 GALLERY = 40
 TABLE_ROWS = 1000
 WORST = 8
 EXAMPLES = 6
+#: With fewer, the findings themselves are near enough to the top of the page.
 FEWEST_EXAMPLES = 3
-"""With fewer, the findings themselves are near enough to the top of the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +89,6 @@ class ReportPage:
     written: str
 
     @property
-    def row(self) -> HuntRow:
-        return self.hunt.row
-
-    @property
-    def limit(self) -> float | None:
-        return self.hunt.limit
-
-    @property
     def opened(self) -> int:
         """Cards of the gallery that are open: few where the kind of hunt has shown its findings above."""
         return 1 if any(section.id in ("bugs", "modes") for section in self.sections) else 3
@@ -133,15 +117,6 @@ class ReportPage:
         return None if own else heat_of_counts(self.map, self.hunt.unit)
 
     @property
-    def seen(self) -> Rate:
-        """What failed among the trials that the search chose."""
-        return self.hunt.seen_rate()
-
-    @property
-    def purposes(self) -> list[PurposeCounts]:
-        return self.hunt.purposes()
-
-    @property
     def worst(self) -> list[GroupRate]:
         return worst_groups(self.hunt, WORST)
 
@@ -152,11 +127,8 @@ class ReportPage:
     def missing(self, finding: Finding) -> str:
         return missing_of(finding)
 
-    def rate(self, finding: Finding) -> Rate:
-        return self.hunt.rate(finding)
-
     def notes(self, finding: Finding) -> list[str]:
-        return list(page_of(self.row.kind).notes(finding))
+        return list(page_of(self.hunt.row.kind).notes(finding))
 
     def share(self, name: str) -> float:
         """The share of a verdict among trials that tested something."""
@@ -205,7 +177,7 @@ def view_of(hunt: HuntEvidence, gallery: int = GALLERY) -> ReportPage:
         tiles=list(page.tiles(context)),
         sections=list(page.sections(context)),
         warnings=_warnings(hunt),
-        settings=_shown_settings(hunt.row),
+        settings=hunt.shown_settings,
         version=__version__,
         written=time.strftime("%Y-%m-%d %H:%M"),
     )
@@ -220,7 +192,7 @@ def _examples(hunt: HuntEvidence, pictured: Sequence[Entry]) -> list[BeforeAfter
 
 def render(view: ReportPage, pictures: PicturePlacer) -> str:
     environment = templates({package for section in view.sections if (package := section.package)})
-    styles = stylesheets(environment.list_templates(), view.row.kind)
+    styles = stylesheets(environment.list_templates(), view.hunt.row.kind)
     page = environment.get_template("page.html")
     return page.render(view=view, picture=pictures.find, pictures=pictures, styles=styles)
 
@@ -253,12 +225,6 @@ def _alike(findings: Sequence[Finding]) -> tuple[dict[int, str], set[int]]:
             kind = family.kind.rpartition(": ")[2]
             alike[first] = f"The same with {kind} {', '.join(family.values[1:])}."
     return alike, later
-
-
-def _shown_settings(row: HuntRow) -> str:
-    """Settings hold no secrets, but an address may carry a name and password."""
-    text = yaml.safe_dump(row.config, sort_keys=False, allow_unicode=True)
-    return re.sub(r"://[^/@\s]+@", "://…@", text)
 
 
 def _warnings(hunt: HuntEvidence) -> list[Event]:

@@ -3,8 +3,6 @@
 A picture without a readable file is counted and shown as an empty frame; it never stops the report.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Iterable

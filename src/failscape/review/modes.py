@@ -5,8 +5,6 @@ modes, whatever the verifier said. What people say counts for the mode alone: it
 so it never enters the verifier's accuracy.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Mapping
@@ -115,8 +113,8 @@ def _tally(subject: str, counts: Counter[str], config: Mapping[str, Any], claims
     return ModeTally(subject, counts.total(), counts[NO], counts[YES], counts[UNSURE], state)
 
 
+#: The defaults of `confirm:`, for settings that an atlas keeps in part.
 _USUAL = {"margin": 0.2, "fdr": 0.05, "modes": 120}
-"""The defaults of `confirm:`, for settings that an atlas keeps in part."""
 
 
 def settled_items(atlas: Atlas, row: HuntRow, review: Review) -> frozenset[str]:

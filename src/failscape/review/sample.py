@@ -3,26 +3,73 @@
 Strata are kind of check x the judge's answer x near to or far from the threshold. Each gets the same share
 of the sample, as far as it has so many; what it stands for is kept with each item. A word that the judge may
 misread is a kind of its own, so that it gets labels, and an accuracy, of its own.
+
+For people who label elsewhere a sample becomes a folder: pictures, and a table to fill in. Nothing in it
+tells what the judge said. That stays in the atlas.
 """
 
-from __future__ import annotations
-
+import csv
 import hashlib
 import random
-from collections import Counter
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.decisions import Decision, decisions, has_image
+from failscape.atlas.faults import explained
+from failscape.atlas.formats.plain import no_formula
 from failscape.atlas.reviews import Review, ReviewItem, atlas_uid, decider_of
 from failscape.errors import AtlasError
-from failscape.review.words import own_kinds, words_to_label
 from failscape.stats.judging.accuracy import word_key
+from failscape.stats.judging.words import DoubtedWord, WordCounts, doubted_words
 from failscape.trials import Verdict
 
+MOST_WORDS = 12
+ENTITY = "entity"
+
+#: Kind of check, and what it asks for.
+Word = tuple[str, str]
+
+
+def words_to_label(atlas: Atlas, row: HuntRow) -> list[DoubtedWord]:
+    """Words that the judge of a hunt may misread, those with most at stake first."""
+    return doubted_words(count_words(decisions(atlas, row.id)))[:MOST_WORDS]
+
+
+def count_words(decided: Iterable[Decision]) -> Iterator[WordCounts]:
+    """How each word fared; decisions of one trial follow each other."""
+    asked, dropped, alone = Counter[Word](), Counter[Word](), Counter[Word]()
+    by_subject: dict[Word, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+    for _, group in groupby(decided, key=lambda one: one.trial):
+        answers = list(group)
+        missed = [one for one in answers if not one.answer]
+        for one in answers:
+            word = one.check.kind, one.check.value
+            asked[word] += 1
+            dropped[word] += not one.answer
+            counts = by_subject[word][one.subject]
+            counts[0] += 1
+            counts[1] += not one.answer
+        if len(missed) == 1:
+            alone[missed[0].check.kind, missed[0].check.value] += 1
+    for word, times in asked.items():
+        subjects = by_subject[word].values()
+        everywhere = sum(2 * gone > tried for tried, gone in subjects)
+        yield WordCounts(*word, times, dropped[word], len(subjects), everywhere, alone[word])
+
+
+def own_kinds(words: Iterable[DoubtedWord]) -> frozenset[Word]:
+    """Words that get labels, and so an accuracy, of their own. Entities share one: limits know them so."""
+    return frozenset((one.counts.kind, one.counts.word) for one in words if one.counts.kind != ENTITY)
+
+
+#: A node is near the threshold when its judged pass rate is at most so far from it.
 NEAR = 0.15
-"""A node is near the threshold when its judged pass rate is at most so far from it."""
 
 Key = tuple[str, bool, bool]
 
@@ -163,3 +210,35 @@ def _item(uid: str, key: Key, decision: Decision, stands_for: float) -> tuple[Re
 
 def digest_of(*parts: Any) -> str:
     return hashlib.blake2b("/".join(map(str, parts)).encode(), digest_size=6).hexdigest()
+
+
+COLUMNS = ("review", "item", "image", "statement", "label")
+TABLE, IMAGES = "review.csv", "images"
+
+
+def write_review(atlas: Atlas, sample: ReviewSample, folder: Path) -> Path:
+    """The table to fill in. The folder must be new or empty: labels in an older one are not overwritten."""
+    with explained(folder):
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise AtlasError(f"{folder} is not empty", "give another folder with --out")
+        draft = folder.with_name(f".{folder.name}.part")  # a killed export leaves this, and no folder
+        shutil.rmtree(draft, ignore_errors=True)
+        (draft / IMAGES).mkdir(parents=True)
+        files = {
+            digest: _copy_picture(atlas, digest, draft) for digest in {one.image for one in sample.questions}
+        }
+        _write_table(draft / TABLE, sample.review.uid, sample.questions, files)
+        draft.replace(folder)
+    return folder / TABLE
+
+
+def _copy_picture(atlas: Atlas, digest: str, folder: Path) -> str:
+    return f"{IMAGES}/{atlas.images.copy_out(digest, folder / IMAGES).name}"
+
+
+def _write_table(path: Path, uid: str, questions: Sequence[BlindQuestion], files: dict[str, str]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(COLUMNS)
+        for question in questions:
+            writer.writerow([uid, question.item, files[question.image], no_formula(question.statement), ""])

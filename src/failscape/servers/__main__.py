@@ -3,8 +3,6 @@
 Prints one line of JSON with its address when it is ready.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -15,7 +13,7 @@ from failscape.config import ModelConfig
 from failscape.errors import ConfigError, FailscapeError
 from failscape.models.registry import create_model
 from failscape.models.roles import ROLES
-from failscape.servers.offer import Served
+from failscape.servers.backends import Served
 from failscape.servers.running import serve
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.understanding import Understanding

@@ -1,26 +1,36 @@
-"""What draws behind a server of images. A new kind of model is one sub-class of `ImageBackend`.
+"""What a server offers, and what draws behind one of images. A new kind of model sub-classes `ImageBackend`.
 
 `docs/servers.md` shows one on a screen. The server does the rest: requests, batches, queue, metrics.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from failscape.models.providers.diffusers import BatchLimit, DiffusersPipeline
-from failscape.models.roles import ImageGenerator
+from failscape.models.roles import (
+    Answerer,
+    Captioner,
+    Classifier,
+    Embedder,
+    ImageGenerator,
+    Judge,
+    Model,
+    Questioner,
+    Verifier,
+)
 from failscape.pictures import Picture
 from failscape.servers.requests import RequestError
+from failscape.spaces.understanding import Understanding
 
 T = TypeVar("T")
+#: What a request may say beside prompt and seed: width, height, steps, guidance, negative_prompt.
 Settings = Mapping[str, Any]
-"""What a request may say beside prompt and seed: width, height, steps, guidance, negative_prompt."""
 
+#: A picture, or why there is none for this one prompt.
 Drawing = Picture | RequestError
-"""A picture, or why there is none for this one prompt."""
 
 
 class ImageBackend:
@@ -106,8 +116,8 @@ class RoleBackend(ImageBackend):
         ]
 
 
+#: What a setting is called in diffusers, where it has another name.
 CALLED = {"steps": "num_inference_steps", "guidance": "guidance_scale"}
-"""What a setting is called in diffusers, where it has another name."""
 
 
 class DiffusersBackend(ImageBackend):
@@ -135,3 +145,64 @@ class DiffusersBackend(ImageBackend):
             Picture.from_image(one.image) if one.image is not None else RequestError(one.refused)
             for one in drawn
         ]
+
+
+@dataclass(frozen=True)
+class Served:
+    """The models of a server; a role that is `None` is not offered.
+
+    `understanding` turns a judge's instruction back into checks. Requests choose among `classifiers` by name;
+    the first one answers those that name none. All other models are told apart by what is asked.
+    `backend` draws in place of a `generator` where requests may choose size, steps and so on; `size` is the
+    one size of a generator's pictures, where it has one. At most `queue` pictures wait; the first of a batch
+    waits `linger` seconds, so that others can join it.
+    """
+
+    generator: ImageGenerator | None = None
+    judge: Judge | None = None
+    understanding: Understanding | None = None
+    name: str = "failscape"
+    captioner: Captioner | None = None
+    answerer: Answerer | None = None
+    verifier: Verifier | None = None
+    questioner: Questioner | None = None
+    embedder: Embedder | None = None
+    classifiers: Mapping[str, Classifier] = field(default_factory=dict)
+    backend: ImageBackend | None = None
+    size: tuple[int, int] | None = None
+    queue: int = 512
+    linger: float = 0.0
+
+    def image_backend(self) -> ImageBackend | None:
+        """What draws; a generator is put behind one."""
+        if self.backend is None and self.generator is not None:
+            return RoleBackend(self.generator, self.name, self.size)
+        return self.backend
+
+    def models(self) -> list[Model]:
+        """All models beside the one that draws, to be started and closed."""
+        chat = list(self.chat_roles().values())
+        others: list[Model | None] = [self.embedder, *self.classifiers.values()]
+        return [*(model for model in others if model is not None), *chat]
+
+    def chat_roles(self) -> dict[str, Model]:
+        """Role → model, of those that are reached by chat."""
+        roles: dict[str, Model | None] = {
+            "judge": self.judge if self.understanding is not None else None,
+            "captioner": self.captioner,
+            "answerer": self.answerer,
+            "verifier": self.verifier,
+            "questioner": self.questioner,
+        }
+        return {role: model for role, model in roles.items() if model is not None}
+
+    def offers(self) -> list[str]:
+        """What there is, in words: for the line that a server prints when it is ready."""
+        chat = self.chat_roles()
+        lines = {
+            "images": self.image_backend() is not None,
+            f"chat ({', '.join(chat)})": bool(chat),
+            "embeddings": self.embedder is not None,
+            f"classify ({', '.join(self.classifiers)})": bool(self.classifiers),
+        }
+        return [line for line, is_offered in lines.items() if is_offered]

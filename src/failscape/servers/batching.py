@@ -3,8 +3,6 @@
 Only pictures with equal settings share a batch. The oldest one decides which settings are next.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import deque
@@ -17,11 +15,11 @@ from failscape.pictures import Picture
 from failscape.servers.backends import Drawing, ImageBackend
 from failscape.servers.requests import RequestError
 
+#: How long the first picture of a batch waits for others: little beside drawing, enough for a burst.
 LINGER_SECONDS = 0.01
-"""How long the first picture of a batch waits for others: little beside drawing, enough for a burst."""
 
+#: Share of the past in the mean seconds per picture, from which `Retry-After` is reckoned.
 MEMORY = 0.9
-"""Share of the past in the mean seconds per picture, from which `Retry-After` is reckoned."""
 
 
 class Busy(Exception):

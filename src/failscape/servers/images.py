@@ -1,7 +1,5 @@
 """Requests for pictures: OpenAI's images API and FailureAtlas's `/generate`. Honoured in full or refused."""
 
-from __future__ import annotations
-
 import base64
 import random
 import re
@@ -18,10 +16,11 @@ from failscape.servers.batching import Batcher
 from failscape.servers.requests import RequestError, check_length, read_json, read_texts
 
 MOST = 64
+#: Pictures that `response_format: url` keeps for fetching: the latest ones.
 KEPT = 256
-"""Pictures that `response_format: url` keeps for fetching: the latest ones."""
 
 LONGEST_SIDE = 4096
+#: A field of a request → the setting of the backend.
 SETTINGS = {
     "num_inference_steps": "steps",
     "steps": "steps",
@@ -31,7 +30,6 @@ SETTINGS = {
     "width": "width",
     "height": "height",
 }
-"""A field of a request → the setting of the backend."""
 
 _SIZE = re.compile(r"(\d{1,5})x(\d{1,5})")
 

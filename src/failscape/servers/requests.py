@@ -3,8 +3,6 @@
 What is wrong with a request is said in words. Serves nothing by itself.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json
@@ -16,8 +14,8 @@ from aiohttp import web
 from failscape.models.roles import Conversation
 from failscape.pictures import Picture
 
+#: Characters of a prompt or a question.
 LONGEST_TEXT = 20_000
-"""Characters of a prompt or a question."""
 
 
 class RequestError(Exception):

@@ -4,8 +4,6 @@ A request has `images` (base64) and, for each, a prompt that a dataset of Failsc
 the statements themselves. What the judge does not decide is `null`, never a guess: trainers can skip it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -16,13 +14,13 @@ from aiohttp import web
 from failscape.errors import ConfigError
 from failscape.models.roles import Judge
 from failscape.servers.app import build_app
-from failscape.servers.offer import Served
+from failscape.servers.backends import Served
 from failscape.servers.requests import RequestError, read_json, read_picture, read_texts
 from failscape.trials import Check
 
 SCORE = "/v1/score"
+#: The kind of a check that a request brings along.
 STATEMENT = "statement"
-"""The kind of a check that a request brings along."""
 
 Checks = tuple[Check, ...]
 

@@ -1,7 +1,5 @@
 """Runs one server process per GPU: waits until they are healthy, restarts what ends, keeps a log of each."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
@@ -17,11 +15,11 @@ import aiohttp
 
 from failscape.errors import ConfigError, ModelError
 
+#: Seconds before a process that ended is started again: doubled each time, until it was healthy once more.
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
-"""Seconds before a process that ended is started again: doubled each time, until it was healthy once more."""
 
+#: Starts in a row without ever being healthy, after which all is given up: it is the settings.
 TRIES = 4
-"""Starts in a row without ever being healthy, after which all is given up: it is the settings."""
 
 HEALTH_SECONDS = 0.5
 STOP_SECONDS = 15.0
@@ -34,8 +32,8 @@ class Child:
 
     words: list[str]
     url: str
+    #: Its address as others reach it.
     shown: str
-    """Its address as others reach it."""
     log: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     restarts: int = 0

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from failscape.stats.intervals import clopper_pearson, wilson
+from failscape.stats.intervals import exact_interval, wilson
 
 Counts = tuple[int, int]
 Interval = tuple[float, float]
@@ -99,12 +99,6 @@ def _wilson(hits: int, trials: int, level: float) -> Interval:
     return float(low), float(high)
 
 
-@lru_cache(maxsize=65536)
-def _exact(hits: int, trials: int, level: float) -> Interval:
-    low, high = clopper_pearson(hits, trials, level)
-    return float(low), float(high)
-
-
 def _say_excess(excess: float, interval: Interval, values: int) -> str:
     parts = "its entity alone" if values == 1 else "its parts predict"
     than = f"than {parts}"
@@ -129,9 +123,11 @@ def blame(dropped: Mapping[str, int], failures: int, level: float = 0.95) -> Bla
         return None
     ranked = sorted(dropped.items(), key=lambda one: (-one[1], list(dropped).index(one[0])))
     check, count = ranked[0]
-    interval = _exact(min(count, failures), failures, level)
+    interval = exact_interval(min(count, failures), failures, level)
     share = min(count, failures) / failures
-    rivals = [name for name, other in ranked[1:] if other and _exact(other, failures, level)[1] > share]
+    rivals = [
+        name for name, other in ranked[1:] if other and exact_interval(other, failures, level)[1] > share
+    ]
     sentence = f"{check} is missing in {100 * share:.0f} % of failures ({count} of {failures})"
     also = f"; {rivals[0][0].lower()}{rivals[0][1:]} about as often." if rivals else "."
     return Blame(check, share, interval, sentence + also)

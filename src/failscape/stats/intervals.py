@@ -33,10 +33,15 @@ def clopper_pearson(hits: ArrayLike, trials: ArrayLike, level: float = 0.95) -> 
 
 
 @lru_cache(maxsize=65536)
+def exact_interval(hits: float, trials: float, level: float = 0.95) -> tuple[float, float]:
+    """The same for one pair of counts, as plain numbers. Few counts are distinct: most are looked up."""
+    low, high = clopper_pearson(hits, trials, level)
+    return float(low), float(high)
+
+
 def one_sided(hits: float, trials: float, doubt: float) -> tuple[float, float]:
     """An exact lower and an exact upper bound, each wrong with probability `doubt` at most."""
-    low, high = clopper_pearson(hits, trials, 1 - 2 * doubt)
-    return float(low), float(high)
+    return exact_interval(hits, trials, 1 - 2 * doubt)
 
 
 def wilson(hits: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:

@@ -22,8 +22,8 @@ Positions = NDArray[np.int64]
 VERDICTS = [verdict.value for verdict in Verdict]
 MOST_FACETS = 40
 _MANY = 8192
+#: Bytes of a call's key; a trial has those of its calls in a row.
 KEY = 16
-"""Bytes of a call's key; a trial has those of its calls in a row."""
 
 
 @dataclass(frozen=True, slots=True)

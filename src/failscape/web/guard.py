@@ -4,8 +4,6 @@ The address that is printed carries a token; the browser keeps it as a cookie of
 checked too: a page that makes its own name point at this machine (DNS rebinding) names itself as `Host`.
 """
 
-from __future__ import annotations
-
 import hmac
 import ipaddress
 import secrets
@@ -15,9 +13,10 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+#: Name of the query parameter that brings the token once; it is taken out of the address at once.
 TOKEN = "token"
-"""Name of the query parameter that brings the token once; it is taken out of the address at once."""
 
+#: Nothing inline runs and nothing foreign loads, whatever an atlas holds.
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -26,7 +25,6 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Nothing inline runs and nothing foreign loads, whatever an atlas holds."""
 
 CLOSED = "Open the address that `failscape view` printed in the terminal: it carries a token.\n"
 

@@ -1,7 +1,9 @@
 """The atlases that a viewer shows: opened for reading, each hunt with its columns and what it found.
 
 What a hunt found is read beside the server, in a thread, and read again while a run goes on. Until it is
-there, callers get `None` and say so; counts come straight from the atlas and are there at once.
+there, callers get `None` and say so; counts come straight from the atlas and are there at once. Telling a
+hunt its trials again is pure arithmetic, and in a thread it would take turns with every answer: long hunts
+are read in a process of their own.
 """
 
 from __future__ import annotations
@@ -11,20 +13,92 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.reviews import MODES
 from failscape.errors import AtlasError, FailscapeError
-from failscape.evidence import HuntEvidence, HuntReader, Place
+from failscape.evidence import Found, HuntEvidence, HuntReader, Place, WatchTelling
+from failscape.evidence.found import read_found
 from failscape.web.columns import TrialColumns
-from failscape.web.reading import FoundReader
+
+#: A hunt with fewer trials is read before a process would have started.
+SHORT = 5000
+
+
+class Telling(NamedTuple):
+    """How far a process is that tells a hunt its trials again."""
+
+    told: int
+    total: int
+
+
+class FoundReader:
+    """Shared by all hunts of a viewer. `close` ends readings that are under way."""
+
+    def __init__(self) -> None:
+        self._working: set[SpawnProcess] = set()
+        self._turn = threading.Lock()
+
+    def read(self, atlas: Atlas, row: HuntRow, watch: WatchTelling | None = None) -> Found:
+        if sum(atlas.counts(row.id).values()) < SHORT:
+            return read_found(atlas, row, watch=watch)
+        try:
+            found, message, fix = self._read_elsewhere(atlas.folder, row.id, watch)
+        except EOFError:
+            message = f"reading {atlas.folder} ended before it was done"
+            raise AtlasError(message, "open the page again; is there memory left?") from None
+        if found is None:
+            raise AtlasError(message, fix)
+        return found
+
+    def _read_elsewhere(
+        self, folder: Path, hunt_id: int, watch: WatchTelling | None
+    ) -> tuple[Found | None, str, str]:
+        # Spawned, not forked: threads of the server may hold locks. A daemon ends with the viewer.
+        context = get_context("spawn")
+        here, there = context.Pipe(duplex=False)
+        worker = context.Process(target=_read_apart, args=(there, folder, hunt_id), daemon=True)
+        worker.start()
+        there.close()
+        with self._turn:
+            self._working.add(worker)
+        try:
+            while isinstance(message := here.recv(), Telling):
+                if watch is not None:
+                    watch(*message)
+            told: tuple[Found | None, str, str] = message
+            return told
+        finally:
+            here.close()
+            with self._turn:
+                self._working.discard(worker)
+            worker.join(1)
+
+    def close(self) -> None:
+        with self._turn:
+            for worker in self._working:
+                worker.kill()
+
+
+def _read_apart(goal: Connection, folder: Path, hunt_id: int) -> None:
+    """Errors go back as words: exceptions lose their parts between processes."""
+    try:
+        with Atlas.open(folder, readonly=True) as atlas:
+            found = read_found(atlas, atlas.hunt(hunt_id), watch=lambda *far: goal.send(Telling(*far)))
+            goal.send((found, "", ""))
+    except FailscapeError as error:
+        goal.send((None, error.message, error.fix))
+
 
 T = TypeVar("T")
 
+#: A hunt is read again at most a quarter of the time: after a pause of so many times what reading took.
 PATIENCE = 3.0
-"""A hunt is read again at most a quarter of the time: after a pause of so many times what reading took."""
 
 SHORTEST_PAUSE = 2.0
 
@@ -42,8 +116,8 @@ class OpenHunt:
         self._found = found
         self.problem: FailscapeError | None = None
         self.readings = 0
+        #: Trials told again so far, and how many there are, while the hunt is read by telling.
         self.telling: tuple[int, int] | None = None
-        """Trials told again so far, and how many there are, while the hunt is read by telling."""
         self._loaded: HuntEvidence | None = None
         self._derived: dict[str, tuple[HuntEvidence, Any]] = {}
         self._as_of: tuple[Any, Any] = (None, None)

@@ -1,11 +1,12 @@
-"""The viewer as a web application: addresses, the files of the page, and answers as JSON.
+"""The viewer as a web application: addresses, the files of the page, answers as JSON, and news.
 
-Everything that reads an atlas runs in a thread, so that one slow question does not keep others waiting.
+Everything that reads an atlas runs in a thread, so that one slow question does not keep others waiting. One
+watcher tells all open pages that an atlas has grown (server-sent events): it asks for totals, which cost no
+scan; pages ask for what they show by themselves.
 """
 
-from __future__ import annotations
-
 import asyncio
+import contextlib
 import json
 import mimetypes
 import sqlite3
@@ -21,9 +22,87 @@ from failscape.errors import AtlasError, FailscapeError
 from failscape.jsonable import finite
 from failscape.web.guard import Guard, Handler, add_headers
 from failscape.web.library import Library, OpenHunt
-from failscape.web.live import Watcher
-from failscape.web.screens import compare, failure_map, findings, overview, pictures, review, runs, similar
-from failscape.web.thumbnails import SIDES, Thumbnails, whole_picture
+from failscape.web.screens import compare, failure_map, findings, overview, pictures, review
+from failscape.web.screens.pictures import SIDES, Thumbnails, whole_picture
+
+EVERY = 1.0
+#: Pages that are told of news at the same time; each holds a connection open.
+MOST_PAGES = 64
+
+#: After so many seconds without news a comment is sent, so that a page that has gone is noticed.
+QUIET = 20.0
+
+
+class Watcher:
+    """`follow` is the handler of one page."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self._pages: set[asyncio.Queue[str]] = set()
+        self._seen: dict[str, Any] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self, _: web.Application) -> None:
+        self._task = asyncio.create_task(self._watch())
+
+    async def stop(self, _: web.Application) -> None:
+        for page in self._pages:
+            page.put_nowait("")
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def follow(self, request: web.Request) -> web.StreamResponse:
+        if len(self._pages) >= MOST_PAGES:
+            raise web.HTTPServiceUnavailable(text="too many pages are open")
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        page: asyncio.Queue[str] = asyncio.Queue()
+        self._pages.add(page)
+        try:
+            await response.prepare(request)
+            await response.write(b"retry: 2000\n\n")
+            while message := await _next(page):
+                await response.write(message.encode())
+        except ConnectionError:
+            pass  # the page was closed
+        finally:
+            self._pages.discard(page)
+        return response
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY)
+            for slug in self._library.atlases if self._pages else ():
+                now = await asyncio.to_thread(self._state, slug)
+                if now != self._seen.get(slug):  # the first look too: it may have grown since a page asked
+                    self._seen[slug] = now
+                    self._tell({"atlas": slug})
+
+    def _state(self, slug: str) -> Any:
+        """What changes when trials are recorded, sessions start or end, or labels are given."""
+        try:
+            with self._library.atlas(slug).reading() as db:
+                totals = db.execute("SELECT hunt, last_trial, images, requests FROM totals").fetchall()
+                events = db.execute("SELECT max(id) FROM events").fetchone()
+                reviews = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'review_labels'").fetchone()
+                said = reviews and db.execute("SELECT count(*), max(at) FROM review_labels").fetchone()
+        except FailscapeError:
+            return self._seen.get(slug)
+        reads = tuple(hunt.readings for hunt in self._library.open_hunts(slug))
+        return totals, events, said, reads
+
+    def _tell(self, news: dict[str, Any]) -> None:
+        for page in self._pages:
+            page.put_nowait(f"data: {json.dumps(news)}\n\n")
+
+
+async def _next(page: asyncio.Queue[str]) -> str:
+    try:
+        return await asyncio.wait_for(page.get(), QUIET)
+    except TimeoutError:
+        return ": still here\n\n"
+
 
 LARGEST_REQUEST = 64 * 2**10
 FOR_EVER = {"Cache-Control": "private, max-age=31536000, immutable"}
@@ -31,22 +110,22 @@ INDEX = "index.html"
 
 Question = Callable[[OpenHunt, Any], Any]
 
+#: What a page may ask about a hunt. `None` as an answer means: not read yet, ask again.
 QUESTIONS: dict[str, Question] = {
     "overview": lambda hunt, _: overview.overview(hunt),
     "findings": findings.findings,
     "finding": lambda hunt, query: findings.finding(hunt, query.get("subject", "")),
     "map": failure_map.failure_map,
     "pictures": pictures.pictures,
-    "similar": lambda hunt, query: similar.similar(hunt, query.get("image", "")),
+    "similar": lambda hunt, query: pictures.similar(hunt, query.get("image", "")),
     "trial": lambda hunt, query: pictures.trial(hunt, _number(query.get("id", ""))),
     "review": review.review,
-    "runs": lambda hunt, _: runs.runs(hunt),
-    "costs": lambda hunt, _: runs.costs(hunt),
+    "runs": lambda hunt, _: overview.runs(hunt),
+    "costs": lambda hunt, _: overview.costs(hunt),
 }
-"""What a page may ask about a hunt. `None` as an answer means: not read yet, ask again."""
 
+#: The one question that looks at other hunts too.
 COMPARE = "compare"
-"""The one question that looks at other hunts too."""
 
 
 def build_app(library: Library, guard: Guard) -> web.Application:

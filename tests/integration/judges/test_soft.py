@@ -12,8 +12,8 @@ from failscape.atlas.merge import merge_atlases
 from failscape.atlas.reviews import ReviewLabel, add_labels, add_review
 from failscape.config.files import parse_config
 from failscape.evidence import load_hunt
-from failscape.evidence.judge_confidence import judge_confidence
 from failscape.report import write_report
+from failscape.report.kinds.t2i_trust import judge_confidence
 from failscape.review.sample import draw_sample
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session

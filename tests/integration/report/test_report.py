@@ -7,7 +7,7 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import load_hunt
-from failscape.evidence.overview import worst_groups
+from failscape.evidence.findings import worst_groups
 from failscape.models.roles import Identity
 from failscape.report import write_report
 from failscape.report.page import TABLE_ROWS

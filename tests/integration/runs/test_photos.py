@@ -20,7 +20,7 @@ from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.config.files import parse_config
 from failscape.evidence import HuntEvidence, load_hunt
-from failscape.evidence.overview import suggestions
+from failscape.evidence.findings import suggestions
 from failscape.hunts.classifier.photo_survey import PhotoSurvey
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas
-from failscape.evidence.marks import lines_of
+from failscape.evidence.shots import lines_of
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.models.contracts.language import PolishContract
 from failscape.runtime.progress import PlainReporter

@@ -1,8 +1,8 @@
 """Examples at the head of a page: honest about verdicts, same seed, about different things."""
 
 from failscape.evidence import FindingEvidence, Place, Shot, ShotRow
-from failscape.evidence.examples import before_after, varied_examples, varied_order
-from failscape.evidence.rates import rate_of_counts
+from failscape.evidence.findings import before_after, varied_examples, varied_order
+from failscape.evidence.shots import rate_of_counts
 from failscape.trials import Finding, Verdict
 
 FAIL, PASS = Verdict.FAIL, Verdict.PASS

@@ -1,6 +1,6 @@
 """Findings that differ in one value are told once."""
 
-from failscape.evidence.families import families_of
+from failscape.evidence.findings import families_of
 from failscape.trials import Finding
 
 

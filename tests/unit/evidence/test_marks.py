@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.evidence.marks import CheckTally, Mark, Quote, lines_of, marks_of, tally
+from failscape.evidence.shots import CheckTally, Mark, Quote, lines_of, marks_of, tally
 from failscape.trials import (
     Answer,
     Caption,

@@ -1,6 +1,6 @@
 """One rate per finding, with a denominator that can be said."""
 
-from failscape.evidence.rates import counted_words, judged_rate, missing_of, rate_of_counts, shown_rate
+from failscape.evidence.shots import counted_words, judged_rate, missing_of, rate_of_counts, shown_rate
 from failscape.trials import Finding
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from failscape.errors import ConfigError
 from failscape.evidence import Place
-from failscape.evidence.rates import shown_rate
-from failscape.evidence.select import FindingFilter, select, short_title
+from failscape.evidence.findings import FindingFilter, select, short_title
+from failscape.evidence.shots import shown_rate
 from failscape.trials import Finding
 
 

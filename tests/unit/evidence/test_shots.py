@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from failscape.atlas import StoredTrial
-from failscape.evidence.rates import rate_of_counts
-from failscape.evidence.shots import Shot, ShotRow, excused, shot_of
+from failscape.evidence.shots import Shot, ShotRow, excused, rate_of_counts, shot_of
 from failscape.trials import Check, Classify, Decide, Generate, Trial, Verdict
 
 CAT = Check("entity", "cat", "A cat is visible.", gate=True)

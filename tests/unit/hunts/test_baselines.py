@@ -8,8 +8,7 @@ from scipy import stats
 from failscape.errors import ConfigError
 from failscape.hunts.counts import Tally
 from failscape.hunts.t2i.baselines import lanes as random_lane
-from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.baselines.stopping import CurtailedRule, FixedRule, SprtRule
+from failscape.hunts.t2i.baselines.failureatlas import CurtailedRule, FailureAtlasHunt, FixedRule, SprtRule
 from failscape.hunts.t2i.build import build_hunt
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.spaces import Lattice, Node, Wording, load_corpus

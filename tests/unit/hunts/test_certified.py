@@ -15,7 +15,7 @@ from failscape.hunts.t2i.build import build_hunt, forewarn, least_images
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
 from failscape.hunts.t2i.config import T2IConfig
-from failscape.hunts.t2i.survey.random_panel import PANEL_IMAGES, draw_panel
+from failscape.hunts.t2i.survey.judge_view import PANEL_IMAGES, draw_panel
 from failscape.spaces import Lattice, Wording, load_corpus
 from failscape.stats.evalues import log_e_bh
 from failscape.stats.judging.accuracy import JudgeAccuracy

@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.survey.assemble import SurveyInput, survey_of
-from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
+from failscape.hunts.t2i.survey.assemble import (
+    SurveyInput,
+    failure_masses,
+    group_sizes,
+    groups_of,
+    survey_of,
+    wording_effect,
+)
+from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning, choose_sample, replication_of
 from failscape.hunts.t2i.survey.judge_view import JudgeView, TriedCounts
-from failscape.hunts.t2i.survey.mass import failure_masses, group_sizes, groups_of
-from failscape.hunts.t2i.survey.replication import choose_sample, replication_of
 from failscape.hunts.t2i.survey.rules import find_rules, judge_rules
-from failscape.hunts.t2i.survey.wording_effect import wording_effect
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted import PlantedWorld, simulate

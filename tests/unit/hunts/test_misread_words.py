@@ -9,7 +9,7 @@ from failscape.atlas.decisions import Decision
 from failscape.cli.review import print_words
 from failscape.hunts.belief.nodes import Nodes
 from failscape.hunts.t2i.certified.forecast import Bars
-from failscape.review.words import count_words, own_kinds
+from failscape.review.sample import count_words, own_kinds
 from failscape.spaces import Lattice, Wording, load_corpus
 from failscape.stats.judging.accuracy import JudgeAccuracy, word_key
 from failscape.stats.judging.words import doubted_words

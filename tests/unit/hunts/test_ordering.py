@@ -7,7 +7,7 @@ import pytest
 
 from failscape.errors import ConfigError
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.baselines.ordering import Ordering
+from failscape.hunts.t2i.baselines.lanes import Ordering
 from failscape.hunts.t2i.baselines.predictors import RidgePredictor
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.testing.hunt_suite import HuntSuite

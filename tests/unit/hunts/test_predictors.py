@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from failscape.errors import ConfigError, MissingExtra
-from failscape.hunts.t2i.baselines import predictor_transformer
-from failscape.hunts.t2i.baselines.predictor_transformer import Training, TransformerPredictor
+from failscape.hunts.t2i.baselines import predictors
+from failscape.hunts.t2i.baselines.predictors import Training, TransformerPredictor
 from failscape.hunts.t2i.build import build_hunt, forewarn
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.spaces import Lattice, load_corpus
@@ -78,7 +78,7 @@ def test_a_strategy_that_chooses_by_itself_says_so() -> None:
 
 
 def test_without_torch_the_run_is_refused_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predictor_transformer, "find_spec", lambda name: None)
+    monkeypatch.setattr(predictors, "find_spec", lambda name: None)
     settings = config(kind="transformer")
     with pytest.raises(MissingExtra, match=r"pip install 'failscape\[transformers\]'"):
         forewarn(settings)

@@ -19,7 +19,7 @@ from failscape.models.contracts.judge import (
     read_tokens,
 )
 from failscape.models.roles import Reply
-from failscape.servers.chat import ChatAnswer, logprobs_of
+from failscape.servers.app import ChatAnswer, logprobs_of
 from failscape.trials import Check
 
 CAT, RED = (

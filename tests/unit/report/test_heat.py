@@ -7,11 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.evidence.places import ALONE
+from failscape.evidence.hunt import ALONE
 from failscape.hunts.t2i.survey.survey import Mass
-from failscape.report.figures.heat import NARROW, WIDE, HeatCell, HeatMap, heat_legend, heat_map
-from failscape.report.kinds.t2i_map import ALL, heat_of_masses, mass_lists, overall
-from failscape.report.maps import FailureMap, MapCell, heat_of_counts
+from failscape.report.figures.heat import (
+    NARROW,
+    WIDE,
+    FailureMap,
+    HeatCell,
+    HeatMap,
+    MapCell,
+    heat_legend,
+    heat_map,
+    heat_of_counts,
+)
+from failscape.report.kinds.t2i import ALL, heat_of_masses, mass_lists, overall
 
 
 def mass(group, name, rate=0.25, images=40, nodes=10):

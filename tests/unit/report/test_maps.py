@@ -1,8 +1,8 @@
 """The map adds up trials where they belong."""
 
 from failscape.evidence import SubjectCounts
-from failscape.evidence.places import ALONE, place_node, placer_of
-from failscape.report.maps import MapCell, failure_map
+from failscape.evidence.hunt import ALONE, place_node, placer_of
+from failscape.report.figures.heat import MapCell, failure_map
 
 PLACE = place_node({"cat": "animals", "cup": "things"})
 

@@ -4,7 +4,7 @@ import pytest
 
 from failscape.evidence import Shot
 from failscape.hunts.t2i.survey.survey import Rule, Share
-from failscape.report.kinds.t2i_rules import EXAMPLES, EXCEPTIONS, LISTED, PICTURED, pictures_of, rule_cards
+from failscape.report.kinds.t2i import EXAMPLES, EXCEPTIONS, LISTED, PICTURED, pictures_of, rule_cards
 from failscape.trials import Verdict
 
 RED = "Base: Colour=red"

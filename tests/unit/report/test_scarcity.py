@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failscape.attribution import scarcity as module
-from failscape.attribution.page import render_attribution, rho_bar
+from failscape.attribution.page import Frame, dots_of, radius, render_attribution, rho_bar, scatter
 from failscape.attribution.scarcity import PASSING, Relation, Scarcity, Subject, bin_edges, thirds
-from failscape.attribution.scatter import Frame, dots_of, radius, scatter
 from failscape.trials import Finding
 
 HOSTILE = "<script>alert(1)</script>\" ' & {{ 7 * 7 }}"

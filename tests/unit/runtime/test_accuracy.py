@@ -8,7 +8,7 @@ import pytest
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
-from failscape.hunts.rejudging import AskedBefore
+from failscape.hunts.fresh import AskedBefore
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.models.registry import create_model
 from failscape.runtime.accuracy import choose_accuracy

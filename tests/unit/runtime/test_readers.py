@@ -10,7 +10,7 @@ from failscape.atlas import HuntRow
 from failscape.errors import AtlasError
 from failscape.models.providers.verifier_vote import said_by_each
 from failscape.models.roles import Identity
-from failscape.runtime.after.readers import ASKED_AS, ReplyReader, readers_of
+from failscape.runtime.after.reread import ASKED_AS, ReplyReader, readers_of
 from failscape.trials import Answer, Show, Step, Verify
 
 VALID, NOT_VALID = '{"reason": "clear", "valid": true}', '{"reason": "two questions", "valid": false}'

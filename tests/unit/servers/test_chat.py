@@ -13,8 +13,8 @@ from failscape.models.contracts.judge import BooleanContract, ChoiceContract
 from failscape.models.contracts.vision import CaptionContract, ProposeContract, VerifyContract
 from failscape.models.roles import AnswerToVerify, Conversation, Reply, Verification
 from failscape.pictures import Picture
-from failscape.servers.chat import answer_chat
-from failscape.servers.offer import Served
+from failscape.servers.app import answer_chat
+from failscape.servers.backends import Served
 from failscape.servers.requests import RequestError, read_conversation
 from failscape.spaces import Wording, load_corpus
 from failscape.spaces.lattice import Lattice

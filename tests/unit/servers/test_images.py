@@ -15,8 +15,7 @@ from PIL import Image
 
 from failscape.pictures import Picture
 from failscape.servers.app import build_app
-from failscape.servers.backends import ImageBackend
-from failscape.servers.offer import Served
+from failscape.servers.backends import ImageBackend, Served
 
 
 class Painter(ImageBackend):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from failscape.cli.serve_vlm import grouped, vllm_words
+from failscape.cli.serve import grouped, serve_vlm, vllm_words
 from failscape.errors import ConfigError, ModelError
 from failscape.servers import supervisor
 from failscape.servers.supervisor import Child, account, children_of, read_gpus, supervise
@@ -122,9 +122,8 @@ def test_vllm_gets_the_flags_that_a_hunt_needs() -> None:
 
 
 def test_without_vllm_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    from failscape.cli.serve_vlm import command
 
     monkeypatch.setenv("PATH", "")
-    result = CliRunner().invoke(command, ["--model", "some/vlm"])
+    result = CliRunner().invoke(serve_vlm, ["--model", "some/vlm"])
     assert isinstance(result.exception, ConfigError)
     assert "pip install vllm" in result.exception.fix

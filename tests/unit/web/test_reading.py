@@ -10,13 +10,13 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.errors import AtlasError
 from failscape.evidence.found import read_found
-from failscape.web import reading
-from failscape.web.reading import FoundReader
+from failscape.web import library
+from failscape.web.library import FoundReader
 
 
 @pytest.fixture
 def always_apart(monkeypatch):
-    monkeypatch.setattr(reading, "SHORT", 0)
+    monkeypatch.setattr(library, "SHORT", 0)
 
 
 def test_another_process_finds_the_same(folder, always_apart) -> None:

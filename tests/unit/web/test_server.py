@@ -12,7 +12,7 @@ from PIL import Image
 
 from failscape.atlas import Atlas
 from failscape.report.figures.basic import percent
-from failscape.web.thumbnails import Thumbnails
+from failscape.web.screens.pictures import Thumbnails
 
 
 async def ask(client, question, **query):

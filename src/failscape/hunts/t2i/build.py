@@ -11,9 +11,8 @@ from typing import Any
 
 from failscape.errors import ConfigError
 from failscape.hunts.protocol import Content, Hunt
-from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.hunts.t2i.baselines.failureatlas import RULES, FailureAtlasHunt
 from failscape.hunts.t2i.baselines.predictors import build_ordering, forewarn_predictor
-from failscape.hunts.t2i.baselines.stopping import RULES
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
 from failscape.hunts.t2i.config import T2IConfig

@@ -13,7 +13,7 @@ from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.wording import Wording
 from failscape.stats.contrasts import Blame, Interaction, blame, interaction
 from failscape.stats.evalues import e_value
-from failscape.stats.intervals import clopper_pearson
+from failscape.stats.intervals import exact_interval
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Finding
 
@@ -113,7 +113,7 @@ def all_images(tally: Tally, threshold: float) -> NodeEvidence:
     return NodeEvidence(
         tally.passes,
         tally.fails,
-        rate_interval(tally.fails, tally.valid),
+        exact_interval(tally.fails, tally.valid),
         _e_value(tally.passes, tally.fails, threshold),
     )
 
@@ -172,13 +172,6 @@ def corrected(finding: Finding, judge: JudgeAccuracy) -> Finding:
     passes, (low, high) = judge.correct(finding.trials - finding.failures, finding.failures, details.kinds)
     rate = CorrectedRate(1 - passes, (1 - high, 1 - low))
     return replace(finding, details=replace(finding.details, corrected=rate))
-
-
-@lru_cache(maxsize=65536)
-def rate_interval(hits: int, trials: int) -> tuple[float, float]:
-    """The exact 95 % interval. Nodes share few distinct counts, so most are looked up."""
-    low, high = clopper_pearson(hits, trials)
-    return float(low), float(high)
 
 
 @lru_cache(maxsize=65536)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 
-from failscape.hunts.fresh import MakeTry, Plans, Try, key_of
+from failscape.hunts.fresh import MakeTry, Plans, key_of
+from failscape.hunts.rounds import Work
 from failscape.hunts.vlm.build import judges_edits, make_grammar
 from failscape.hunts.vlm.config import VlmConfig
 from failscape.hunts.vlm.items import Item
@@ -17,7 +18,7 @@ def fresh_questions(config: VlmConfig, plans: Plans) -> MakeTry:
     grammar, _ = make_grammar(config)
     judged = judges_edits(config)
 
-    def make(subject: str, number: int) -> Try | None:
+    def make(subject: str, number: int) -> Work | None:
         pattern = Pattern.parse(subject)
         work = grammar.draft(pattern, random.Random(f"{config.seed}/fresh/{subject}/{number}"), True)
         if work is None:

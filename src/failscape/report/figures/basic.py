@@ -3,8 +3,6 @@
 Each function takes numbers and gives markup that is safe to put on the page. No drawing library is needed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -132,12 +130,13 @@ def number(value: float) -> str:
         return "∞" if value == math.inf else "–"
     if value >= 1e5:
         power = math.floor(math.log10(value))
-        return f"{value / 10**power:.1f}·10{_raised(power)}"
+        raised = str(power).translate(str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"))
+        return f"{value / 10**power:.1f}·10{raised}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _raised(power: int) -> str:
-    return str(power).translate(str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻"))
+def shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def _share(value: float) -> float:

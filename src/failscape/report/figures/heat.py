@@ -1,22 +1,26 @@
-"""Draws a map of failure as SVG: rows × columns, darker where more fails, each cell with its interval.
+"""Maps of failure: trials added up by place, and drawn as SVG: rows × columns, darker where more fails. Pure.
 
-One hue that only changes in strength, and every number in writing, so that no one depends on colours.
+One hue that only changes in strength, and every number in writing, so that no one depends on colours. Each
+cell has its interval. Which places a kind of hunt knows is said in its own module; see `sections.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from failscape.report.figures.basic import Interval, percent, spread
+from failscape.evidence.hunt import ALONE, Placer, SubjectCounts
+from failscape.report.figures.basic import Interval, percent, shortened, spread
+from failscape.stats.intervals import exact_interval
 
 GAP = 3
 VAGUE = 0.5
+#: Below 1, small rates keep some colour beside a cell that fails always. The legend bends alike.
 BEND = 0.65
-"""Below 1, small rates keep some colour beside a cell that fails always. The legend bends alike."""
+#: The top of the scale is never below this, so that small differences near 0 stay pale.
 FAINTEST = 0.2
-"""The top of the scale is never below this, so that small differences near 0 stay pale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,8 @@ class HeatMap:
     columns: list[str]
     patches: dict[tuple[str, str], HeatCell]
     totals: bool = False
+    #: What was tried, for the legend.
     unit: str = "picture"
-    """What was tried, for the legend."""
 
     @property
     def top(self) -> float:
@@ -112,12 +116,12 @@ def _head(name: str, x: float, shape: HeatShape, step: float) -> str:
     anchor = "start" if shape.tight else "middle"
     return (
         f'<text class="name" x="{x:.1f}" y="{shape.head - 8}" text-anchor="{anchor}"{turned}>'
-        f"<title>{escape(name)}</title>{escape(_cut(name, most))}</text>"
+        f"<title>{escape(name)}</title>{escape(shortened(name, most))}</text>"
     )
 
 
 def _label(name: str, y: float, shape: HeatShape) -> str:
-    text = escape(_cut(name, round(shape.label / 6.9)))
+    text = escape(shortened(name, round(shape.label / 6.9)))
     middle = y + shape.high / 2 + 3
     return f'<text class="name" x="0" y="{middle:.1f}"><title>{escape(name)}</title>{text}</text>'
 
@@ -147,5 +151,85 @@ def _cell(heat: HeatMap, row: str, column: str, box: tuple[float, float, float],
     )
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+Counted = Iterable[SubjectCounts]
+
+
+@dataclass(frozen=True, slots=True)
+class MapCell:
+    """`failed` of `tried` valid trials failed, over `subjects` subjects."""
+
+    failed: int = 0
+    tried: int = 0
+    subjects: int = 0
+
+    @property
+    def share(self) -> float:
+        return self.failed / self.tried if self.tried else 0.0
+
+    def plus(self, failed: int, tried: int) -> MapCell:
+        return MapCell(self.failed + failed, self.tried + tried, self.subjects + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FailureMap:
+    """`cells[row, column]`; `hidden_rows` and `hidden_columns` were left out to keep it readable.
+
+    `subjects` counts all subjects that were tried, on the map or not.
+    """
+
+    rows: list[str]
+    columns: list[str]
+    cells: dict[tuple[str, str], MapCell]
+    hidden_rows: int = 0
+    hidden_columns: int = 0
+    subjects: int = 0
+
+    def shade(self, cell: MapCell) -> float:
+        """How dark a cell is: 1 for the worst of the map. Small differences near 0 stay pale."""
+        return cell.share / max(0.2, *(other.share for other in self.cells.values()))
+
+
+def failure_map(counts: Counted, place: Placer, most_rows: int = 40, most_columns: int = 10) -> FailureMap:
+    """Add up trials by place; the most tried rows and columns are kept. `alone` comes first."""
+    cells: dict[tuple[str, str], MapCell] = {}
+    subjects = 0
+    for one in counts:
+        subjects += 1
+        where = place(one.subject)
+        if where is None or not one.valid:
+            continue
+        for row in where.rows:
+            at = (row, where.column)
+            cells[at] = cells.get(at, MapCell()).plus(one.fails, one.valid)
+    rows, columns = _most_tried(cells, 0), _most_tried(cells, 1)
+    kept_rows, kept_columns = rows[:most_rows], columns[:most_columns]
+    kept_rows.sort(key=lambda row: (row != ALONE, -_share_of_row(cells, row)))
+    return FailureMap(
+        kept_rows,
+        kept_columns,
+        {at: cell for at, cell in cells.items() if at[0] in kept_rows and at[1] in kept_columns},
+        len(rows) - len(kept_rows),
+        len(columns) - len(kept_columns),
+        subjects,
+    )
+
+
+def _most_tried(cells: dict[tuple[str, str], MapCell], axis: int) -> list[str]:
+    tried: dict[str, int] = {}
+    for at, cell in cells.items():
+        tried[at[axis]] = tried.get(at[axis], 0) + cell.tried
+    return sorted(tried, key=lambda name: (-tried[name], name))
+
+
+def _share_of_row(cells: dict[tuple[str, str], MapCell], row: str) -> float:
+    mine = [cell for at, cell in cells.items() if at[0] == row]
+    return sum(cell.failed for cell in mine) / max(1, sum(cell.tried for cell in mine))
+
+
+def heat_of_counts(found: FailureMap, unit: str) -> HeatMap | None:
+    """What was seen where the search went: darker cells may only have been looked at harder."""
+    patches = {}
+    for at, cell in found.cells.items():
+        words = f"{cell.failed:,} of {cell.tried:,} trials failed, subjects: {cell.subjects:,}"
+        patches[at] = HeatCell(cell.share, exact_interval(cell.failed, cell.tried), words)
+    return HeatMap(found.rows, found.columns, patches, unit=unit) if patches else None

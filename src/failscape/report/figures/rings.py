@@ -1,16 +1,16 @@
 """Pictures of a vlm hunt as SVG: the tree of failures as rings, rates over time, skills over time. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from failscape.report.figures.basic import shortened
+
 SIDE = 460
+#: Radii between which the rings lie: families, skill combinations, kinds of question.
 RINGS = (58, 112, 166, 222)
-"""Radii between which the rings lie: families, skill combinations, kinds of question."""
 
 LEAST_ANGLE = 0.012
 LABEL_ANGLE = 0.22
@@ -63,11 +63,10 @@ def _label(node: Mapping[str, Any], start: float, size: float, level: int) -> st
     x, y = _point((RINGS[level] + RINGS[level + 1]) / 2, angle)
     turn = math.degrees(angle) - 90
     turn += 180 if 90 < turn % 360 < 270 else 0
-    text = str(node["name"])
-    short = text if len(text) <= 9 else text[:8] + "…"
     dark = " light" if node["rate"] > 0.55 else ""
     place = f'transform="translate({x:.1f} {y:.1f}) rotate({turn:.1f})"'
-    return f'<text class="name{dark}" text-anchor="middle" dy=".35em" {place}>{escape(short)}</text>'
+    text = escape(shortened(str(node["name"]), 9))
+    return f'<text class="name{dark}" text-anchor="middle" dy=".35em" {place}>{text}</text>'
 
 
 def _point(radius: float, angle: float) -> tuple[float, float]:

@@ -1,19 +1,18 @@
-"""How far a t2i hunt can be trusted: replication, audit, calibration, judge, wording, states.
+"""How far a t2i hunt can be trusted: replication, audit, calibration, judge, its confidence, wording, states.
 
 Each part of the survey becomes one box; a part that the hunt lacks has none.
 """
-
-from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from markupsafe import Markup
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.evidence.judge_confidence import JudgeConfidence
+from failscape.atlas.reviews import UNSURE, YES, decider_of, items_of, labels_of, reviews_of, settle
 from failscape.hunts.t2i.survey.survey import (
     Audit,
     CalibrationBin,
@@ -23,18 +22,104 @@ from failscape.hunts.t2i.survey.survey import (
     T2ISurvey,
     WordingEffect,
 )
-from failscape.report.figures.against import Spot, against
 from failscape.report.figures.basic import Estimate, percent, spread
 from failscape.report.figures.heat import VAGUE
-from failscape.stats.intervals import clopper_pearson
+from failscape.report.figures.shares import Spot, against
+from failscape.stats.intervals import exact_interval
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
-from failscape.stats.judging.confidence import calibration_curve
+from failscape.stats.judging.confidence import (
+    LabelledChance,
+    best_thresholds,
+    calibration_curve,
+    calibration_error,
+    soft_accuracy,
+    soft_evidence,
+)
 from failscape.stats.judging.errors import Measured
 from failscape.stats.nuisance import Nuisance, nuisance_effect
+from failscape.trials import Decide, Finding, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SoftEvidence:
+    """A finding with each of its pictures counted by confidence: mean failure, and log e beside the usual."""
+
+    subject: str
+    rate: float
+    log_e: float
+    pictures: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeConfidence:
+    """`labelled` are checks with a label and a chance; `findings` are weighed only where that is valid."""
+
+    labelled: tuple[LabelledChance, ...]
+    error: float
+    thresholds: dict[str, float]
+    findings: tuple[SoftEvidence, ...]
+
+
+def judge_confidence(atlas: Atlas, row: HuntRow, findings: Sequence[Finding]) -> JudgeConfidence | None:
+    """`None` where the judge never said how sure it was, or nobody has labelled its checks."""
+    judge = decider_of(row)
+    if judge is None:
+        return None
+    labelled = tuple(_labelled(atlas, row, judge.digest))
+    if not labelled:
+        return None
+    soft, threshold = soft_accuracy(labelled), (row.config.get("search") or {}).get("threshold")
+    weighed = []
+    for finding in findings if soft is not None and isinstance(threshold, float) else ():
+        kinds, passed = _chances(atlas, row.id, finding.subject)
+        if soft is not None and passed and isinstance(threshold, float):
+            log_e = soft_evidence(passed, soft.limits(kinds, threshold).fail)
+            weighed.append(SoftEvidence(finding.subject, 1 - sum(passed) / len(passed), log_e, len(passed)))
+    return JudgeConfidence(labelled, calibration_error(labelled), best_thresholds(labelled), tuple(weighed))
+
+
+def _labelled(atlas: Atlas, row: HuntRow, judge: str) -> list[LabelledChance]:
+    found: list[LabelledChance] = []
+    for review in reviews_of(atlas, judge):
+        if review.hunt != row.id:
+            continue
+        agreed = settle(labels_of(atlas, review.uid))
+        for item in items_of(atlas, review.uid):
+            label = agreed.get(item.item, UNSURE)
+            if label != UNSURE:
+                chances = _of_trial(atlas, row.id, item.trial)
+                if item.place < len(chances):
+                    found.append(LabelledChance(item.kind, chances[item.place], label == YES))
+    return found
+
+
+def _of_trial(atlas: Atlas, hunt: int, key: str) -> tuple[float, ...]:
+    """How sure the judge was of each check of a trial; nothing where it did not say."""
+    with atlas.reading() as db:
+        row = db.execute("SELECT calls FROM trials WHERE hunt = ? AND key = ?", (hunt, key)).fetchone()
+    keys = [row[0][at : at + 16] for at in range(0, len(row[0]), 16)] if row else []
+    return next(iter(atlas.confidences(keys).values()), ()) if keys else ()
+
+
+def _chances(atlas: Atlas, hunt: int, subject: str) -> tuple[list[str], list[float]]:
+    """Kinds of the checks of a subject, and for each picture that is evidence the chance of all together."""
+    kinds: list[str] = []
+    passed: list[float] = []
+    for stored in atlas.trials(hunt, subject=subject):
+        is_bet = stored.trial.key.rpartition("#")[2].isdecimal()
+        if not is_bet or stored.trial.verdict not in (Verdict.PASS, Verdict.FAIL):
+            continue
+        keys = [call.key for call in stored.calls]
+        chances = next(iter(atlas.confidences(keys).values()), ())
+        if chances:
+            kinds = [check.kind for step in stored.steps if isinstance(step, Decide) for check in step.checks]
+            passed.append(prod(chances))
+    return kinds, passed
+
 
 MOST_SPOTS = 200
+#: log e of what a single test at 5 % would believe.
 PROVEN = math.log(20)
-"""log e of what a single test at 5 % would believe."""
 
 MOST_LINES = 16
 NAMED = 4
@@ -225,8 +310,8 @@ def _accuracy(kind: str, measured: Measured) -> Estimate:
     name = "all other checks" if kind == ALL_OTHERS else kind
     if measured.exact:
         return Estimate(name, measured.rate, (measured.rate, measured.rate), "taken as exact", good=True)
-    low, high = clopper_pearson(measured.rate * measured.of, measured.of)
-    return Estimate(name, measured.rate, (float(low), float(high)), f"{measured.of:,.0f} labelled", good=True)
+    interval = exact_interval(measured.rate * measured.of, measured.of)
+    return Estimate(name, measured.rate, interval, f"{measured.of:,.0f} labelled", good=True)
 
 
 def _wording(found: WordingEffect | None) -> Iterator[TrustBox]:
@@ -267,8 +352,8 @@ def _states(counts: Mapping[str, int]) -> Iterator[TrustBox]:
 
 # Wording, from the prompts that were sent: it holds for every strategy.
 
+#: Below this p-value the wording matters somewhere.
 CONCERN = 0.05
-"""Below this p-value the wording matters somewhere."""
 
 
 def wording_notes(atlas: Atlas, row: HuntRow) -> Iterator[str]:

@@ -1,10 +1,8 @@
 """What the report says about imported tables: nothing of its own but where a case lies, by its group."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from failscape.evidence.places import Place, Placer
+from failscape.evidence.hunt import Place, Placer
 from failscape.report.sections import PlainPage
 
 _PLAIN = PlainPage()

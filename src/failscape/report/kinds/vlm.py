@@ -18,9 +18,9 @@ from failscape.hunts.vlm.survey import Coverage, Diversity, VlmSurvey
 from failscape.hunts.vlm.taxonomy import TreeNode
 from failscape.hunts.vlm.training.quarters import Quarter
 from failscape.report.figures.basic import percent
+from failscape.report.figures.heat import FailureMap, failure_map, heat_of_counts
 from failscape.report.figures.rings import calendar, lines, rings
 from failscape.report.kinds.vlm_targets import targets_section
-from failscape.report.maps import FailureMap, failure_map, heat_of_counts
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.spaces.questions import ANY, Pattern
 from failscape.trials import Finding

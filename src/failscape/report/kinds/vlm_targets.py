@@ -1,7 +1,5 @@
 """Universal and model-specific modes: what several targets of one atlas get wrong, as a table and a map."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,12 +10,12 @@ from failscape.report.figures.heat import HeatCell, HeatMap
 from failscape.report.sections import END, Context, Section
 from failscape.spaces.mode_sentences import sentence
 from failscape.spaces.questions import Pattern
-from failscape.stats import clopper_pearson
+from failscape.stats.intervals import exact_interval
 from failscape.trials import Finding, Verdict
 
 TARGETS = 6
+#: Most modes in the table; the first twelve of them are drawn.
 MODES = 40
-"""Most modes in the table; the first twelve of them are drawn."""
 
 DRAWN = 12
 TEMPLATE = "vlm.html"
@@ -39,8 +37,7 @@ class TargetResults:
         fails, valid = self.asked.get(subject, (0, 0))
         if not valid:
             return None
-        low, high = clopper_pearson(fails, valid)
-        return HeatCell(fails / valid, (float(low), float(high)), f"{fails} of {valid}, not claimed")
+        return HeatCell(fails / valid, exact_interval(fails, valid), f"{fails} of {valid}, not claimed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,6 @@ The trials go into an atlas of their own inside the hunt's, `drawn-N`: the hunt'
 and what was drawn for one dataset serves the next.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +27,8 @@ from failscape.runtime.stages import Team
 from failscape.runtime.walk import TESTING_STEPS
 from failscape.trials import Finding
 
+#: A finding that fails in fewer than one of so many fresh tries is not worth the pictures.
 TRIES_PER_FAILURE = 20
-"""A finding that fails in fewer than one of so many fresh tries is not worth the pictures."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,6 @@ Votes are appended to a file as they come, so that a run can be killed and goes 
 has a vote is asked again. It writes no corpus: `cli/corpus_match.py` does.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -18,27 +16,21 @@ from numpy.typing import NDArray
 
 from failscape.errors import BadReply, ConfigError, Refused
 from failscape.models.contracts.language import MOST, PlausibilityContract
-from failscape.models.roles import Identity, Reply
+from failscape.models.roles import Identity, Model, Reply
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.wording import HEADS, Wording
 
 BARE = HEADS.index("{scene}")
+#: A question is put this often before its reply counts as unusable.
 TRIES = 3
-"""A question is put this often before its reply counts as unusable."""
 
+#: An entity's name and a value's label.
 Pair = tuple[str, str]
-"""An entity's name and a value's label."""
 
 
 @runtime_checkable
-class Chat(Protocol):
+class Chat(Model, Protocol):
     """The role `llm`."""
-
-    identity: Identity
-
-    async def start(self) -> None: ...
-
-    async def close(self) -> None: ...
 
     async def chat(self, messages: Sequence[Any], schema: dict[str, Any] | None = None) -> Reply[str]: ...
 

@@ -4,8 +4,6 @@ The answers become a hunt of their own in the same atlas: the same settings but 
 but for its answers. So findings, report and comparison work as for any hunt, and `run` can go on with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +16,8 @@ from failscape.atlas.reviews import keep_accuracy
 from failscape.config import BudgetConfig, HuntConfig, ModelConfig
 from failscape.config.files import parse_config
 from failscape.errors import AtlasError, Refused
+from failscape.hunts.fresh import AskedBefore
 from failscape.hunts.protocol import replay
-from failscape.hunts.rejudging import AskedBefore
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity, Reply
 from failscape.pictures import Picture
@@ -30,8 +28,8 @@ from failscape.runtime.session import Summary, run_hunt
 from failscape.runtime.stages import Team
 from failscape.trials import Probe
 
+#: Roles whose replies come from the atlas.
 STORED = ("generator", "llm")
-"""Roles whose replies come from the atlas."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from failscape.stats.evalues import log_bet
-from failscape.stats.intervals import clopper_pearson
+from failscape.stats.intervals import exact_interval
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.stats.judging.errors import KindAccuracy, Measured
 
@@ -51,9 +51,8 @@ def calibration_curve(labelled: Sequence[LabelledChance], bins: int = BINS) -> l
 
 def _point(group: Sequence[LabelledChance]) -> CurvePoint:
     held = sum(one.holds for one in group)
-    low, high = clopper_pearson(held, len(group))
     mean = sum(one.chance for one in group) / len(group)
-    return CurvePoint(mean, held / len(group), (float(low), float(high)), len(group))
+    return CurvePoint(mean, held / len(group), exact_interval(held, len(group)), len(group))
 
 
 def calibration_error(labelled: Sequence[LabelledChance]) -> float:

@@ -1,1 +1,1 @@
-"""What each screen of the viewer shows, as plain data. One module per screen; all of them read only."""
+"""What each screen of the viewer shows, as plain data. All but review read only."""

@@ -1,7 +1,5 @@
 """The hunt on show beside others of its kind: what is fixed, better, worse, new, with the same cases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,8 +15,8 @@ from failscape.web.library import Library, OpenHunt
 
 Data = dict[str, Any]
 
+#: Rows of a status that are sent.
 ROWS = 200
-"""Rows of a status that are sent."""
 
 CASES = 24
 

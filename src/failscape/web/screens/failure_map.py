@@ -4,8 +4,6 @@ It shows what was tried: the search looks harder where failures are, so cells co
 roughly. What holds for the whole space is said beside it, where the hunt can tell.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +14,7 @@ from failscape.spaces.corpus import load_corpus
 from failscape.spaces.prompt_list import load_prompts
 from failscape.spaces.subjects import split_subject
 from failscape.web.library import OpenHunt
-from failscape.web.rates import counted_rate, rate_data
+from failscape.web.screens.findings import counted_rate, rate_data
 
 Data = dict[str, Any]
 

@@ -1,20 +1,37 @@
 """Findings and suspects: a long list to filter and sort, and everything about one of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from failscape.evidence import HuntEvidence, Shot, ShotRow, missing_of
-from failscape.evidence.rates import rate_of_counts
+from failscape.evidence.shots import rate_of_counts
 from failscape.report import sections
 from failscape.report.figures.basic import number as number_text
-from failscape.stats.intervals import clopper_pearson
+from failscape.report.figures.basic import percent, spread
+from failscape.stats.intervals import exact_interval
 from failscape.trials import STATUSES, Finding, Verdict
 from failscape.web.library import OpenHunt
-from failscape.web.rates import rate_data
+
+
+def rate_data(rate: float, interval: tuple[float, float]) -> dict[str, Any]:
+    """A rate with its interval, and both as they are written everywhere."""
+    low, high = interval
+    return {
+        "rate": rate,
+        "low": low,
+        "high": high,
+        "rate_text": percent(rate),
+        "spread_text": spread((low, high)),
+    }
+
+
+def counted_rate(failures: int, valid: int) -> dict[str, Any]:
+    """The same from counts."""
+    share = failures / valid if valid else float("nan")
+    return {**rate_data(share, exact_interval(failures, valid)), "failures": failures, "trials": valid}
+
 
 Data = dict[str, Any]
 
@@ -220,6 +237,5 @@ def _course(row: ShotRow) -> list[tuple[int, float, float, float]]:
         if shot is not None and row.counts(shot):
             trials += 1
             failures += shot.verdict is Verdict.FAIL
-            low, high = clopper_pearson(failures, trials)
-            course.append((trials, failures / trials, float(low), float(high)))
+            course.append((trials, failures / trials, *exact_interval(failures, trials)))
     return course

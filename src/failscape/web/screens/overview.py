@@ -1,9 +1,8 @@
-"""The first screen: what was asked, what fails, how sure that is, how the run goes."""
-
-from __future__ import annotations
+"""The first screen: what was asked, what fails, how sure that is, how the run goes; and what runs cost."""
 
 import time
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 from failscape.evidence import HuntEvidence, varied_examples
@@ -15,8 +14,8 @@ from failscape.web.screens.findings import finding_row
 
 Data = dict[str, Any]
 
+#: A session that recorded nothing for so long, and never said why it stopped, was killed.
 FRESH_SECONDS = 60.0
-"""A session that recorded nothing for so long, and never said why it stopped, was killed."""
 
 HEADLINES = 6
 WORST = 8
@@ -140,3 +139,30 @@ def warnings_of(hunt: OpenHunt, loaded: HuntEvidence | None) -> list[Data]:
 def _words(detail: Data) -> Data:
     text = detail.get("text") or detail.get("message") or detail.get("error") or ""
     return {"text": str(text), "fix": str(detail.get("fix", ""))}
+
+
+EVENTS = 500
+
+
+def runs(hunt: OpenHunt) -> Data:
+    atlas, row = hunt.atlas, hunt.row
+    events = [event for event in atlas.events() if event.hunt in (None, row.id)]
+    return {
+        "runs": [asdict(run) for run in atlas.runs(row.id)],
+        "events": [asdict(event) for event in reversed(events[-EVENTS:])],
+        "hidden_events": max(0, len(events) - EVENTS),
+        "endpoints": [event.detail for event in events if event.kind == "endpoint"],
+        "models": [
+            {"name": name, "role": one.role, "provider": one.provider, "model": one.model}
+            for name, one in row.identities.items()
+        ],
+        "settings": hunt.reader.shown_settings,
+    }
+
+
+def costs(hunt: OpenHunt) -> Data:
+    """By role. It reads every call, so it has a question of its own: the rest need not wait for it."""
+    found = hunt.atlas.costs(hunt.row.id)
+    return {
+        "roles": [{"role": role, "calls": calls, **asdict(usage)} for role, (calls, usage) in found.items()]
+    }

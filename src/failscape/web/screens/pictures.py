@@ -1,14 +1,23 @@
-"""All pictures of a hunt: a filtered page of them, one trial in full, and pictures like it."""
+"""All pictures of a hunt: a filtered page of them, one trial in full, pictures like it, and their bytes.
 
-from __future__ import annotations
+A picture is named by the digest of its content, so browsers may keep it for ever. Small ones are kept in a
+bounded piece of memory.
+"""
 
 import json
+import re
+import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from failscape.atlas.decisions import decided
+import numpy as np
+
+from failscape.atlas import Atlas
+from failscape.atlas.decisions import decided, has_image
 from failscape.atlas.records import images_of
-from failscape.trials import steps_from_json
+from failscape.errors import AtlasError
+from failscape.trials import Embed, Step, steps_from_json
 from failscape.web.columns import TrialFilter
 from failscape.web.library import OpenHunt
 from failscape.web.screens.findings import page_of, shot_data
@@ -91,3 +100,99 @@ def _checks(steps: Sequence[Any], facts: Sequence[Any]) -> list[Data]:
         {"kind": check.kind, "value": check.value, "statement": check.statement, "holds": answer}
         for _, check, answer, _ in decided(tuple(steps), list(facts))
     ]
+
+
+SIDES = (96, 192, 384)
+#: What browsers show; anything else is offered as bytes, which they only save.
+SHOWN = frozenset({"PNG", "JPEG", "WEBP", "GIF", "BMP"})
+
+#: Bytes of thumbnails that are kept: about 15,000 of them at a side of 192.
+MEMORY = 64 * 2**20
+
+_DIGEST = re.compile(r"[0-9a-f]{32}")
+
+
+class Thumbnails:
+    """Safe for threads. Two that ask for one picture at once may both make it: harmless, and no waiting."""
+
+    def __init__(self, memory: int = MEMORY) -> None:
+        self._most = memory
+        self._used = 0
+        self._kept: OrderedDict[tuple[str, str, int], bytes] = OrderedDict()
+        self._turn = threading.Lock()
+
+    @property
+    def used(self) -> int:
+        return self._used
+
+    def get(self, slug: str, atlas: Atlas, digest: str, side: int) -> bytes:
+        """WebP bytes. Raises `AtlasError` for a picture that the atlas does not keep or cannot read."""
+        key = slug, digest, side
+        with self._turn:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        check_known(atlas, digest)
+        data = atlas.images.thumbnail(digest, side)
+        with self._turn:
+            if key not in self._kept:
+                self._kept[key] = data
+                self._used += len(data)
+            while self._used > self._most and len(self._kept) > 1:
+                _, dropped = self._kept.popitem(last=False)
+                self._used -= len(dropped)
+        return data
+
+
+def check_known(atlas: Atlas, digest: str) -> None:
+    """Only a digest that the atlas itself lists ever becomes the name of a file."""
+    if not _DIGEST.fullmatch(digest) or not has_image(atlas, digest):
+        raise AtlasError("there is no such picture", "it was not kept (`runtime.keep_images`), or removed")
+
+
+def whole_picture(atlas: Atlas, digest: str) -> tuple[bytes, str]:
+    """The bytes as the source sent them, and their type; what is no picture is not shown as one."""
+    check_known(atlas, digest)
+    picture = atlas.images.get(digest)
+    return picture.data, picture.media_type if picture.format in SHOWN else "application/octet-stream"
+
+
+NEAREST = 12
+#: Vectors that are compared: 200 MB at a thousand numbers each is the most that is worth it here.
+MOST_VECTORS = 50_000
+
+
+def similar(hunt: OpenHunt, digest: str) -> Data:
+    """The nearest pictures by the cosine of their vectors; none where this one has no vector."""
+    digests, vectors = _vectors(hunt)
+    if digest not in digests:
+        return {"items": [], "vectors": len(digests)}
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)
+    unit = vectors / lengths[:, None]
+    near = unit @ unit[digests.index(digest)]
+    order = [at for at in np.argsort(-near).tolist() if digests[at] != digest][:NEAREST]
+    items = [{"image": digests[at], "near": round(float(near[at]), 3)} for at in order]
+    return {"items": items, "vectors": len(digests)}
+
+
+def _vectors(hunt: OpenHunt) -> tuple[list[str], np.ndarray[Any, np.dtype[np.float64]]]:
+    found: dict[str, list[float]] = {}
+    query = (
+        "SELECT p.steps, t.facts FROM plans p JOIN trials t ON t.plan = p.id AND t.hunt = ?"
+        ' WHERE p.steps LIKE \'%"do":"embed"%\' ORDER BY t.id DESC LIMIT ?'
+    )
+    with hunt.atlas.reading() as db:
+        for steps, facts in db.execute(query, (hunt.row.id, MOST_VECTORS)):
+            found.update(_of_trial(steps_from_json(steps), json.loads(facts)))
+    size = len(next(iter(found.values()), ()))
+    kept = {digest: vector for digest, vector in found.items() if len(vector) == size}
+    return list(kept), np.array(list(kept.values()), dtype=np.float64).reshape(len(kept), size)
+
+
+def _of_trial(steps: tuple[Step, ...], facts: list[Any]) -> dict[str, list[float]]:
+    """Digest → vector, for steps that embedded the trial's own pictures."""
+    images = images_of(steps, facts)
+    for step, fact in zip(steps, facts, strict=False):
+        if isinstance(step, Embed) and not step.texts and isinstance(fact, list):
+            return dict(zip(images, fact, strict=False))
+    return {}

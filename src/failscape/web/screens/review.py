@@ -3,8 +3,6 @@
 The only part of the viewer that writes: labels, and which accuracy findings are reckoned with.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -26,8 +24,7 @@ from failscape.atlas.reviews import (
 )
 from failscape.errors import AtlasError, ConfigError
 from failscape.report.figures.basic import percent, spread
-from failscape.review.labels import measure
-from failscape.review.live import (
+from failscape.review.labels import (
     COUNT,
     Known,
     agreement_of,
@@ -35,6 +32,7 @@ from failscape.review.live import (
     current_review,
     give_label,
     known_so_far,
+    measure,
     next_items,
     undo_label,
 )
@@ -43,8 +41,8 @@ from failscape.web.library import OpenHunt
 
 Data = dict[str, Any]
 GOAL = 0.03
+#: What is reviewed: a hunt's conditional modes, each by its own answers, in place of a sample of all.
 OF_MODES = "modes"
-"""What is reviewed: a hunt's conditional modes, each by its own answers, in place of a sample of all."""
 
 
 def review(hunt: OpenHunt, query: Mapping[str, str]) -> Data:

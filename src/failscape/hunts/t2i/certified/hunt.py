@@ -34,9 +34,8 @@ from failscape.hunts.t2i.certified.posterior import Posterior
 from failscape.hunts.t2i.certified.sharpening import Sharpening
 from failscape.hunts.t2i.certified.suspects import describe_suspects
 from failscape.hunts.t2i.probes import Prompting
-from failscape.hunts.t2i.survey.audit import ancestors
-from failscape.hunts.t2i.survey.random_panel import MOST_REPLICATED, REPLICATED_IMAGES, Draws, draw_panel
-from failscape.hunts.t2i.survey.replication import choose_sample
+from failscape.hunts.t2i.survey.audit import ancestors, choose_sample
+from failscape.hunts.t2i.survey.judge_view import MOST_REPLICATED, REPLICATED_IMAGES, Draws, draw_panel
 from failscape.hunts.t2i.survey.survey import T2ISurvey
 from failscape.spaces.earlier import Earlier, refuse_unshared
 from failscape.spaces.lattice import Lattice, Node

@@ -30,8 +30,8 @@ from failscape.hunts.t2i.prompts.worth import (
     images_to_claim,
     nats_to_list,
 )
-from failscape.hunts.t2i.survey.random_panel import MOST_REPLICATED, REPLICATED_IMAGES, Draws
-from failscape.hunts.t2i.survey.replication import choose_sample
+from failscape.hunts.t2i.survey.audit import choose_sample
+from failscape.hunts.t2i.survey.judge_view import MOST_REPLICATED, REPLICATED_IMAGES, Draws
 from failscape.hunts.t2i.survey.survey import T2ISurvey
 from failscape.spaces.earlier import Earlier, refuse_unshared
 from failscape.spaces.lattice import Node

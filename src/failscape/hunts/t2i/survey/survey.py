@@ -3,8 +3,6 @@
 Findings say what was caught. The survey says how much there is, by what rules, and what may have been missed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -189,12 +187,12 @@ class T2ISurvey:
     replication: Replication | None = None
     calibration: tuple[CalibrationBin, ...] = ()
     wording: WordingEffect | None = None
+    #: Of the panel nodes that any rule speaks of, the share that fails.
     rule_precision: Share | None = None
-    """Of the panel nodes that any rule speaks of, the share that fails."""
     withdrawn: tuple[WithdrawnClaim, ...] = ()
     notes: tuple[str, ...] = ()
+    #: Nodes by state: opened, certified, not minimal yet, passed, open, pruned …
     counts: Mapping[str, int] = field(default_factory=dict)
-    """Nodes by state: opened, certified, not minimal yet, passed, open, pruned …"""
 
     @property
     def tested_rules(self) -> list[Rule]:

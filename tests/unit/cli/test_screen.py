@@ -10,10 +10,10 @@ import pytest
 from benchmarks.made_atlas import make_atlas
 from click.testing import CliRunner
 
-from failscape.cli import telling
+from failscape.cli import screen
 from failscape.cli.findings import command as findings
 from failscape.cli.report import command as report
-from failscape.cli.telling import TellingLine
+from failscape.cli.screen import TellingLine
 
 TRIALS = 320
 
@@ -28,7 +28,7 @@ def atlas(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telling, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(screen, "QUIET_SECONDS", 0.0)
 
 
 @pytest.mark.usefixtures("at_once")
@@ -51,7 +51,7 @@ def test_on_a_terminal_one_line_takes_the_place_of_the_other(monkeypatch: pytest
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(telling, "TERMINAL_SECONDS", 0.0)
+    monkeypatch.setattr(screen, "TERMINAL_SECONDS", 0.0)
     line = TellingLine()
     line(1, 4)
     line(4, 4)

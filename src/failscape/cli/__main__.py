@@ -1,5 +1,0 @@
-"""`python -m failscape.cli`."""
-
-from failscape.cli import main
-
-main()
