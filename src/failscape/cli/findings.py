@@ -93,7 +93,6 @@ def command(
 
 
 def print_tested(hunt: HuntEvidence, limit: int | None, as_json: bool) -> None:
-    """Rules alone, a line each."""
     rules = tested_rules(hunt)[:limit]
     for rule in rules:
         if as_json:

@@ -183,7 +183,6 @@ def _as_shown(atlas: Atlas, hunt_id: int, finding: Finding, judge: JudgeAccuracy
 
 
 def told_hunt(atlas: Atlas, row: HuntRow) -> Hunt:
-    """The hunt, told all its trials again."""
     hunt = rebuild_hunt(row, hunt_accuracy(atlas, row))
     tell_all(atlas, row.id, hunt)
     return hunt

@@ -288,7 +288,6 @@ class HuntReader:
         return tuple(self.shot(one) for one in stored)
 
     def shot(self, stored: StoredTrial) -> Shot:
-        """A trial as it is shown."""
         key = stored.trial.key
         return shot_of(stored, self.purpose(key), self.mark(key) in self._apart)
 

@@ -60,7 +60,6 @@ def rate_of_counts(failures: int, of: int, counted: str = "") -> Rate:
 
 
 def judged_rate(finding: Finding, unit: str = "trial") -> Rate:
-    """The rate as the judge saw it."""
     return Rate(
         finding.failures, finding.trials, finding.rate, finding.interval, counted_words(finding, unit)
     )

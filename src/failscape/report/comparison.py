@@ -38,8 +38,6 @@ class PicturedSubject:
 
 @dataclass(frozen=True)
 class ComparisonPage:
-    """All that the template needs."""
-
     compared: ManyCompared
     pictured: list[PicturedSubject]
     version: str

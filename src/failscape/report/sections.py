@@ -184,7 +184,6 @@ def clip(text: str, most: int = 400) -> str:
 
 
 def span(seconds: float) -> str:
-    """A duration for people."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

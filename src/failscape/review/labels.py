@@ -33,7 +33,7 @@ from failscape.atlas.reviews import (
     take_back,
 )
 from failscape.errors import AtlasError, ConfigError
-from failscape.review.sample import draw_sample
+from failscape.review.sample import BlindQuestion, draw_sample
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.stats.judging.agreement import Agreement, agreement
 from failscape.stats.judging.poststratified import (
@@ -192,16 +192,6 @@ LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True)
-class BlindItem:
-    """What a reviewer sees: a picture and a statement to say yes or no to."""
-
-    item: str
-    image: str
-    statement: str
-    question: str
-
-
-@dataclass(frozen=True, slots=True)
 class Known:
     """How far the judge is known on one kind of check; `EVERY` stands for all kinds together.
 
@@ -239,7 +229,7 @@ def begin_review(atlas: Atlas, row: HuntRow, count: int = COUNT) -> Review:
     return sample.review
 
 
-def blind_item(atlas: Atlas, review: Review, item: ReviewItem) -> BlindItem | None:
+def blind_item(atlas: Atlas, review: Review, item: ReviewItem) -> BlindQuestion | None:
     """`None` when its trial is gone: it was withdrawn, or the atlas was cut."""
     found = decision_of(atlas, review.hunt, item.trial, item.place)
     if found is None:
@@ -248,15 +238,15 @@ def blind_item(atlas: Atlas, review: Review, item: ReviewItem) -> BlindItem | No
     asked = "Is the answer right?" if answer else "Is this so?"
     if found.check.statement.startswith(EARLIER):
         asked = "Does it stand by what it said?"
-    return BlindItem(item.item, found.image, found.check.statement, asked)
+    return BlindQuestion(item.item, found.image, found.check.statement, asked)
 
 
 def next_items(
     atlas: Atlas, review: Review, reviewer: str, many: int = 3, settled: frozenset[str] = frozenset()
-) -> list[BlindItem]:
+) -> list[BlindQuestion]:
     """The checks that this reviewer has not labelled yet, the next one first; `settled` need no label."""
     done = {label.item for label in labels_of(atlas, review.uid) if label.reviewer == reviewer} | settled
-    found: list[BlindItem] = []
+    found: list[BlindQuestion] = []
     for item in items_of(atlas, review.uid):
         if item.item not in done and (shown := blind_item(atlas, review, item)) is not None:
             found.append(shown)

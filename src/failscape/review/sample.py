@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.decisions import Decision, decisions, has_image
@@ -74,12 +74,14 @@ NEAR = 0.15
 Key = tuple[str, bool, bool]
 
 
-class BlindQuestion(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class BlindQuestion:
     """What a reviewer sees of an item: a picture and a statement, and not what the judge said."""
 
     item: str
     image: str
     statement: str
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)

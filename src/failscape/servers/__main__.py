@@ -3,11 +3,12 @@
 Prints one line of JSON with its address when it is ready.
 """
 
-import argparse
 import asyncio
 import json
 import sys
 from typing import Any
+
+import click
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, FailscapeError
@@ -28,37 +29,37 @@ def _settings(role: str, text: str) -> ModelConfig:
     return ModelConfig.model_validate(settings)
 
 
-def _served(options: argparse.Namespace) -> Served:
-    configs = {role: _settings(role, text) for role in ROLES if (text := getattr(options, role))}
+def _served(roles: dict[str, str | None], corpus: str, name: str) -> Served:
+    configs = {role: _settings(role, text) for role, text in roles.items() if text}
     if not configs:
         raise ConfigError("there is nothing to serve", f"give some of: --{', --'.join(ROLES)}")
     models: dict[str, Any] = {role: create_model(role, config) for role, config in configs.items()}
     if classifier := models.pop("classifier", None):
         models["classifiers"] = {configs["classifier"].model or "classifier": classifier}
-    understanding = Understanding(Wording(load_corpus(options.corpus)))
-    return Served(**models, understanding=understanding, name=options.name)
+    return Served(**models, understanding=Understanding(Wording(load_corpus(corpus))), name=name)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m failscape.servers", description=__doc__)
-    for role in ROLES:
-        parser.add_argument(f"--{role}", help=f"settings of the {role} as JSON, as in a config file")
-    parser.add_argument("--corpus", default="starter", help="whose wording the judge's instructions use")
-    parser.add_argument("--name", default="failscape", help="the model's name in /v1/models")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    options = parser.parse_args()
-
+@click.command(
+    help=__doc__,
+    params=[
+        click.Option([f"--{role}"], help=f"Settings of the {role} as JSON, as in a config file.")
+        for role in ROLES
+    ],
+)
+@click.option("--corpus", default="starter", show_default=True, help="Whose wording the judge's prompts use.")
+@click.option("--name", default="failscape", show_default=True, help="The model's name in /v1/models.")
+@click.option("--host", default="127.0.0.1", show_default=True)
+@click.option("--port", type=int, default=0, help="0 takes a free one.")
+def main(corpus: str, name: str, host: str, port: int, **roles: str | None) -> None:
     def announce(url: str) -> None:
-        print(json.dumps({"url": url, "model": options.name}), flush=True)
+        click.echo(json.dumps({"url": url, "model": name}))
 
     try:
-        asyncio.run(serve(_served(options), options.host, options.port, announce))
+        asyncio.run(serve(_served(roles, corpus, name), host, port, announce))
     except FailscapeError as error:
-        print(error, file=sys.stderr)
-        return error.exit_code
-    return 0
+        click.echo(error, err=True)
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -51,7 +51,6 @@ def interval_bar(rate: float, interval: Interval, limit: float | None = None, go
 
 
 def verdict_bar(counts: dict[Verdict, int]) -> Markup:
-    """Shares of pass, fail and invalid as one bar."""
     shown = [verdict for verdict in (Verdict.FAIL, Verdict.PASS, Verdict.INVALID) if counts.get(verdict)]
     total = sum(counts[verdict] for verdict in shown)
     parts, at = [], 0.0

@@ -17,7 +17,7 @@ from failscape.hunts.t2i.prompts.findings import PromptDetails
 from failscape.hunts.t2i.survey.survey import Mass, Rule, Share, T2ISurvey
 from failscape.report.figures.basic import Estimate, percent, spread
 from failscape.report.figures.heat import HeatCell, HeatMap
-from failscape.report.kinds.t2i_trust import TrustBox, judge_confidence, trust_boxes, wording_notes
+from failscape.report.kinds.t2i_trust import judge_confidence, trust_boxes, wording_notes
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.prompt_list import load_prompts
@@ -305,29 +305,6 @@ TEMPLATE = "t2i.html"
 JUDGE_ALLOWED_FOR = ("certified", "listed")
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSection:
-    """Rules with pictures, some more without, how many there are, and their precision taken together."""
-
-    pictured: list[RuleCard]
-    listed: list[RuleCard]
-    total: int
-    precision: Estimate | None
-    noun: str = "node"
-
-
-@dataclass(frozen=True, slots=True)
-class MassMap:
-    heat: HeatMap | None
-    lists: list[MassList]
-
-
-@dataclass(frozen=True, slots=True)
-class TrustSection:
-    boxes: list[TrustBox]
-    notes: list[str]
-
-
 def placer(config: dict[str, Any]) -> Placer:
     """Columns are classes of entities, rows are kinds of attributes."""
     space = config.get("space", {})
@@ -394,7 +371,7 @@ def _map(masses: Sequence[Mass]) -> Iterator[Section]:
         "map",
         "Where it fails",
         TEMPLATE,
-        MassMap(heat, mass_lists(masses)),
+        {"heat": heat, "lists": mass_lists(masses)},
         LEAD,
         "Map",
         "How often a random picture fails, by class of thing and kind of attribute. It is estimated from "
@@ -413,7 +390,7 @@ def _listed_map(masses: Sequence[Mass]) -> Iterator[Section]:
             "map",
             "Where it fails",
             TEMPLATE,
-            MassMap(None, lists),
+            {"heat": None, "lists": lists},
             LEAD,
             "Map",
             "How often a picture of a random prompt fails, by tag and by kind of check. It is estimated from "
@@ -426,15 +403,19 @@ def _listed_map(masses: Sequence[Mass]) -> Iterator[Section]:
 def _rules(survey: T2ISurvey, reader: HuntReader) -> Iterator[Section]:
     if not survey.rules:
         return
-    noun = "prompt" if "prompts" in survey.counts else "node"
     cards = rule_cards(survey.rules, reader)
     pictured = [card for card in cards if card.examples]
-    listed = [card for card in cards if not card.examples]
     yield Section(
         "rules",
         "What the failures have in common",
         TEMPLATE,
-        RuleSection(pictured, listed, len(merge_rules(survey.rules)), held_out(survey.rule_precision), noun),
+        {
+            "pictured": pictured,
+            "listed": [card for card in cards if not card.examples],
+            "total": len(merge_rules(survey.rules)),
+            "precision": held_out(survey.rule_precision),
+            "noun": "prompt" if "prompts" in survey.counts else "node",
+        },
         LEAD,
         "Rules",
         "A few rules stand for many failures. Each is shown with nodes that were found to fail, and beside "
@@ -455,4 +436,6 @@ def _trust(survey: T2ISurvey, context: Context) -> Iterator[Section]:
     found = trust_boxes(survey, context.loaded.judge, context.limit, allowed_for, sure)
     said = [*survey.notes, *wording_notes(context.atlas, context.loaded.row)]
     if found or said:
-        yield Section("trust", "How far to trust it", TEMPLATE, TrustSection(found, said), TRUST, "Trust")
+        yield Section(
+            "trust", "How far to trust it", TEMPLATE, {"boxes": found, "notes": said}, TRUST, "Trust"
+        )

@@ -42,7 +42,6 @@ class Drawn:
 
 
 def drawn_folder(atlas: Path, hunt_id: int) -> Path:
-    """Where more pictures of a hunt's findings are kept."""
     return atlas / f"drawn-{hunt_id}"
 
 

@@ -33,8 +33,6 @@ class Branches(NamedTuple):
 
 
 class Tried(NamedTuple):
-    """A subject with its valid trials."""
-
     entity: str
     values: tuple[tuple[str, str], ...]
     failures: int

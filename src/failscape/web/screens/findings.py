@@ -28,7 +28,6 @@ def rate_data(rate: float, interval: tuple[float, float]) -> dict[str, Any]:
 
 
 def counted_rate(failures: int, valid: int) -> dict[str, Any]:
-    """The same from counts."""
     share = failures / valid if valid else float("nan")
     return {**rate_data(share, exact_interval(failures, valid)), "failures": failures, "trials": valid}
 

@@ -22,7 +22,6 @@ WORST = 8
 
 
 def library_data(library: Library) -> Data:
-    """Every atlas with its hunts."""
     atlases = []
     for slug, atlas in library.atlases.items():
         hunts = [_hunt_line(library.hunt(slug, row.id)) for row in atlas.hunts()]
@@ -123,7 +122,6 @@ def _rules(loaded: HuntEvidence) -> list[Data]:
 
 
 def _worst(hunt: OpenHunt, shown: list[Finding]) -> list[Data]:
-    """Things with the most findings."""
     count = Counter(place.about for one in shown if (place := hunt.place(one.subject)) is not None)
     return [{"name": name, "findings": number} for name, number in count.most_common(WORST)]
 

@@ -67,7 +67,6 @@ def _items(hunt: OpenHunt, ids: Sequence[int], streams: Mapping[int, str]) -> li
 
 
 def trial(hunt: OpenHunt, number: int) -> Data:
-    """One trial with all that was asked and said."""
     stored = hunt.atlas.trial(hunt.row.id, number)
     endpoints = hunt.atlas.endpoints([call.key for call in stored.calls])
     shot = shot_data(hunt.reader.shot(stored)) or {}
