@@ -11,8 +11,7 @@ from failscape.cli.screen import plain_table
 from failscape.evidence import load_hunt
 from failscape.report.figures.basic import percent
 from failscape.review.labels import COUNT, EVERY, Known, Reviewed, measure, plan_review, read_table
-from failscape.review.modes import draw_mode_audit, mode_tallies
-from failscape.review.sample import draw_sample, words_to_label, write_review
+from failscape.review.sample import draw_mode_audit, draw_sample, mode_tallies, words_to_label, write_review
 from failscape.stats.judging.accuracy import ALL_OTHERS
 from failscape.stats.judging.errors import Measured
 from failscape.stats.judging.words import DoubtedWord

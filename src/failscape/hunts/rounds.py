@@ -23,11 +23,9 @@ class Work(Protocol):
 
     def start(self) -> Iterable[Probe]:
         """The probes that it begins with."""
-        ...
 
     def tell(self, trial: Trial) -> Iterable[Probe]:
         """Learn from a trial of its own; gives the probes that can be known now."""
-        ...
 
 
 WorkT = TypeVar("WorkT", bound=Work)

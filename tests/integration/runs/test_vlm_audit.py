@@ -14,7 +14,7 @@ from failscape.config.files import parse_config
 from failscape.errors import AtlasError, FailscapeError
 from failscape.evidence import load_hunt
 from failscape.report import write_report
-from failscape.review.modes import BORNE_OUT, draw_mode_audit, mode_tallies
+from failscape.review.sample import BORNE_OUT, draw_mode_audit, mode_tallies
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import run_session
 from failscape.testing.planted_questions import parse

@@ -36,7 +36,7 @@ from failscape.review.labels import (
     next_items,
     undo_label,
 )
-from failscape.review.modes import draw_mode_audit, mode_tallies, settled_items
+from failscape.review.sample import draw_mode_audit, mode_tallies, settled_items
 from failscape.web.library import OpenHunt
 
 Data = dict[str, Any]

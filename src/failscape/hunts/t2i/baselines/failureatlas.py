@@ -37,7 +37,6 @@ class StoppingRule(Protocol):
 
     def wanted(self, tally: Tally) -> int:
         """How many more tries may be started now. Never more than are sure to be needed."""
-        ...
 
 
 class FixedRule:
