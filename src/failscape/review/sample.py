@@ -4,6 +4,11 @@ Strata are kind of check x the judge's answer x near to or far from the threshol
 of the sample, as far as it has so many; what it stands for is kept with each item. A word that the judge may
 misread is a kind of its own, so that it gets labels, and an accuracy, of its own.
 
+Modes that only the verifier vouches for are audited apart, mode by mode: the first answers of each mode's
+confirmation are shown, in the order asked and mixed with those of others, whatever the verifier said. What
+people say counts for the mode alone: it is no sample of all answers, so it never enters the verifier's
+accuracy.
+
 For people who label elsewhere a sample becomes a folder: pictures, and a table to fill in. Nothing in it
 tells what the judge said. That stays in the atlas.
 """
