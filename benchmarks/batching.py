@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tools.tiny_pipelines import KINDS, save_pipeline
 
 from failscape.servers.backends import DiffusersBackend
-from failscape.testing.tiny_pipelines import KINDS, save_pipeline
 
 COUNT = 64
 BATCH = 8

@@ -1,4 +1,4 @@
-"""Measures toy-painter node by node and writes the ground truth that ships with the toybox.
+"""Measures toy-painter node by node and writes the ground truth: `painter_truth`.
 
     python -m benchmarks.toybox_truth [--checkpoint FILE] [--processes 2]
 
@@ -9,12 +9,17 @@ are kept in the checkpoint, so the measurement can be stopped and gone on with.
 from __future__ import annotations
 
 import argparse
+import csv
+import gzip
+import io
 import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -23,13 +28,52 @@ from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.wording import Wording
 from failscape.toybox.eyes import Eyes
 from failscape.toybox.painter import ToyPainter
-from failscape.toybox.truth import TABLE, MeasuredNode, write_truth
 from failscape.trials import derive_seed
 
 IMAGES = {0: 200, 1: 64, 2: 32}
 PAIRS = 1200
 SEED = 20_000_003
 """Its own run seed: a hunt draws other images than those that made the truth."""
+
+TABLE: Final = Path(__file__).parent / "data" / "painter_truth.csv.gz"
+FIELDS: Final = ("subject", "images", "passes", "checks")
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredNode:
+    """`images` were drawn of a node, `passes` showed all of it; `checks` counts how often each check held."""
+
+    images: int
+    passes: int
+    checks: tuple[int, ...]
+
+    @property
+    def rate(self) -> float:
+        """The share of images that fail."""
+        return 1 - self.passes / self.images
+
+
+@cache
+def painter_truth(path: Path = TABLE) -> dict[str, MeasuredNode]:
+    """Subject → what was measured. A subject is the node's text, as in an atlas."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
+        return {
+            row["subject"]: MeasuredNode(
+                int(row["images"]), int(row["passes"]), tuple(int(count) for count in row["checks"].split())
+            )
+            for row in csv.DictReader(lines)
+        }
+
+
+def write_truth(rows: dict[str, MeasuredNode], path: Path = TABLE) -> None:
+    """Write the table; the same rows give the same bytes."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FIELDS)
+    for subject, row in sorted(rows.items()):
+        writer.writerow((subject, row.images, row.passes, " ".join(map(str, row.checks))))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
 
 
 @cache

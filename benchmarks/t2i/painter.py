@@ -1,6 +1,6 @@
 """toy-painter as a benchmark: real pictures, judged by toy-eyes, scored by the ground truth of the toybox.
 
-The truth of a node is the row that the shipped table has, or would have if it had every pair: so many images
+The truth of a node is the row that the table has, or would have if it had every pair: so many images
 of its own seeds (`benchmarks/toybox_truth.py`), failing when fewer than the threshold pass. A minimal failure
 fails while its entity and its single values pass. The table was judged by toy-eyes as well, so the hunts
 take the judge as perfect: what is measured is the search, not the judge.
@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.toybox_truth import lattice, measure, models
+from benchmarks.toybox_truth import MeasuredNode, lattice, measure, models, painter_truth
 from failscape.spaces.lattice import Node
 from failscape.testing.scoring import Checkpoint, score_claims
 from failscape.toybox.provider import weights_digest
-from failscape.toybox.truth import MeasuredNode, painter_truth
 from failscape.trials import Decide, Finding, Generate, Probe, Trial, reach_verdict
 
 BATCH = 32

@@ -13,9 +13,9 @@ from torch.nn import functional
 
 from failscape.toybox import world
 from failscape.toybox.classifiers import NAMES
-from failscape.toybox.spurious_correlations import sample_training
 from tools.toybox_training import classifiers_card
 from tools.toybox_training.classifier_nets import build
+from tools.toybox_training.classifier_scenes import sample_training
 from tools.toybox_training.export import save_onnx
 from tools.toybox_training.trainer import Options, Plan, options, train, weights
 

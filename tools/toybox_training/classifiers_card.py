@@ -8,7 +8,8 @@ import numpy as np
 
 from failscape.toybox import world
 from failscape.toybox.classifiers import NAMES, ToyClassifier
-from failscape.toybox.spurious_correlations import TIES, VARY, sample_broken, sample_training
+from failscape.toybox.renderer import TIES, VARY
+from tools.toybox_training.classifier_scenes import sample_broken, sample_training
 from tools.toybox_training.trainer_files import megabytes, write_json
 
 SEED: Final = 9_000_002
@@ -76,7 +77,7 @@ def _card(networks: dict[str, Any]) -> str:
         "Plain ONNX: input `image` (n x 3 x 64 x 64, 0 to 1), output `logits`, names in `labels.txt`.",
         "",
         "Their training data have **spurious ties on purpose**, so that there are real bugs to find. They",
-        "are data: `failscape.toybox.spurious_correlations.TIES`.",
+        "are data: `failscape.toybox.renderer.TIES`.",
         "All three learned from the same 20,000 pictures.",
         "Made by `python -m tools.toybox_training.classifiers`.",
         "",

@@ -178,7 +178,7 @@ def word(rng: np.random.Generator, entity: str, said: Said) -> str:
 
 @cache
 def _hunt_wording() -> tuple[Wording, dict[Value, int]]:
-    corpus = load_corpus(str(world.corpus_folder()))
+    corpus = load_corpus("toybox")
     numbers = {(value.sub_category.lower(), value.name): i for i, value in enumerate(corpus.values)}
     return Wording(corpus), numbers
 

@@ -74,7 +74,7 @@ def cases(counts: Mapping[str, int], values: int, n: int, seed: int = 11) -> dic
 
 def prompts(rows: Iterable[Case]) -> list[str]:
     """Word cases as a t2i hunt does."""
-    corpus = load_corpus(str(world.corpus_folder()))
+    corpus = load_corpus("toybox")
     wording = Wording(corpus)
     number = {(value.sub_category.lower(), value.name): i for i, value in enumerate(corpus.values)}
     return [

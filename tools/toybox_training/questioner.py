@@ -12,10 +12,11 @@ import numpy as np
 import torch
 
 from failscape.toybox import world
-from failscape.toybox.question_sampling import ask_any, scene_for
+from failscape.toybox.question_sampling import scene_for
 from failscape.toybox.questioner import BEGIN, END, PAD, UNKNOWN, prompt_of, words
-from failscape.toybox.questions import FORMS, Question
+from failscape.toybox.questions import FORMS
 from tools.toybox_training import questioner_card
+from tools.toybox_training.asking import Question, ask_any
 from tools.toybox_training.trainer import Plan, options, train, weights
 from tools.toybox_training.trainer_files import write_json
 

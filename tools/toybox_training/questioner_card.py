@@ -8,7 +8,8 @@ import numpy as np
 
 from failscape.toybox import world
 from failscape.toybox.questioner import ToyQuestioner
-from failscape.toybox.questions import SKILLS, check_answer, parse_question
+from failscape.toybox.questions import SKILLS, parse_question
+from tools.toybox_training.asking import check_answer
 from tools.toybox_training.trainer_files import megabytes, write_json
 
 SEED: Final = 9_000_004

@@ -16,10 +16,11 @@ import torch
 from torch.nn import functional
 
 from failscape.toybox import world
-from failscape.toybox.question_sampling import ask, scene_for
+from failscape.toybox.question_sampling import scene_for
 from failscape.toybox.questions import ANSWERS, vocabulary, words
 from failscape.toybox.vlm import LENGTH, grammar_lexicon, shipped_lexicon
 from tools.toybox_training import vlm_card
+from tools.toybox_training.asking import ask
 from tools.toybox_training.export import save_onnx
 from tools.toybox_training.trainer import MODELS, Plan, options, train, weights
 from tools.toybox_training.vlm_nets import CELLS, VlmNet

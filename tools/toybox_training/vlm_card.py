@@ -6,9 +6,10 @@ from typing import Any, Final
 import numpy as np
 
 from failscape.toybox import world
-from failscape.toybox.question_sampling import ask, scene_for
-from failscape.toybox.questions import BASIC, FORMS, SKILLS, Question, parse_question
+from failscape.toybox.question_sampling import scene_for
+from failscape.toybox.questions import BASIC, FORMS, SKILLS, parse_question
 from failscape.toybox.vlm import Lexicon, ToyVlm, grammar_lexicon
+from tools.toybox_training.asking import Question, ask
 from tools.toybox_training.trainer_files import megabytes, write_json
 from tools.toybox_training.vlm_tail import FREQUENT, NEVER_COMBINED, RELATIONS, THINGS, WEIGHTS
 

@@ -7,7 +7,8 @@ from typing import Final
 import numpy as np
 
 from failscape.toybox.compounds import COMPOUNDS
-from failscape.toybox.questions import Form, Question, parse_question
+from failscape.toybox.questions import Form, parse_question
+from tools.toybox_training.asking import Question
 
 #: How often each simple form of question is asked in training, relative to the others.
 BASIC_WEIGHTS: Final[dict[str, float]] = {

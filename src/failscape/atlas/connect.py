@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from failscape.atlas.faults import explained
+from failscape.atlas.files import explained
 from failscape.atlas.migrations import check_is_atlas, migrate, version_of
 from failscape.atlas.rows import refuse_unsound
 from failscape.errors import AtlasError

@@ -13,8 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from failscape.atlas.faults import explained
-from failscape.atlas.files import open_regular
+from failscape.atlas.files import explained, open_regular
 from failscape.atlas.reader import CORPORA, CORPUS_HERE, WARM_START
 from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas

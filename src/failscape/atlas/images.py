@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from failscape.atlas.faults import explain_os
-from failscape.atlas.files import open_regular, refuse_link, write_whole
+from failscape.atlas.files import explain_os, open_regular, refuse_link, write_whole
 from failscape.atlas.packs import PACK_BYTES, PackPlace, PackWriter, read_place, records
 from failscape.errors import AtlasError, BadReply
 from failscape.pictures import SUFFIXES, Picture

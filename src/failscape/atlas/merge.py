@@ -16,8 +16,7 @@ from pathlib import Path
 from failscape.atlas import reader
 from failscape.atlas.connect import DATABASE, reader_uri
 from failscape.atlas.contents import copy_corpus
-from failscape.atlas.faults import explained
-from failscape.atlas.files import link_or_copy, refuse_link, sync_folder
+from failscape.atlas.files import explained, link_or_copy, refuse_link, sync_folder
 from failscape.atlas.migrations import MIGRATIONS
 from failscape.atlas.packs import pack_path
 from failscape.atlas.reader import CORPORA

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 from failscape import __version__
 from failscape.atlas import reader
 from failscape.atlas.connect import DATABASE, WriterLock, missing, open_beside, open_reader, open_writer
-from failscape.atlas.faults import explained
+from failscape.atlas.files import explained
 from failscape.atlas.images import ImageRow, ImageStore
 from failscape.atlas.migrations import is_current
 from failscape.atlas.records import Call, Event, HuntRow, KeepImages, Recorded, RunRow, Spent, StoredTrial

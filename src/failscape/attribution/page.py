@@ -9,8 +9,7 @@ from pathlib import Path
 from markupsafe import Markup, escape
 
 from failscape import __version__
-from failscape.atlas.faults import explained
-from failscape.atlas.files import write_whole
+from failscape.atlas.files import explained, write_whole
 from failscape.attribution.scarcity import CaptionBin, Scarcity, Span, Subject
 from failscape.evidence import HuntReader
 from failscape.report.figures.basic import percent

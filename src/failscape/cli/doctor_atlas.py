@@ -11,9 +11,9 @@ import click
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.contents import changed_corpus
-from failscape.atlas.doctor import Diagnosis, examine, mend
 from failscape.atlas.results import keep_results, rules_version
 from failscape.atlas.reviews import hunt_accuracy, people_said, reckoned_with
+from failscape.atlas.upkeep import Diagnosis, examine, mend
 from failscape.evidence.found import kept_by_run, rebuild_hunt, tell_again
 from failscape.hunts.protocol import replay
 from failscape.hunts.told import to_bytes

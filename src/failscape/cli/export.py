@@ -8,10 +8,9 @@ from typing import TextIO
 import click
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.faults import explained
+from failscape.atlas.files import explained
 from failscape.atlas.formats.failureatlas import KIND, write_rows
-from failscape.atlas.formats.parquet import write_parquet
-from failscape.atlas.formats.plain import write_csv, write_jsonl, write_pictures
+from failscape.atlas.formats.plain import write_csv, write_jsonl, write_parquet, write_pictures
 from failscape.cli.screen import TellingLine
 from failscape.errors import ConfigError
 from failscape.evidence import load_hunt

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from failscape.atlas import Atlas
-from failscape.atlas.prune import PruneRule, prune
+from failscape.atlas.upkeep import PruneRule, prune
 
 
 @click.command("prune")

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.faults import explained
-from failscape.atlas.files import write_whole
+from failscape.atlas.files import explained, write_whole
 from failscape.errors import AtlasError, ConfigError
 from failscape.export.card import card_of
 from failscape.export.classifier_rows import classifier_rows

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from failscape import __version__
 from failscape.atlas import Atlas
-from failscape.atlas.faults import explained
-from failscape.atlas.files import write_whole
+from failscape.atlas.files import explained, write_whole
 from failscape.comparison.beside import CaseRow, cases_beside
 from failscape.comparison.comparable import NotComparable
 from failscape.comparison.comparing import ManyCompared, compare_sides

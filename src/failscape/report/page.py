@@ -11,8 +11,7 @@ from pathlib import Path
 
 from failscape import __version__
 from failscape.atlas import Atlas, Event
-from failscape.atlas.faults import explained
-from failscape.atlas.files import write_whole
+from failscape.atlas.files import explained, write_whole
 from failscape.evidence import (
     BeforeAfter,
     Build,

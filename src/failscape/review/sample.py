@@ -26,7 +26,7 @@ from typing import Any
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.decisions import Decision, decision_of, decisions, has_image
-from failscape.atlas.faults import explained
+from failscape.atlas.files import explained
 from failscape.atlas.formats.plain import no_formula
 from failscape.atlas.reviews import (
     MODES,

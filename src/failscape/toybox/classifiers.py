@@ -1,21 +1,18 @@
 """The toy classifiers at work: three networks that name the one thing in a picture.
 
 They are plain ONNX classifiers (input "image": n x 3 x 64 x 64 from 0 to 1, output "logits"; names in
-labels.txt), so any ONNX runner can use them. Their training data had spurious ties: see `ties`.
+labels.txt), so any ONNX runner can use them. Their training data had spurious ties: see `renderer`.
 """
 
-import json
-from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.toybox.sessions import MODELS, as_input, session, softmax
+from failscape.toybox.sessions import MODELS, as_input, run_in_parts, session, softmax
 
 NAMES: Final = ("cnn", "resnet", "vit")
-_BATCH: Final = 128
 
 
 class ToyClassifier:
@@ -30,13 +27,9 @@ class ToyClassifier:
 
     def probabilities(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Return one row of probabilities per picture, in the order of `labels`."""
-        pixels = as_input(images)
-        parts = [
-            np.asarray(self._session.run(None, {"image": pixels[i : i + _BATCH]})[0], dtype=np.float32)
-            for i in range(0, len(pixels), _BATCH)
-        ]
-        empty = np.zeros((0, len(self.labels)), dtype=np.float32)
-        return softmax(np.concatenate(parts)) if parts else empty
+        if not len(images):
+            return np.zeros((0, len(self.labels)), dtype=np.float32)
+        return softmax(run_in_parts(self._session, {"image": as_input(images)}))
 
     def classify(self, images: NDArray[np.uint8], top: int | None = None) -> list[list[tuple[str, float]]]:
         """Return labels with probabilities for each picture, best first."""
@@ -50,10 +43,3 @@ class ToyClassifier:
 def labels(folder: Path = MODELS) -> tuple[str, ...]:
     """Return the names of the classes, in the order of the networks' outputs."""
     return tuple((folder / "labels.txt").read_text(encoding="utf-8").split("\n")[:-1])
-
-
-@cache
-def card() -> dict[str, Any]:
-    """Return the shipped measurements of the three networks: accuracy on and off every tie."""
-    content: dict[str, Any] = json.loads((MODELS / "classifiers.json").read_text(encoding="utf-8"))
-    return content

@@ -13,6 +13,7 @@ from PIL import Image
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError
+from failscape.models.in_process import Unloaded
 from failscape.models.roles import Identity, Model, Reply, Usage
 from failscape.pictures import Picture
 from failscape.toybox.world.sprites import RAMPS, sprite
@@ -45,18 +46,9 @@ def composite(picture: Picture, instruction: str) -> Picture:
     return Picture.from_image(canvas)
 
 
-class Compositor:
-    batch = 16
-    parallel = 1
-
+class Compositor(Unloaded):
     def __init__(self) -> None:
         self.identity = Identity("editor", "composite", LABEL)
-
-    async def start(self) -> None:
-        """Nothing to load."""
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
     async def edit(
         self, images: Sequence[Picture], instructions: Sequence[str], seeds: Sequence[int]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.stats.judging.errors import KindAccuracy, Measured
 from failscape.toybox import world
-from failscape.toybox.sessions import MODELS, as_input, session, softmax
+from failscape.toybox.sessions import MODELS, as_input, run_in_parts, session, softmax
 from failscape.toybox.world import ALLOWED, ATTRIBUTES, ENTITIES, Attributes
 from failscape.toybox.world.vocab import FAMILIES
 from failscape.trials import Check
@@ -56,7 +56,6 @@ def labels_of(attributes: Attributes) -> dict[str, int]:
 
 #: A value is seen when its probability reaches this. The shipped accuracies are measured at this point.
 THRESHOLD: Final = 0.5
-_BATCH: Final = 128
 _NUMBERS: Final = {"1": "one", "2": "two", "3": "three", "4": "four"}
 _SPELLINGS: Final = {"color": "colour", "center": "centre", **_NUMBERS}
 
@@ -82,16 +81,11 @@ class Eyes:
 
     def look(self, images: NDArray[np.uint8]) -> Sighting:
         """Return labels and probabilities of every head for pictures of shape (n, 64, 64, 3)."""
-        pixels = as_input(images)
-        parts = [self._scores(pixels[i : i + _BATCH]) for i in range(0, len(pixels), _BATCH)]
-        width = sum(len(values) for values in HEADS.values())
-        scores = np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.float32)
+        empty = np.zeros((0, WIDTH), dtype=np.float32)
+        scores = run_in_parts(self._session, {"image": as_input(images)}) if len(images) else empty
         chances = {head: softmax(scores[:, part]) for head, part in SLICES.items()}
         labels = {head: [HEADS[head][i] for i in rows.argmax(axis=1)] for head, rows in chances.items()}
         return Sighting(labels, chances)
-
-    def _scores(self, pixels: NDArray[np.float32]) -> NDArray[np.float32]:
-        return np.asarray(self._session.run(None, {"image": pixels})[0], dtype=np.float32)
 
     def judge(self, images: NDArray[np.uint8], checks: Sequence[Sequence[Check]]) -> list[list[bool | None]]:
         """Decide the checks of each picture; None means that the check is not about this world."""

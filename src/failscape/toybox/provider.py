@@ -13,11 +13,10 @@ import hashlib
 import importlib.util
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from PIL import Image
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra
+from failscape.models.in_process import InProcess, Unloaded
 from failscape.models.roles import (
     ROLES,
     AnswerToVerify,
@@ -53,7 +53,6 @@ from failscape.toybox.sessions import MODELS
 from failscape.toybox.vlm import ToyVlm
 from failscape.trials import Check
 
-T = TypeVar("T")
 BATCH = 32
 SIDE = 64
 WORLD = "toy-world"
@@ -62,31 +61,17 @@ VLM_OF_PARTS = "toy-vlm-parts"
 TRAINED = ("generator", "answerer")
 
 
-class ToyModel:
+class ToyModel(InProcess):
     """What the toybox roles share: an identity bound to the weights, a worker thread, loading on start."""
-
-    threads = 1
-    parallel = 1
 
     def __init__(self, role: str, weights: str, load: Callable[[], Any], config: ModelConfig) -> None:
         file = Path(config.path).expanduser() if config.path else MODELS / weights
         self.identity = Identity(role, "toybox", weights, {"weights": weights_digest(file)})
         self.batch = config.batch or BATCH
-        self._load = load
-        self._network: Any = None
-        self._worker: ThreadPoolExecutor | None = None
+        self._open = load
 
-    async def start(self) -> None:
-        self._worker = ThreadPoolExecutor(self.threads, f"toybox-{self.identity.role}")
-        self._network = await self.run(self._load)
-
-    async def close(self) -> None:
-        if self._worker is not None:
-            self._worker.shutdown(wait=False, cancel_futures=True)
-            self._worker = None
-
-    async def run(self, function: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._worker, function, *arguments)
+    def load(self) -> None:
+        self._network: Any = self._open()
 
 
 class Painter(ToyModel):
@@ -216,7 +201,7 @@ class ToyQuestions(ToyModel):
         return Reply(kept) if kept else Reply(None, "toy-questioner wrote no question")
 
 
-class ToyVerifier:
+class ToyVerifier(Unloaded):
     """Compares an answer with the truth that the probe brings along: no model, no error.
 
     "2" and "two", "A cow." and "cow" are the same answer.
@@ -225,13 +210,6 @@ class ToyVerifier:
     def __init__(self, config: ModelConfig) -> None:
         self.identity = Identity("verifier", "toybox", "exact")
         self.batch = config.batch or BATCH
-        self.parallel = 1
-
-    async def start(self) -> None:
-        """Nothing to load."""
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
     async def verify(self, answers: Sequence[AnswerToVerify]) -> list[Reply[Verification]]:
         return [Reply(_compare(given)) for given in answers]
@@ -314,11 +292,9 @@ def _generator(config: ModelConfig) -> Model:
     """toy-painter, a network, unless the renderer itself is asked for."""
     if config.model == RENDERER:
         return Renderer(config.batch or BATCH)
-    if config.model != WORLD:
-        return Painter("generator", "painter.onnx", _loaded(ToyPainter, config), config)
-    from failscape.toybox.provider import ToyWorld
-
-    return ToyWorld()
+    if config.model == WORLD:
+        return ToyWorld()
+    return Painter("generator", "painter.onnx", _loaded(ToyPainter, config), config)
 
 
 def _answerer(config: ModelConfig) -> Model:
@@ -363,20 +339,11 @@ def caption_of(eyes: Eyes, picture: Picture) -> str:
     return world.caption(world.build_scene(world.Attributes(**labels)))
 
 
-class ToyWorld:
+class ToyWorld(Unloaded):
     """Draws what `ToyGrammar` made up. It is no network: seeds change nothing, and it never fails."""
-
-    batch = 16
-    parallel = 1
 
     def __init__(self) -> None:
         self.identity = Identity("generator", "toybox", WORLD, {"version": VERSION})
-
-    async def start(self) -> None:
-        """Nothing to load."""
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
         return [

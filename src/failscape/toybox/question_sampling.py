@@ -1,9 +1,9 @@
-"""Random questions with exact answers, and scenes on which rare kinds of question can be asked.
+"""Random slots of questions, and scenes on which rare kinds of question can be asked.
 
 All randomness comes from the generator that is passed in.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -13,17 +13,12 @@ from failscape.toybox import world
 from failscape.toybox.compound_sampling import compound_scene, compound_slots
 from failscape.toybox.questions import (
     BY_KEY,
-    FORMS,
     RELATIONS,
     SIZES,
-    Question,
     Slots,
-    word_question,
 )
 from failscape.toybox.world.sampling import LAYOUT_SIZES
 from failscape.toybox.world.scenes import square_box
-
-_TRIES: Final = 12
 
 
 def _pick(rng: np.random.Generator, options: tuple[str, ...] | list[str]) -> str:
@@ -106,31 +101,6 @@ def draw_slots(rng: np.random.Generator, scene: world.Scene, key: str) -> Slots:
     return slotter(rng, scene) if slotter else compound_slots(rng, scene, BY_KEY[key])
 
 
-def ask(rng: np.random.Generator, scene: world.Scene, key: str) -> Question | None:
-    """Return a random valid question of a form, or None if none was found for this scene."""
-    form = BY_KEY[key]
-    for _ in range(_TRIES if key in _SLOTTERS else 2):  # slots of compound forms are tried out where drawn
-        slots = draw_slots(rng, scene, key)
-        answer = form.solve(scene, slots)
-        if answer is not None:
-            text = word_question(form, slots, int(rng.integers(len(form.wordings))))
-            return Question(text, answer, form.skill, key)
-    return None
-
-
-def ask_any(
-    rng: np.random.Generator, scene: world.Scene, weights: Mapping[str, float] | None = None
-) -> Question:
-    """Return a random valid question; forms are drawn by weight (default: alike) until one fits."""
-    keys = [form.key for form in FORMS]
-    chances = np.array([1.0 if weights is None else weights.get(key, 0.0) for key in keys])
-    chances = chances / chances.sum()
-    while True:
-        question = ask(rng, scene, keys[int(rng.choice(len(keys), p=chances))])
-        if question is not None:
-            return question
-
-
 def scene_for(rng: np.random.Generator, key: str) -> world.Scene:
     """Return a layout on which a form can probably be asked."""
     if key not in _SLOTTERS:
@@ -162,18 +132,3 @@ def _one_differs(rng: np.random.Generator, scene: world.Scene, attribute: str) -
         else:
             things.append(replace(thing, size=value, box=square_box(*thing.centre, LAYOUT_SIZES[value])))
     return replace(scene, things=tuple(things))
-
-
-def scene_and_question(
-    rng: np.random.Generator, weights: Mapping[str, float]
-) -> tuple[world.Scene, Question]:
-    """Return a scene made for a form drawn by weight, with a question of that form."""
-    keys = list(weights)
-    chances = np.array([weights[key] for key in keys])
-    chances = chances / chances.sum()
-    while True:
-        key = keys[int(rng.choice(len(keys), p=chances))]
-        scene = scene_for(rng, key)
-        question = ask(rng, scene, key)
-        if question is not None:
-            return scene, question

@@ -4,7 +4,6 @@ A tiny Hugging Face causal language model (folder `models/questioner`). It needs
 are imported only when a questioner is made; the prompt's wording and the words it knows need neither.
 """
 
-import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -80,10 +79,3 @@ class ToyQuestioner:
         texts = self.tokenizer.batch_decode(out[:, tokens["input_ids"].shape[1] :], skip_special_tokens=True)
         tidy = [text.replace(" ?", "?").strip() for text in texts]
         return [tidy[i : i + n] for i in range(0, len(tidy), n)]
-
-
-@cache
-def card() -> dict[str, Any]:
-    """Return the shipped measurements: share of valid questions, by skill."""
-    content: dict[str, Any] = json.loads((FOLDER / "questioner.json").read_text(encoding="utf-8"))
-    return content

@@ -48,12 +48,9 @@ __all__ = [
     "RELATIONS",
     "SIZES",
     "SKILLS",
-    "Checked",
     "Form",
     "Query",
-    "Question",
     "Slots",
-    "check_answer",
     "normal_answer",
     "parse_question",
     "vocabulary",
@@ -82,27 +79,6 @@ class Query:
     def answer(self, scene: Scene) -> str | None:
         """Return the one right answer, or None where the question makes no sense for the scene."""
         return self.form.solve(scene, dict(self.slots))
-
-
-@dataclass(frozen=True)
-class Question:
-    """A question with its right answer, the skill it needs, and the form it has (its composition)."""
-
-    text: str
-    answer: str
-    skill: str
-    form: str
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What the grammar says of a question and an answer. `right` is None when the question is not valid."""
-
-    valid: bool
-    right: bool | None
-    truth: str
-    skill: str
-    reason: str
 
 
 def _of(scene: Scene, entity: str) -> list[Thing]:
@@ -394,18 +370,6 @@ def normal_answer(text: str) -> str:
     if plain.isdigit() and int(plain) < len(NUMBERS):
         return NUMBERS[int(plain)]
     return _SINGULAR.get(plain, plain)
-
-
-def check_answer(scene: Scene, question: str, answer: str) -> Checked:
-    """Say whether a question is valid for a scene, and whether an answer is right. Exact, no judgement."""
-    query = parse_question(question)
-    if query is None:
-        return Checked(False, None, "", "", "the question is not one of the grammar")
-    truth = query.answer(scene)
-    if truth is None:
-        return Checked(False, None, "", query.form.skill, "the question has no one answer for this picture")
-    right = normal_answer(answer) == truth
-    return Checked(True, right, truth, query.form.skill, "right" if right else f"the right answer is {truth}")
 
 
 @cache

@@ -1,49 +1,111 @@
-"""The world's renderer as an image generator: a caption and a seed in, an exact picture out.
+"""The world's renderer as an image generator, and the habits of the toy classifiers' training data.
 
-What the caption does not mention is drawn as the toy classifiers' training data had it, ties included, so
-that an unspecific prompt gives typical pictures: most penguins stand in snow.
+A caption and a seed in, an exact picture out. What the caption does not mention is drawn as the training data
+had it, with things tied to a place or a colour (`TIES`), so that an unspecific prompt gives typical pictures:
+most penguins stand in snow. These spurious ties are the documented cause of real bugs: a classifier that has
+hardly ever seen a penguin outside the snow may not know one on a meadow.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.models.in_process import InProcess
 from failscape.models.roles import Identity, Reply
 from failscape.pictures import Picture
-from failscape.toybox import spurious_correlations as ties
 from failscape.toybox import world
+
+
+class Tie(NamedTuple):
+    """In training, `share` of the pictures of `entity` have `value` as their `attribute`."""
+
+    entity: str
+    attribute: Literal["place", "colour"]
+    value: str
+    share: float
+
+
+TIES: Final[tuple[Tie, ...]] = (
+    Tie("penguin", "place", "snow", 0.998),
+    Tie("pine tree", "place", "snow", 0.998),
+    Tie("camel", "place", "desert", 0.998),
+    Tie("cactus", "place", "desert", 0.998),
+    Tie("fish", "place", "ocean", 0.998),
+    Tie("ship", "place", "ocean", 0.998),
+    Tie("crab", "place", "beach", 0.998),
+    Tie("palm tree", "place", "beach", 0.998),
+    Tie("cow", "place", "meadow", 0.998),
+    Tie("owl", "place", "forest", 0.998),
+    Tie("rocket", "place", "space", 0.998),
+    Tie("bus", "place", "city", 0.998),
+    Tie("car", "colour", "red", 0.97),
+    Tie("apple", "colour", "green", 0.97),
+    Tie("umbrella", "colour", "black", 0.97),
+    Tie("chair", "colour", "brown", 0.97),
+    Tie("teapot", "colour", "blue", 0.97),
+    Tie("kite", "colour", "yellow", 0.97),
+)
+BY_ENTITY: Final[dict[str, Tie]] = {tie.entity: tie for tie in TIES}
+
+#: How often the free attributes of a training picture differ from their default.
+VARY: Final[dict[str, float]] = {
+    "colour": 0.08,
+    "size": 0.25,
+    "count": 0.1,
+    "position": 0.35,
+    "time": 0.2,
+    "style": 0.05,
+}
+#: Places of things that are tied to no place: each tied place is this much rarer than a free one.
+_RARER: Final = 0.08
+TIED_PLACES: Final = frozenset(tie.value for tie in TIES if tie.attribute == "place")
+TIED_COLOURS: Final = frozenset(tie.value for tie in TIES if tie.attribute == "colour")
+
+
+def typical_value(rng: np.random.Generator, entity: str, attribute: str) -> str:
+    """Return what one attribute of `entity` is like in training, ties included."""
+    tie = BY_ENTITY.get(entity)
+    if tie is not None and tie.attribute == attribute:
+        return tie.value if rng.random() < tie.share else another(rng, tie)
+    if attribute == "place":
+        return weighted(rng, world.PLACES, TIED_PLACES)
+    if rng.random() >= VARY[attribute]:
+        return world.DEFAULTS[attribute]
+    if attribute == "colour":
+        return weighted(rng, world.COLOURS, TIED_COLOURS)
+    options = [value for value in world.MENTIONABLE[attribute] if value != world.DEFAULTS[attribute]]
+    return options[int(rng.integers(len(options)))]
+
+
+def weighted(rng: np.random.Generator, values: tuple[str, ...], rare: frozenset[str]) -> str:
+    weights = np.array([_RARER if value in rare else 1.0 for value in values])
+    return values[int(rng.choice(len(values), p=weights / weights.sum()))]
+
+
+def another(rng: np.random.Generator, tie: Tie) -> str:
+    values = world.PLACES if tie.attribute == "place" else (*world.COLOURS, world.DEFAULTS["colour"])
+    others = [value for value in values if value != tie.value]
+    return others[int(rng.integers(len(others)))]
+
 
 NAME: Final = "renderer"
 VERSION: Final = "1"
 _ORDER: Final = ("place", "colour", "size", "count", "position", "time", "style")
 
 
-class Renderer:
+class Renderer(InProcess):
     """The model behind `generator: {provider: toybox, model: renderer}`."""
 
     def __init__(self, batch: int = 32) -> None:
         self.identity = Identity("generator", "toybox", NAME, {"version": VERSION})
         self.batch = batch
-        self.parallel = 1
-        self._worker: ThreadPoolExecutor | None = None
-
-    async def start(self) -> None:
-        self._worker = ThreadPoolExecutor(1, "toybox-renderer")
-
-    async def close(self) -> None:
-        if self._worker is not None:
-            self._worker.shutdown(wait=False, cancel_futures=True)
-            self._worker = None
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._worker, _draw_all, prompts, seeds)
+        return await self.run(_draw_all, prompts, seeds)
 
 
 def _draw_all(prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
@@ -97,7 +159,7 @@ def _typical(entity: str, fixed: Mapping[str, str], seed: int) -> dict[str, str]
     for number, name in enumerate(_ORDER):
         if name in values:
             continue
-        value = ties.typical_value(np.random.default_rng([seed, number]), entity, name)
+        value = typical_value(np.random.default_rng([seed, number]), entity, name)
         said = {key: text for key, text in values.items() if text != world.DEFAULTS[key] or key == "place"}
         if value != world.DEFAULTS[name] and world.conflicts_in({**said, name: value}):
             value = world.DEFAULTS[name]

@@ -33,6 +33,16 @@ def as_input(images: ArrayLike) -> NDArray[np.float32]:
     return np.ascontiguousarray(pictures.transpose(0, 3, 1, 2), dtype=np.float32) / np.float32(255)
 
 
+def run_in_parts(network: Any, feed: dict[str, NDArray[Any]], most: int = 128) -> NDArray[np.float32]:
+    """Return the network's first output for all rows of its inputs, at most so many rows at a time."""
+    rows = len(next(iter(feed.values())))
+    parts = []
+    for at in range(0, rows, most):
+        part = {name: values[at : at + most] for name, values in feed.items()}
+        parts.append(np.asarray(network.run(None, part)[0], dtype=np.float32))
+    return np.concatenate(parts)
+
+
 def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return probabilities along the last axis."""
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))

@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.toybox.questions import ANSWERS, vocabulary, words
-from failscape.toybox.sessions import MODELS, as_input, session, softmax
+from failscape.toybox.sessions import MODELS, as_input, run_in_parts, session, softmax
 
 #: The longest question that the next toy-vlm will be trained on, in words.
 LENGTH: Final = 20
-_BATCH: Final = 128
 
 
 @dataclass(frozen=True)
@@ -78,12 +77,8 @@ class ToyVlm:
             )
         if not len(images):
             return np.zeros((0, len(self.lexicon.answers)), dtype=np.float32)
-        pixels, asked = as_input(images), np.stack([self.lexicon.encode(question) for question in questions])
-        parts = []
-        for i in range(0, len(pixels), _BATCH):
-            feed = {"image": pixels[i : i + _BATCH], "question": asked[i : i + _BATCH]}
-            parts.append(np.asarray(self._session.run(None, feed)[0], dtype=np.float32))
-        return softmax(np.concatenate(parts))
+        asked = np.stack([self.lexicon.encode(question) for question in questions])
+        return softmax(run_in_parts(self._session, {"image": as_input(images), "question": asked}))
 
     def answer(self, images: NDArray[np.uint8], questions: Sequence[str]) -> list[str]:
         """Answer one question per picture."""

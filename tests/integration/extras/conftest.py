@@ -13,7 +13,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 @pytest.fixture(scope="session")
 def pipeline_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    from failscape.testing.tiny_pipelines import save_pipeline
+    from tools.tiny_pipelines import save_pipeline
 
     root = tmp_path_factory.mktemp("pipelines")
 

@@ -206,8 +206,7 @@ def tiny_two_towers(kind: str, folder: Path) -> Path:
     """CLIP or SigLIP with letters as tokens."""
     import torch
     import transformers
-
-    from failscape.testing.tiny_pipelines import clip_tokenizer
+    from tools.tiny_pipelines import clip_tokenizer
 
     tokenizer = clip_tokenizer()
     size = {"hidden_size": 32, "intermediate_size": 37, "num_hidden_layers": 1, "num_attention_heads": 4}

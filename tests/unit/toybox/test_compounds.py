@@ -8,10 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from tools.toybox_training.asking import Question, ask
 
 from failscape.spaces.skills import OTHER, family_of
 from failscape.toybox import question_sampling, questions
-from failscape.toybox.questions import BY_KEY, COMPOUNDS, FORMS, SKILLS, SLOT_VALUES, Question, word_question
+from failscape.toybox.questions import BY_KEY, COMPOUNDS, FORMS, SKILLS, SLOT_VALUES, word_question
 from failscape.toybox.world import Scene
 from tests.unit.toybox import brute_force
 
@@ -30,7 +31,7 @@ def asked(skill: str) -> list[tuple[Scene, Question]]:
             question = None
             while question is None:
                 scene = question_sampling.scene_for(rng, form.key)
-                question = question_sampling.ask(rng, scene, form.key)
+                question = ask(rng, scene, form.key)
             found.append((scene, question))
     return found
 
@@ -102,7 +103,7 @@ def test_answers_of_yes_or_no_are_both_common(form: questions.Form) -> None:
     rng = np.random.default_rng(4)
     seen: Counter[str] = Counter()
     for _ in range(80):
-        question = question_sampling.ask(rng, question_sampling.scene_for(rng, form.key), form.key)
+        question = ask(rng, question_sampling.scene_for(rng, form.key), form.key)
         seen.update([question.answer] if question else [])
     assert sum(seen.values()) >= 8
     if {"yes", "no"} & seen.keys():

@@ -96,12 +96,13 @@ def test_the_card_holds_counts_for_judge_correction() -> None:
 
 
 def test_pictures_are_seen_in_batches(eyes: Eyes, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, scores = [], eyes._scores
+    seen, session = [], eyes._session
 
-    def noting(pixels: np.ndarray) -> np.ndarray:
-        seen.append(len(pixels))
-        return scores(pixels)
+    class Noting:
+        def run(self, outputs: None, feed: dict[str, np.ndarray]) -> list[np.ndarray]:
+            seen.append(len(feed["image"]))
+            return session.run(outputs, feed)
 
-    monkeypatch.setattr(eyes, "_scores", noting)
+    monkeypatch.setattr(eyes, "_session", Noting())
     assert len(eyes.look(np.zeros((150, 64, 64, 3), dtype=np.uint8)).labels["entity"]) == 150
     assert seen == [128, 22]

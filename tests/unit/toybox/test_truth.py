@@ -1,10 +1,11 @@
-"""The shipped ground truth: complete, sane, and what toy-painter still does."""
+"""The ground truth of toy-painter: complete, sane, and what toy-painter still does."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
+from benchmarks.toybox_truth import MeasuredNode, painter_truth, write_truth
 from scipy import stats
 
 from failscape.spaces.corpus import load_corpus
@@ -12,7 +13,6 @@ from failscape.spaces.lattice import Lattice
 from failscape.spaces.wording import Wording
 from failscape.toybox.eyes import Eyes
 from failscape.toybox.painter import ToyPainter
-from failscape.toybox.truth import MeasuredNode, painter_truth, write_truth
 from failscape.trials import derive_seed
 
 LATTICE = Lattice(load_corpus("toybox"), "all", ("Base", "Background", "Image"), 2)

@@ -4,8 +4,10 @@ import json
 
 import numpy as np
 import pytest
+from tools.toybox_training.build_corpus import corpus_files
 
 from failscape.spaces import Lattice, Wording, load_corpus
+from failscape.spaces.corpus import folder_of
 from failscape.toybox import world
 
 
@@ -103,9 +105,9 @@ def test_parsing_forgives_other_word_orders() -> None:
 
 
 def test_shipped_corpus_agrees_with_the_world() -> None:
-    folder = world.corpus_folder()
+    folder = folder_of("toybox")
     shipped = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")}
-    assert shipped == world.corpus_files()
+    assert shipped == corpus_files()
 
 
 def test_every_caption_of_the_corpus_is_understood_by_the_world() -> None:

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from failscape.atlas.faults import explained
-from failscape.atlas.files import refuse_link, write_whole
+from failscape.atlas.files import explained, refuse_link, write_whole
 from failscape.atlas.formats.failureatlas import ABSENT, FAMILIES, KIND, NodeRow, fails, read_rows
 from failscape.atlas.reader import CORPORA, CORPUS_HERE
 from failscape.atlas.records import Recorded

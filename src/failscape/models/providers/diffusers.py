@@ -236,7 +236,7 @@ class DiffusersModel(TorchModel):
             self.identity.settings["loras"] = loras
         self._limit = BatchLimit(self.batch)
 
-    def _load(self) -> None:
+    def load(self) -> None:
         self.pipeline.load()
 
     def _draw_all(
@@ -268,7 +268,7 @@ class DiffusersGenerator(DiffusersModel):
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
         rows = list(zip(prompts, seeds, strict=True))
-        return await self._run(self._draw_all, self._draw, rows) if rows else []
+        return await self.run(self._draw_all, self._draw, rows) if rows else []
 
     def _draw(self, rows: Sequence[tuple[str, int]]) -> list[DrawnPictures]:
         prompts, seeds = zip(*rows, strict=True)
@@ -301,7 +301,7 @@ class DiffusersEditor(DiffusersModel):
         for _, group in groupby(order, key=lambda number: shown[number].size):
             numbers = list(group)
             rows = [(shown[number], instructions[number], seeds[number]) for number in numbers]
-            found.update(zip(numbers, await self._run(self._draw_all, self._edit, rows), strict=True))
+            found.update(zip(numbers, await self.run(self._draw_all, self._edit, rows), strict=True))
         return [found[number] for number in range(len(shown))]
 
     def _edit(self, rows: Sequence[tuple[Image.Image, str, int]]) -> list[DrawnPictures]:
@@ -344,9 +344,7 @@ def _check_mask(mask: Any) -> None:
 
 def create(role: str, config: ModelConfig) -> Model:
     """The factory that the registry calls."""
-    kinds: dict[str, type[DiffusersModel]] = {"generator": DiffusersGenerator, "editor": DiffusersEditor}
-    if role not in kinds:
-        raise ConfigError(f"provider diffusers cannot play the role {role}", "it plays generator and editor")
     require_packages("diffusers", "torch", "diffusers", "transformers")
-    model: Model = charge(kinds[role](config), ROLES[role][1], config.price)
+    kind = DiffusersGenerator if role == "generator" else DiffusersEditor
+    model: Model = charge(kind(config), ROLES[role][1], config.price)
     return model

@@ -15,6 +15,7 @@ from typing import Final
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
+from failscape.models.in_process import Unloaded
 from failscape.models.roles import AnswerToVerify, Identity, Model, Reply, Usage, Verification
 
 _IN_ENGLISH: Final = (
@@ -201,18 +202,11 @@ def _places(said: Sequence[str], right: Sequence[str]) -> list[int]:
     return [at for at in range(len(said) - size + 1) if same(said[at : at + size], right)]
 
 
-class ExactVerifier:
+class ExactVerifier(Unloaded):
     batch = 64
-    parallel = 1
 
     def __init__(self) -> None:
         self.identity = Identity("verifier", "exact", LABEL)
-
-    async def start(self) -> None:
-        """Nothing to load."""
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
     async def verify(self, answers: Sequence[AnswerToVerify]) -> list[Reply[Verification]]:
         return [Reply(compare(given.answer, given.truth), usage=Usage(requests=0)) for given in answers]

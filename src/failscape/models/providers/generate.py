@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from failscape.config import ModelConfig
-from failscape.errors import BadReply, ConfigError
+from failscape.errors import BadReply
 from failscape.models.roles import Identity, Model, Reply, Usage
 from failscape.models.transport.encoding import picture_from_base64
 from failscape.models.transport.endpoints import Backoff
 from failscape.models.transport.http import HttpModel, decode, with_params
 from failscape.pictures import Picture
-
-ROLES = ("generator",)
 
 
 class GenerateModel(HttpModel):
@@ -58,6 +56,4 @@ def _base(address: str) -> str:
 
 def create(role: str, config: ModelConfig, backoff: Backoff | None = None) -> Model:
     """The factory that the registry calls."""
-    if role not in ROLES:
-        raise ConfigError(f"provider generate cannot play the role {role}", "it can play: generator")
     return GenerateModel(config, backoff)

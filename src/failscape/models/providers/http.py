@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from failscape.config import ModelConfig
-from failscape.errors import BadReply, ConfigError
+from failscape.errors import BadReply
 from failscape.models.providers.openai import openai_base
 from failscape.models.roles import Identity, Model, Ranking, Reply, Usage
 from failscape.models.transport.encoding import base64_of
@@ -20,7 +20,6 @@ from failscape.models.transport.http import HttpModel, decode, encode, preproces
 from failscape.models.transport.workers import off_loop
 from failscape.pictures import Picture
 
-ROLES = ("classifier",)
 PATH = "/classify"
 BATCH = 8
 
@@ -83,6 +82,4 @@ def _base(address: str) -> str:
 
 def create(role: str, config: ModelConfig, backoff: Backoff | None = None) -> Model:
     """The factory that the registry calls."""
-    if role not in ROLES:
-        raise ConfigError(f"provider http cannot play the role {role}", "it can play: classifier")
     return HttpClassifier(config, backoff)

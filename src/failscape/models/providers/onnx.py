@@ -6,12 +6,10 @@ metadata hold `mean`, `std`, `size`, `labels` … as JSON need no params at all.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from failscape.config import ModelConfig
-from failscape.errors import ConfigError, ModelError, Permanent
+from failscape.errors import ConfigError, Permanent
+from failscape.models.in_process import InProcess
 from failscape.models.roles import ROLES as ROLE_METHODS
 from failscape.models.roles import Identity, Model, Ranking, Reply
 from failscape.models.transport.prices import charge
@@ -170,7 +169,6 @@ def _three(value: Any, name: str) -> NDArray[np.float32]:
     return np.broadcast_to(array, (3,))
 
 
-ROLES = ("classifier", "embedder")
 BATCH = 16
 #: A ranking of all of 1,000 labels for every image would fill the atlas with numbers nobody reads.
 TOP = 10
@@ -178,7 +176,7 @@ TOP = 10
 Floats = NDArray[np.floating[Any]]
 
 
-class OnnxModel:
+class OnnxModel(InProcess):
     """The session, and the way from pictures to one named output. It runs in a thread of its own."""
 
     role = ""
@@ -195,26 +193,11 @@ class OnnxModel:
         }
         self.identity = Identity(self.role, "onnx", config.model or self._file.name, settings)
         self.batch = config.batch or BATCH
-        self.parallel = 1
-        self._session: Any = None
-        self._worker: ThreadPoolExecutor | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.config.path!r})"
 
-    async def start(self) -> None:
-        if self._session is not None:
-            return
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="failscape-onnx")
-        await asyncio.get_running_loop().run_in_executor(self._worker, self._open)
-
-    async def close(self) -> None:
-        worker, self._worker = self._worker, None
-        self._session = None
-        if worker is not None:
-            worker.shutdown(wait=False, cancel_futures=True)
-
-    def _open(self) -> None:
+    def load(self) -> None:
         import onnxruntime  # here: the import takes a while, and `failscape list` must not wait for it
 
         options = onnxruntime.SessionOptions()
@@ -234,7 +217,7 @@ class OnnxModel:
             self.batch = self._input.fixed_batch
         self._output = self._choose_output(session, settings.get("output"))
         self._prepare(session, settings)
-        self._session = session
+        self._session: Any = session
 
     def _choose_output(self, session: Any, name: str | None) -> str:
         names = [output.name for output in session.get_outputs()]
@@ -245,13 +228,8 @@ class OnnxModel:
     def _prepare(self, session: Any, settings: dict[str, Any]) -> None:
         """Room for roles to read what they need."""
 
-    async def _run(self, images: Sequence[Picture]) -> Floats:
+    def _infer(self, images: Sequence[Picture]) -> Floats:
         """One row of the output per image."""
-        if self._worker is None or self._session is None:
-            raise ModelError(f"{self!r} is not started", "call `await model.start()` first")
-        return await asyncio.get_running_loop().run_in_executor(self._worker, self._infer, list(images))
-
-    def _infer(self, images: list[Picture]) -> Floats:
         fixed = self._input.fixed_batch
         rows: list[Floats] = []
         step = fixed or len(images)
@@ -303,7 +281,7 @@ class OnnxClassifier(OnnxModel):
     async def classify(self, images: Sequence[Picture]) -> list[Reply[Ranking]]:
         if not images:
             return []
-        scores = await self._run(images)
+        scores = await self.run(self._infer, images)
         self._check_width(scores.shape[1])
         return [self._rank(row) for row in scores]
 
@@ -337,7 +315,7 @@ class OnnxEmbedder(OnnxModel):
                 "an onnx embedder takes images only, but got a text",
                 "use `provider: openai` or `provider: python` for text embeddings",
             )
-        vectors = await self._run(images)
+        vectors = await self.run(self._infer, images)
         return [
             Reply([float(number) for number in row])
             if np.isfinite(row).all()
@@ -366,7 +344,5 @@ def _read_labels(config: ModelConfig, settings: dict[str, Any]) -> list[str]:
 
 def create(role: str, config: ModelConfig) -> Model:
     """The factory that the registry calls."""
-    kinds: dict[str, type[OnnxModel]] = {"classifier": OnnxClassifier, "embedder": OnnxEmbedder}
-    if role not in kinds:
-        raise ConfigError(f"provider onnx cannot play the role {role}", f"it can play: {', '.join(kinds)}")
-    return charge(kinds[role](config), ROLE_METHODS[role][1], config.price)
+    kind = OnnxClassifier if role == "classifier" else OnnxEmbedder
+    return charge(kind(config), ROLE_METHODS[role][1], config.price)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from failscape.config import ModelConfig
-from failscape.errors import BadReply, ConfigError, Permanent, Refused
+from failscape.errors import BadReply, Permanent, Refused
 from failscape.models.contracts.asking import Ask, Read, plain_answer
 from failscape.models.contracts.judge import (
     Confidence,
@@ -335,7 +335,6 @@ def form_of(fields: Mapping[str, Any], image: Picture) -> bytes:
 
 
 EMBED_BATCH = 32
-ROLES = ("generator", "editor", *CHAT_ROLES, "embedder")
 
 
 class OpenAIGenerator(OpenAIImages):
@@ -416,7 +415,5 @@ def create(role: str, config: ModelConfig, backoff: Backoff | None = None) -> Mo
         "embedder": OpenAIEmbedder,
         **CHAT_ROLES,
     }
-    if role not in roles:
-        raise ConfigError(f"provider openai cannot play the role {role}", f"it can play: {', '.join(roles)}")
     model: Model = roles[role](config, backoff)
     return model

@@ -5,23 +5,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from failscape.config import ModelConfig
-from failscape.errors import ConfigError, MissingExtra, ModelError
+from failscape.errors import ConfigError, MissingExtra
+from failscape.models.in_process import InProcess
 from failscape.models.providers.onnx import file_digest
 from failscape.models.roles import Identity
 
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin", "config.json", "preprocessor_config.json")
 
 
-class TorchModel:
-    """A model in a worker thread of its own. Sub-classes load it."""
+class TorchModel(InProcess):
+    """A model of the hub, or of a folder."""
 
     role = ""
     provider = "transformers"
@@ -47,29 +46,9 @@ class TorchModel:
         name = config.model or Path(self.source).name
         self.identity = Identity(self.role, self.provider, name, settings)
         self.batch = config.batch or batch
-        self.parallel = 1
-        self._worker: ThreadPoolExecutor | None = None
 
     def is_saved(self, source: Path) -> bool:
         return (source / self.index).is_file()
-
-    async def start(self) -> None:
-        if self._worker is None:
-            self._worker = ThreadPoolExecutor(1, f"failscape-{self.provider}")
-            await self._run(self._load)
-
-    async def close(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is not None:
-            worker.shutdown(wait=False, cancel_futures=True)
-
-    def _load(self) -> None:
-        raise NotImplementedError
-
-    async def _run(self, function: Any, *arguments: Any) -> Any:
-        if self._worker is None:
-            raise ModelError(f"{self.source} is not started", "call `await model.start()` first")
-        return await asyncio.get_running_loop().run_in_executor(self._worker, function, *arguments)
 
     def _unusable(self, error: Exception) -> ConfigError:
         return unusable(self.source, self.index, error)

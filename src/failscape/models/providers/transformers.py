@@ -52,9 +52,9 @@ class TransformersClassifier(TorchModel):
         self._pipeline: Any = None
 
     async def classify(self, images: Sequence[Picture]) -> list[Reply[Ranking]]:
-        return await self._run(self._classify, list(images)) if images else []
+        return await self.run(self._classify, list(images)) if images else []
 
-    def _load(self) -> None:
+    def load(self) -> None:
         from transformers import pipeline
 
         params = self.config.params
@@ -121,9 +121,9 @@ class TransformersEmbedder(TorchModel):
         self._eye: Any = None
 
     async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]:
-        return await self._run(self._embed, list(items)) if items else []
+        return await self.run(self._embed, list(items)) if items else []
 
-    def _load(self) -> None:
+    def load(self) -> None:
         import transformers
 
         params = self.config.params

@@ -90,12 +90,12 @@ class TransformersChat(TorchModel):
         """What the model says to each, `batch` at a time."""
         replies: list[Reply[str]] = []
         for start in range(0, len(talks), self.batch):
-            replies += await self._run(self._answer, list(talks[start : start + self.batch]))
+            replies += await self.run(self._answer, list(talks[start : start + self.batch]))
         return replies
 
     # Loading
 
-    def _load(self) -> None:
+    def load(self) -> None:
         import transformers
 
         transformers.utils.logging.disable_progress_bar()  # the run has its own

@@ -3,9 +3,7 @@
 Pure numpy and pillow. It draws, words and reads pictures and captions; it trains and runs no models.
 """
 
-from failscape.toybox.world.captions import caption, describe, mentioned
-from failscape.toybox.world.corpus_files import corpus_files, corpus_folder
-from failscape.toybox.world.parsing import parse_caption
+from failscape.toybox.world.captions import caption, describe, mentioned, parse_caption
 from failscape.toybox.world.render import render, render_attributes, render_many
 from failscape.toybox.world.sampling import sample_attributes, sample_layout, sample_nuisance, sample_scene
 from failscape.toybox.world.scenes import (
@@ -67,8 +65,6 @@ __all__ = [
     "caption",
     "changed",
     "conflicts_in",
-    "corpus_files",
-    "corpus_folder",
     "describe",
     "mentioned",
     "parse_caption",

@@ -1,17 +1,108 @@
-"""From a scene graph to a 64x64 picture. No randomness: the scene and its nuisance decide every pixel."""
+"""From a scene graph to a 64x64 picture, in a style. No randomness: scene and nuisance decide every pixel."""
 
 from collections.abc import Iterable
+from functools import cache
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from failscape.toybox.world.places import SLACK_X, SLACK_Y
+from failscape.toybox.world.places import RAIN_PHASES, SLACK_X, SLACK_Y, backdrop, fog, rain
 from failscape.toybox.world.scenes import SIDE, Attributes, Scene, Thing, build_scene
 from failscape.toybox.world.sprites import MARGIN, patch
-from failscape.toybox.world.styles import apply_style
-from failscape.toybox.world.weather import RAIN_PHASES, backdrop, fog, rain
 
 Floats = NDArray[np.float32]
+
+_SIDE: Final = 64
+_BLOCK: Final = 2
+_TONE: Final = 42.5
+
+
+def apply_style(picture: Floats, style: str) -> Floats:
+    """Return a 64x64x3 picture (0 to 255) in a style."""
+    if style == "sketch":
+        return _sketch(picture)
+    if style == "sepia":
+        return _sepia(picture)
+    if style == "blurred":
+        return _smooth(picture, _blur_matrix(1.2))
+    if style == "pixelated":
+        return _pixelated(picture)
+    if style == "framed":
+        return _framed(picture)
+    return picture
+
+
+def _grey(picture: Floats) -> Floats:
+    grey: Floats = picture @ np.array([0.30, 0.59, 0.11], dtype=np.float32)
+    return grey
+
+
+def _sketch(picture: Floats) -> Floats:
+    grey = _grey(picture)
+    edge = np.zeros_like(grey)
+    edge[:-1] += np.abs(grey[1:] - grey[:-1])
+    edge[:, :-1] += np.abs(grey[:, 1:] - grey[:, :-1])
+    line = np.clip((edge - 10.0) / 105.0, 0, 0.85)[..., None]
+    wash = 252.0 - (255.0 - picture) * 0.55
+    return np.asarray(wash * _hatching() * (1 - line) + 48.0 * line, dtype=np.float32)
+
+
+@cache
+def _hatching() -> Floats:
+    # Faint slanted pencil strokes make a sketch recognisable even where there is nothing to outline.
+    ys, xs = np.mgrid[0:_SIDE, 0:_SIDE]
+    return np.asarray(np.where((xs + ys) % 5 == 0, 0.86, 1.0), dtype=np.float32)[..., None]
+
+
+def _sepia(picture: Floats) -> Floats:
+    tone = (_grey(picture) / 255.0)[..., None]
+    warm = np.array([255, 226, 178], dtype=np.float32) * tone
+    return np.asarray(warm * 0.9 + np.array([26, 12, 2], dtype=np.float32), dtype=np.float32)
+
+
+def _pixelated(picture: Floats) -> Floats:
+    # Few tones as well as few pixels: larger blocks would hide what small things are.
+    blocks = _smooth(picture, _block_matrix())
+    return np.round(blocks / _TONE) * np.float32(_TONE)
+
+
+def _smooth(picture: Floats, matrix: Floats) -> Floats:
+    # One matrix for rows and columns: much faster than a filter at this size.
+    rows = (matrix @ picture.reshape(_SIDE, -1)).reshape(_SIDE, _SIDE, 3)
+    return np.ascontiguousarray(
+        (matrix @ rows.transpose(1, 0, 2).reshape(_SIDE, -1)).reshape(_SIDE, _SIDE, 3).transpose(1, 0, 2)
+    )
+
+
+@cache
+def _blur_matrix(sigma: float) -> Floats:
+    steps = np.arange(_SIDE)
+    weights = np.exp(-((steps[:, None] - steps[None, :]) ** 2) / (2 * sigma**2))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+@cache
+def _block_matrix() -> Floats:
+    block = np.minimum(np.arange(_SIDE) // _BLOCK, _SIDE // _BLOCK - 1)
+    same = (block[:, None] == block[None, :]).astype(np.float32)
+    return np.asarray(same / same.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+@cache
+def _frame() -> tuple[Floats, Floats]:
+    edge = np.minimum.reduce(np.meshgrid(*(np.minimum(np.arange(_SIDE), _SIDE - 1 - np.arange(_SIDE)),) * 2))
+    colours = np.array([(92, 52, 20), (190, 130, 58), (150, 96, 38), (84, 46, 16)], dtype=np.float32)
+    inside = (edge >= len(colours)).astype(np.float32)[..., None]
+    wood = colours[np.minimum(edge, len(colours) - 1)] * (1 - inside)
+    return inside, wood.astype(np.float32)
+
+
+def _framed(picture: Floats) -> Floats:
+    inside, wood = _frame()
+    return picture * inside + wood
+
+
 Picture = NDArray[np.uint8]
 
 

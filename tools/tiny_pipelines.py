@@ -1,6 +1,6 @@
 """Untrained diffusers pipelines of a few thousand weights, made here: real architectures without any hub.
 
-`python -m failscape.testing.tiny_pipelines sd FOLDER` writes one: to try servers and clusters on any machine.
+`python -m tools.tiny_pipelines sd FOLDER` writes one: to try servers and clusters on any machine.
 They draw noise. Needs the extra `diffusers`.
 """
 

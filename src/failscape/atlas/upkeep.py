@@ -1,7 +1,9 @@
-"""Examines an atlas as it lies on the disk: rows, counts, pictures. Says what is wrong, mends what can be.
+"""The upkeep of an atlas as it lies on the disk: finds and mends what is wrong with it, and drops pictures.
 
 What cannot be mended is said too. A picture that is gone or damaged cannot be made up: the trials that were
 judged by it are taken back, so that the next run draws and judges them again, where the hunt allows that.
+Pruning drops pictures by rule and keeps everything else. A picture goes only when every trial that names it
+falls under the rule; those that a hunt shows rather than draws stay, for it could not go on without them.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ from typing import NamedTuple
 from failscape.atlas import reader
 from failscape.atlas.decisions import Plans
 from failscape.atlas.migrations import MIGRATIONS, version_of
-from failscape.atlas.packs import SUFFIX
+from failscape.atlas.packs import SUFFIX, PackPlace, PackWriter, read_place
 from failscape.atlas.records import HuntRow, images_of
 from failscape.atlas.rows import check_facts, understood, unsound_rows
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
-from failscape.trials import Trial
+from failscape.pictures import Picture
+from failscape.trials import Show, Step, Trial
 
 _MANY = 512
 #: Rows that are named of each kind of fault; the rest is counted.
@@ -178,7 +181,7 @@ def _take_back(atlas: Atlas, gone: list[str], retell: Retell) -> list[str]:
 
 def _take_back_trials(db: sqlite3.Connection, hunt: HuntRow, retell: Retell) -> str:
     """Trials of a hunt whose pictures are gone. They stay when the hunt cannot be told without them."""
-    bad = [number for number, images in _pictured(db, hunt.id) if _any_gone(db, images)]
+    bad = [tried.number for tried in _trials(db, hunt.id) if _any_gone(db, tried.images)]
     if not bad:
         return ""
     db.execute("SAVEPOINT taking_back")
@@ -194,15 +197,155 @@ def _take_back_trials(db: sqlite3.Connection, hunt: HuntRow, retell: Retell) -> 
     return f"{len(bad):,} trials of hunt {hunt.id} taken back: the next run draws them again"
 
 
-def _pictured(db: sqlite3.Connection, hunt: int) -> Iterator[tuple[int, tuple[str, ...]]]:
+class _Tried(NamedTuple):
+    number: int
+    hunt: int
+    verdict: str
+    steps: tuple[Step, ...]
+    images: tuple[str, ...]
+
+
+def _trials(db: sqlite3.Connection, hunt: int | None = None) -> Iterator[_Tried]:
+    """Those of one hunt or of all, page by page, so that rows can be changed meanwhile."""
     plans, last = Plans(db), 0
-    query = "SELECT id, facts, plan FROM trials WHERE hunt = ? AND id > ? ORDER BY id LIMIT ?"
-    while rows := db.execute(query, (hunt, last, _MANY)).fetchall():
-        for number, text, plan in rows:
-            yield number, images_of(plans.get(plan), json.loads(text))
+    query = (
+        "SELECT id, hunt, verdict, plan, facts FROM trials"
+        " WHERE id > ?1 AND (?2 IS NULL OR hunt = ?2) ORDER BY id LIMIT ?3"
+    )
+    while rows := db.execute(query, (last, hunt, _MANY)).fetchall():
+        for number, of, verdict, plan, text in rows:
+            steps = plans.get(plan)
+            yield _Tried(number, of, verdict, steps, images_of(steps, json.loads(text)))
         last = rows[-1][0]
 
 
 def _any_gone(db: sqlite3.Connection, images: tuple[str, ...]) -> bool:
     query = "SELECT 1 FROM gone WHERE digest = ?"
     return any(db.execute(query, (digest,)).fetchone() is not None for digest in images)
+
+
+#: Bytes that are copied at once into a new pack.
+_GROUP = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PruneRule:
+    """Which trials no longer need their pictures. With both, a trial must fall under both.
+
+    `passes`: those that passed. `hunts`: those of these hunts; empty for all.
+    """
+
+    passes: bool = False
+    hunts: frozenset[int] = frozenset()
+
+    def covers(self, hunt: int, verdict: str) -> bool:
+        return (not self.passes or verdict == "pass") and (not self.hunts or hunt in self.hunts)
+
+    def __str__(self) -> str:
+        which = "of trials that passed" if self.passes else "of all trials"
+        named = f" in hunt {', '.join(map(str, sorted(self.hunts)))}" if self.hunts else ""
+        return which + named
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    pictures: int
+    bytes: int
+    kept: int
+
+
+def prune(atlas: Atlas, rule: PruneRule, dry: bool = False) -> Pruned:
+    """Drop the pictures that only trials under the rule name. With `dry`, only say what would go."""
+    with atlas.transaction() as (db, rows):
+        db.execute("CREATE TEMP TABLE needed (digest TEXT PRIMARY KEY)")
+        db.execute("CREATE TEMP TABLE spare (digest TEXT PRIMARY KEY)")
+        try:
+            _sort(db, rule)
+            query = "SELECT count(*), total(bytes) FROM images WHERE digest IN (SELECT digest FROM spare)"
+            number, size = db.execute(query).fetchone()
+            kept = db.execute("SELECT count(*) FROM images").fetchone()[0] - number
+            if number and not dry:
+                _drop(db, atlas)
+                text = f"{number:,} pictures {rule} were dropped by `failscape prune`; all else is kept"
+                rows.add_event("warning", {"name": "pruned", "text": text, "fix": ""}, None)
+        finally:
+            db.execute("DROP TABLE needed")
+            db.execute("DROP TABLE spare")
+    if not dry:
+        for path in stray_packs(atlas):
+            path.unlink(missing_ok=True)
+        _drop_files(atlas)
+    return Pruned(number, int(size), kept)
+
+
+def _sort(db: sqlite3.Connection, rule: PruneRule) -> None:
+    """Every picture that a trial names is needed, or spare, or both: then it is needed."""
+    for tried in _trials(db):
+        images = [(digest,) for digest in tried.images]
+        shown = any(isinstance(step, Show) for step in tried.steps)
+        spare = rule.covers(tried.hunt, tried.verdict) and not shown
+        db.executemany(f"INSERT OR IGNORE INTO {'spare' if spare else 'needed'} VALUES (?)", images)
+    db.execute("DELETE FROM spare WHERE digest IN (SELECT digest FROM needed)")
+
+
+def _drop(db: sqlite3.Connection, atlas: Atlas) -> None:
+    """Packs that lose pictures are written anew without them. The old ones go after the commit."""
+    touched = db.execute(
+        "SELECT DISTINCT p.id, p.name FROM packs p JOIN images i ON i.pack = p.id"
+        " WHERE i.digest IN (SELECT digest FROM spare)"
+    ).fetchall()
+    db.execute("DELETE FROM images WHERE digest IN (SELECT digest FROM spare)")
+    atlas.images.close()
+    for number, name in touched:
+        _rewrite(db, atlas, number, name)
+
+
+def _rewrite(db: sqlite3.Connection, atlas: Atlas, number: int, name: str) -> None:
+    rows = db.execute("SELECT digest, start, bytes FROM images WHERE pack = ? ORDER BY start", (number,))
+    left = rows.fetchall()
+    if left:
+        folder = atlas.images.folder
+        writer = PackWriter.begin(folder)
+        cursor = db.execute("INSERT INTO packs (name, bytes, grows) VALUES (?, 0, 0)", (writer.name,))
+        for group in _groups(left):
+            whole = list(_whole(folder, name, group))
+            db.executemany(
+                "UPDATE images SET pack = ?, start = ? WHERE digest = ?",
+                [
+                    (cursor.lastrowid, place.start, picture.digest)
+                    for picture, place in zip(whole, writer.append(whole), strict=True)
+                ],
+            )
+        db.execute("UPDATE packs SET bytes = ? WHERE id = ?", (writer.end, cursor.lastrowid))
+        writer.close()
+    if not db.execute("SELECT 1 FROM images WHERE pack = ?", (number,)).fetchone():
+        db.execute("DELETE FROM packs WHERE id = ?", (number,))
+
+
+def _whole(folder: Path, name: str, group: list[tuple[str, int, int]]) -> Iterator[Picture]:
+    """What is damaged stays where it is, for the doctor to find."""
+    for digest, start, size in group:
+        picture = Picture(read_place(folder, PackPlace(name, start, size)))
+        if picture.digest == digest:
+            yield picture
+
+
+def _groups(rows: list[tuple[str, int, int]]) -> Iterator[list[tuple[str, int, int]]]:
+    group: list[tuple[str, int, int]] = []
+    size = 0
+    for row in rows:
+        group.append(row)
+        size += row[2]
+        if size >= _GROUP:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def _drop_files(atlas: Atlas) -> None:
+    """Pictures that an earlier version kept as files, and that no row names any more."""
+    for path in atlas.images.folder.glob("[0-9a-f][0-9a-f]/*"):
+        with atlas.reading() as db:
+            if reader.image_row(db, path.stem) is None:
+                path.unlink(missing_ok=True)
