@@ -6,8 +6,6 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from failscape.report.figures.basic import shortened
-
 SIDE = 460
 #: Radii between which the rings lie: families, skill combinations, kinds of question.
 RINGS = (58, 112, 166, 222)
@@ -65,8 +63,9 @@ def _label(node: Mapping[str, Any], start: float, size: float, level: int) -> st
     turn += 180 if 90 < turn % 360 < 270 else 0
     dark = " light" if node["rate"] > 0.55 else ""
     place = f'transform="translate({x:.1f} {y:.1f}) rotate({turn:.1f})"'
-    text = escape(shortened(str(node["name"]), 9))
-    return f'<text class="name{dark}" text-anchor="middle" dy=".35em" {place}>{text}</text>'
+    text = str(node["name"])
+    short = text if len(text) <= 9 else text[:8] + "…"
+    return f'<text class="name{dark}" text-anchor="middle" dy=".35em" {place}>{escape(short)}</text>'
 
 
 def _point(radius: float, angle: float) -> tuple[float, float]:
