@@ -9,8 +9,6 @@
 All that docs and plugins need is here; nothing is imported before it is used.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

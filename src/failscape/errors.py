@@ -3,8 +3,6 @@
 The command line prints them without a traceback and turns `exit_code` into the process's exit code.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Self
 
 

@@ -1,7 +1,5 @@
 """Plain data that every reader of JSON understands."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Suggests what a user may have meant by a name that does not exist. One rule for the whole product."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """How large a picture may be: checked before anything is decoded. Imports nothing slow: configs use it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from failscape.errors import BadReply

@@ -107,52 +107,52 @@ class HuntKind:
     name: str
     about: str = ""
 
+    #: What a config file of this kind holds.
     settings: type[HuntConfig]
-    """What a config file of this kind holds."""
 
+    #: The role that is under test.
     target: str = "generator"
-    """The role that is under test."""
 
+    #: What one trial is called: picture, question …
     unit: str = "trial"
-    """What one trial is called: picture, question …"""
 
+    #: What a trial was drawn for, in words, by the letter before the number in its key (`p` in `cat#p3`).
     purposes: Mapping[str, str] = {}
-    """What a trial was drawn for, in words, by the letter before the number in its key (`p` in `cat#p3`)."""
 
+    #: Letters of trials that do not follow the search, such as a random sample: they speak for the whole
+    #: space, and never count for their subject.
     apart: str = ""
-    """Letters of trials that do not follow the search, such as a random sample: they speak for the whole
-    space, and never count for their subject."""
 
+    #: Letters of trials whose number did not depend on how they went: rates over them are honest, whatever
+    #: the search picked their subject for.
     fresh: str = ""
-    """Letters of trials whose number did not depend on how they went: rates over them are honest, whatever
-    the search picked their subject for."""
 
+    #: Letters of trials that speak for more than their subject: a random sample, or plain pictures.
     sampled: str = ""
-    """Letters of trials that speak for more than their subject: a random sample, or plain pictures."""
 
+    #: What those are called, by letter, where “random sample” would not do.
     sample_names: Mapping[str, str] = {}
-    """What those are called, by letter, where “random sample” would not do."""
 
+    #: Its verdicts are a judge's checks on drawn pictures, so that another judge can look at them.
     judged_again: bool = False
-    """Its verdicts are a judge's checks on drawn pictures, so that another judge can look at them."""
 
+    #: What it adds to the report.
     page: Page | None = None
-    """What it adds to the report."""
 
+    #: How its findings become a dataset.
     dataset: DatasetRows | None = None
-    """How its findings become a dataset."""
 
+    #: How a subject is tried on fresh seeds: (settings, recorded steps) → the n-th try of a subject.
     tries: Callable[[Any, Plans], MakeTry] = lazy("failscape.hunts.fresh:recorded_tries")
-    """How a subject is tried on fresh seeds: (settings, recorded steps) → the n-th try of a subject."""
 
+    #: A hunt that runs without anything else, for `failscape demo`.
     demo: Demo | None = None
-    """A hunt that runs without anything else, for `failscape demo`."""
 
+    #: `failscape doctor`: experiments with the models of a config.
     examine: Callable[[Any], Awaitable[list[Observation]]] | None = None
-    """`failscape doctor`: experiments with the models of a config."""
 
+    #: `failscape plan`: what a config can prove, `(config, accuracy, worlds)`; nothing is drawn.
     foresee: Callable[..., Foresight] | None = None
-    """`failscape plan`: what a config can prove, `(config, accuracy, worlds)`; nothing is drawn."""
 
     def build(
         self, config: Any, shard: tuple[int, int] = (0, 1), accuracy: JudgeAccuracy | None = None

@@ -4,8 +4,6 @@ A server may echo a key, whole, in part or encoded. Wherever text from outside g
 message, it goes through `clean` first. Parts of eight characters or more count; shorter ones say nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Iterator

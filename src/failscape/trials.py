@@ -4,8 +4,6 @@ Everything here is pure data, plus the one rule that turns the replies of a prob
 verdict. A hunt asks for probes; the runtime walks their steps; the atlas keeps the trials.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Reads what judges decided, check by check: of one hunt, or of two hunts that judged the same images."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator

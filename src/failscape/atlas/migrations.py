@@ -3,8 +3,6 @@
 A released step never changes; a new need is a new step at the end.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import time
 import uuid

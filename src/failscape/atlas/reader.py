@@ -1,7 +1,5 @@
 """Everything that is read from an atlas's database, through whatever connection it is given."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

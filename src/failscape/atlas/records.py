@@ -1,7 +1,5 @@
 """What goes into an atlas and what comes out of it, as plain data. Nothing here touches a file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

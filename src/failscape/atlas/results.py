@@ -4,8 +4,6 @@ Trials stay the only truth. What is kept is used only while it belongs to them: 
 trials, the same rules, the same accuracy of the judge. Otherwise the trials are told again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import sqlite3

@@ -5,8 +5,6 @@ that only say how much, how fast or through which door may change at any time; w
 from before and after would not belong together, and the run is refused with the differences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ A hunt's findings are told with the newest accuracy that its settings allow: tha
 was run with.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections import Counter, defaultdict

@@ -4,8 +4,6 @@ An atlas may come from a stranger, or from a damaged disk. Rows are checked wher
 elsewhere (merge) and where somebody asks (doctor); everywhere else a row that cannot be understood is named.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager

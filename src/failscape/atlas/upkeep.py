@@ -6,8 +6,6 @@ Pruning drops pictures by rule and keeps everything else. A picture goes only wh
 falls under the rule; those that a hunt shows rather than draws stay, for it could not go on without them.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable, Iterator

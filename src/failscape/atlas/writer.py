@@ -1,7 +1,5 @@
 """Everything that is written into an atlas's database, as rows. Transactions are the caller's business."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3

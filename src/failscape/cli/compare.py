@@ -1,7 +1,5 @@
 """`failscape compare A B …`: what is fixed, better, worse and new, on the same cases, with the proof."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Given an atlas instead of a config, it verifies what is in there.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

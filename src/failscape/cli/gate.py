@@ -1,7 +1,5 @@
 """`failscape gate CONFIG --baseline FILE`: stop a model that is worse than the last one. For CI."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -21,12 +21,12 @@ from failscape.runtime.session import run_hunt
 from failscape.runtime.stages import Team
 from failscape.trials import Probe
 
+#: The role under test → those that a case calls. Others of a hunt (captioners, questioners) stay at home.
 NEEDED = {
     GENERATOR: ("generator", "judge", "llm"),
     CLASSIFIER: ("classifier", "generator", "judge"),
     ANSWERER: ("answerer", "verifier"),
 }
-"""The role under test → those that a case calls. Others of a hunt (captioners, questioners) stay at home."""
 
 
 class ModelAsker:

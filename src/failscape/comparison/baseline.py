@@ -3,8 +3,6 @@
 A case keeps how it was asked, so that the file alone is enough to ask a new model the same.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,11 +24,11 @@ from failscape.trials import Caption, Embed, Probe, Propose, Step, steps_from_js
 
 NAME = "failscape-gate"
 VERSION = 1
+#: Cases of a baseline, unless told: about a megabyte.
 MOST_CASES = 5_000
-"""Cases of a baseline, unless told: about a megabyte."""
 
+#: Steps that decide nothing: a gate does without them.
 HELPERS = (Caption, Embed, Propose)
-"""Steps that decide nothing: a gate does without them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,12 @@
 """The same cases on all models, side by side: what a page or screen shows of a compared subject. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from failscape.comparison.cases import AskedCase
 from failscape.comparison.reading import ModelSide
 
+#: One case, asked of each model in turn; `None` where one was not asked.
 CaseRow = tuple[AskedCase | None, ...]
-"""One case, asked of each model in turn; `None` where one was not asked."""
 
 
 def cases_beside(sides: Sequence[ModelSide], subject: str, most: int) -> list[CaseRow]:

@@ -5,8 +5,6 @@ picture and the labels that are right; of an answerer the pictures, what was sai
 a table the number of the trial.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -73,8 +71,8 @@ def case_of(target: str, probe: Probe, facts: Sequence[Facts], failed: bool) -> 
     return AskedCase(name, probe.subject, probe.key, probe.seed, again, probe.steps, images, failed)
 
 
+#: The steps that ask a case again, and what it is known by.
 Read = tuple[tuple[Step, ...], Any]
-"""The steps that ask a case again, and what it is known by."""
 
 
 def _drawn(probe: Probe, facts: Sequence[Facts], images: tuple[str, ...]) -> Read | None:
@@ -134,8 +132,8 @@ def _prompts(steps: Sequence[Step], facts: Sequence[Facts]) -> list[str]:
     ]
 
 
+#: New cases are numbered from here on: searches number theirs from 0, and a key is recorded once.
 FIRST_NUMBER = 1_000
-"""New cases are numbered from here on: searches number theirs from 0, and a key is recorded once."""
 
 
 def fresh_probe(target: str, like: AskedCase, number: int) -> Probe | None:

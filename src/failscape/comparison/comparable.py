@@ -4,8 +4,6 @@ A judge that has the same name but says something else of the same picture has d
 both saw it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,8 +15,8 @@ from failscape.errors import FailscapeError
 from failscape.plugins import find_kind
 from failscape.stats.intervals import clopper_pearson
 
+#: A judge that surely (95 %) answers more than this share of the same pictures otherwise has drifted.
 DRIFT = 0.02
-"""A judge that surely (95 %) answers more than this share of the same pictures otherwise has drifted."""
 
 
 class NotComparable(FailscapeError):

@@ -1,7 +1,5 @@
 """Compares two or more sides: the newest with the first, and the way there as a trend."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ so that pairs of both searches count although those chose how many to draw. Whet
 come from the same judge is for the caller to see to: errors that hit both alike only shrink a difference.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -33,17 +31,17 @@ from failscape.stats.paired import anytime_difference, grouped_difference, log_e
 
 Flags = NDArray[np.bool_]
 
+#: What the line about power is for: a change of five points, seen four times in five.
 CHANGE, POWER = 0.05, 0.8
-"""What the line about power is for: a change of five points, seen four times in five."""
 
+#: The share of pairs that differ, assumed while there are none to count.
 USUAL_DISCORDANT = 0.15
-"""The share of pairs that differ, assumed while there are none to count."""
 
+#: With fewer pairs of a random sample, all pairs are taken for the overall rates instead.
 FEWEST_SAMPLED = 40
-"""With fewer pairs of a random sample, all pairs are taken for the overall rates instead."""
 
+#: With fewer things nothing can be said of others: the interval is about these very ones, pair by pair.
 FEWEST_GROUPS = 8
-"""With fewer things nothing can be said of others: the interval is about these very ones, pair by pair."""
 
 
 def compare_results(

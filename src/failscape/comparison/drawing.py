@@ -3,8 +3,6 @@
 Everything is recorded in one atlas of the comparison, a hunt for each model. A second call goes on there.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
@@ -25,12 +23,12 @@ from failscape.config import HuntConfig
 from failscape.runtime.progress import Reporter
 from failscape.trials import Probe
 
+#: A budget is spent in about so many rounds: each looks at all before it.
 ROUNDS = 12
-"""A budget is spent in about so many rounds: each looks at all before it."""
 
 SMALLEST_ROUND = 32
+#: Pairs that a subject can get where new pictures can be drawn of it.
 WITHOUT_END = 1 << 20
-"""Pairs that a subject can get where new pictures can be drawn of it."""
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """Does the judge still say the same? Some of the first model's stored pictures are shown to it again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -11,11 +9,11 @@ from failscape.comparison.comparable import JudgeDrift
 from failscape.comparison.reading import ModelSide
 from failscape.trials import Decide, Probe, Show, Step, Verdict
 
+#: Shown again: a judge that changed its mind on three of them or more has surely drifted.
 PICTURES = 30
-"""Shown again: a judge that changed its mind on three of them or more has surely drifted."""
 
+#: They are numbered from here on: below new cases, above those of a search.
 NUMBER = 900
-"""They are numbered from here on: below new cases, above those of a search."""
 
 
 async def judged_twice(side: ModelSide, asker: ModelAsker) -> JudgeDrift:

@@ -1,7 +1,5 @@
 """Runs a gate: asks a new model the cases of a baseline and decides whether it is worse than it may be."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,8 +33,8 @@ from failscape.stats.evalues import Floats
 from failscape.stats.paired import anytime_difference, log_e_more
 from failscape.trials import Probe, Show, Step
 
+#: With more than this share of cases whose pictures came out otherwise, nothing is compared.
 STRANGE = 0.1
-"""With more than this share of cases whose pictures came out otherwise, nothing is compared."""
 
 
 async def run_gate(

@@ -1,7 +1,5 @@
 """What a gate writes for others: JUnit XML, a Markdown summary of bounded size. Pure but for the writing."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
@@ -10,11 +8,11 @@ from failscape.atlas.files import write_whole
 from failscape.comparison.gate_result import GateResult, GateRow
 from failscape.comparison.harm import GateVerdict
 
+#: Comments of common forges are cut at 64 kB.
 MOST_BYTES = 60_000
-"""Comments of common forges are cut at 64 kB."""
 
+#: Signs that XML does not allow.
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Signs that XML does not allow."""
 
 
 def write_junit(result: GateResult, path: Path) -> None:

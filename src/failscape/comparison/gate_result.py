@@ -1,7 +1,5 @@
 """What a gate found, as typed data, as a sentence and as plain JSON data. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

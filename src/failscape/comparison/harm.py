@@ -4,8 +4,6 @@ Harm is the failure rate of the new model minus that of the baseline: overall, o
 subject; and of each subject, with an e-process against "no more than the margin". Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,27 +16,27 @@ from failscape.stats.paired import grouped_difference, log_e_more
 
 Ints = NDArray[np.int64]
 
+#: The share of the budget that all subjects get alike: the overall harm is of these cases.
 BASE_SHARE = 0.4
-"""The share of the budget that all subjects get alike: the overall harm is of these cases."""
 
+#: The rest goes in so many turns, each to half as many subjects as the one before, those that look worst.
 TURNS = 8
-"""The rest goes in so many turns, each to half as many subjects as the one before, those that look worst."""
 
+#: After so many halvings the same few are looked at again and again.
 HALVINGS = 5
-"""After so many halvings the same few are looked at again and again."""
 
+#: What the line about power is for: ten points more failures on a twentieth of the subjects, nine in ten.
 REGRESSION, AFFECTED, CAUGHT = 0.1, 0.05, 0.9
-"""What the line about power is for: ten points more failures on a twentieth of the subjects, nine in ten."""
 
+#: The share of made-up gates that must find it: with so many, a true chance below 90 % is unlikely.
 AIM = 0.95
-"""The share of made-up gates that must find it: with so many, a true chance below 90 % is unlikely."""
 
+#: Made-up gates to find about the right budget, and to be sure of it.
 ROUGH, THOROUGH = 24, 100
-"""Made-up gates to find about the right budget, and to be sure of it."""
 
 
+#: A margin near the regression itself needs more than anybody draws: the search ends here.
 MOST_NEEDED = 1 << 22
-"""A margin near the regression itself needs more than anybody draws: the search ends here."""
 
 
 class GateVerdict(StrEnum):

@@ -1,7 +1,5 @@
 """Who decided: do two sets of results come from the same judge, and is it known how it errs? Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from failscape.models.roles import Identity

@@ -5,8 +5,6 @@ pictures of a classifier hunt), the fresh cases of each hunt's findings, a folde
 models are counted on the cases that every one of them has a valid result of.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +21,8 @@ from failscape.stats.intervals import clopper_pearson
 
 TOTAL = "all sets"
 
+#: Subject and case.
 Place = tuple[str, str]
-"""Subject and case."""
 
 
 @dataclass(frozen=True)

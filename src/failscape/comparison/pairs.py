@@ -4,8 +4,6 @@ A case is all that was asked but for the model under test: a prompt with its see
 with the right label, or a picture with its question. Two results of one case make a pair.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple

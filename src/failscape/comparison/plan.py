@@ -3,8 +3,6 @@
 Any choice that looks only at what was seen before keeps e-values valid; this one tries to be quick.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -17,14 +15,14 @@ from failscape.comparison.result import CompareRules
 from failscape.hunts.certify import evidence_needed
 from failscape.stats.evalues import Floats
 
+#: Pairs that a subject gets before it is looked at: with fewer, nothing could be near.
 FIRST = 4
-"""Pairs that a subject gets before it is looked at: with fewer, nothing could be near."""
 
+#: Pairs that an open subject gets in a round: few enough to change one's mind, enough to keep models busy.
 STEP = 8
-"""Pairs that an open subject gets in a round: few enough to change one's mind, enough to keep models busy."""
 
+#: The share of a budget for the random sample: it alone speaks for the whole space.
 SAMPLE_SHARE = 0.3
-"""The share of a budget for the random sample: it alone speaks for the whole space."""
 
 
 @dataclass(frozen=True, slots=True)

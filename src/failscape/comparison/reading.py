@@ -20,8 +20,8 @@ from failscape.plugins import find_kind
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Decide, Finding, Verdict
 
+#: The failure rate above which a subject fails, where settings name none (classifier hunts).
 USUAL_LIMIT = 0.2
-"""The failure rate above which a subject fails, where settings name none (classifier hunts)."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class ModelSide:
     results: ModelResults
     limit: float | None = None
     accuracy: JudgeAccuracy | None = None
+    #: Findings about photos → those that decided it: their trials are about the photos' class.
     photos: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Findings about photos → those that decided it: their trials are about the photos' class."""
+    #: Subjects of its certified and listed findings; `results.claimed` has suspects too.
     found: frozenset[str] = frozenset()
-    """Subjects of its certified and listed findings; `results.claimed` has suspects too."""
 
     @property
     def kind(self) -> str:

@@ -1,7 +1,5 @@
 """What a comparison says, as typed data and as plain JSON data. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +12,7 @@ Interval = tuple[float, float]
 FIXED, BETTER, UNCHANGED = "fixed", "better", "unchanged"
 WORSE, NEW, UNDECIDED = "worse", "new", "undecided"
 
+#: What became of a subject, and what each word says.
 STATUSES = {
     FIXED: "proven to fail less often than before, and shown at or above the threshold",
     BETTER: "proven to fail less often than before",
@@ -22,7 +21,6 @@ STATUSES = {
     NEW: "passed before, proven to fail more often, and certified failing now",
     UNDECIDED: "the pairs do not tell yet",
 }
-"""What became of a subject, and what each word says."""
 
 PROVEN = (FIXED, BETTER, WORSE, NEW)
 

@@ -1,7 +1,5 @@
 """One comparison from references to a result: read, judge alike, draw where that is asked for, compare."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,8 +28,8 @@ from failscape.plugins import find_kind
 from failscape.runtime.after.rejudge import rejudge
 from failscape.runtime.progress import Reporter
 
+#: Trials for each model that is run now, unless told.
 TARGET_BUDGET = 1_000
-"""Trials for each model that is run now, unless told."""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,6 @@
 What is asked is recorded in the atlas of the comparison, as all that a comparison asks: nothing twice.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 A dead one hides behind the others, and one that serves another model spoils every number.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass

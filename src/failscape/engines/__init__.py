@@ -3,8 +3,6 @@
 The loop is the same, and the controller (hunt and atlas) stays the only writer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from failscape.config import HuntConfig, ModelConfig

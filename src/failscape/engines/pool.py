@@ -4,8 +4,6 @@ Knows nothing of Ray. A replica that was lost rests, is asked with back-off whet
 and comes back.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import OrderedDict, deque
@@ -15,12 +13,12 @@ from typing import Any, Protocol
 
 from failscape.errors import BadReply, ModelError
 
+#: Seconds between questions whether a lost replica is back: doubled each time.
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0
-"""Seconds between questions whether a lost replica is back: doubled each time."""
 
+#: A call that lost so many replicas while others worked is taken to be the cause: its trial is invalid. So is
+#: one that lost the larger number of them whatever else happened; each had been up before the call.
 MOST_LOSSES, MOST_LOSSES_EVER = 3, 8
-"""A call that lost so many replicas while others worked is taken to be the cause: its trial is invalid. So is
-one that lost the larger number of them whatever else happened; each had been up before the call."""
 
 WATCH_SECONDS = 0.5
 
@@ -62,11 +60,11 @@ class ReplicaPool:
     timeout: float = 120.0
     patience: float = 300.0
     first_wait: float = FIRST_WAIT
+    #: More words for the error when no replica comes up.
     explain: Callable[[], str] = lambda: ""
-    """More words for the error when no replica comes up."""
     counts: PoolCounts = field(default_factory=PoolCounts)
+    #: Replicas that are up, by the number of their calls.
     _levels: list[OrderedDict[Replica, None]] = field(default_factory=list)
-    """Replicas that are up, by the number of their calls."""
     _load: dict[Replica, int] = field(default_factory=dict)
     _waiting: deque[asyncio.Future[Replica]] = field(default_factory=deque)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)

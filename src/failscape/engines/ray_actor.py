@@ -4,8 +4,6 @@ A restart runs only `__init__`, so that is cheap. Errors travel as plain values,
 words.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from dataclasses import dataclass
@@ -17,8 +15,8 @@ from failscape.errors import FailscapeError, ModelError
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity
 
+#: After these a process can no longer use its GPU: it has to end.
 STICKY = ("cuda error", "device-side assert", "illegal memory access", "cudnn_status", "cublas_status")
-"""After these a process can no longer use its GPU: it has to end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,6 @@
 Models behind HTTP, and those that only call others or learn from the hunt, stay in the controller.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Callable, Sequence
@@ -19,8 +17,8 @@ from failscape.models.providers.python_roles import METHODS
 from failscape.models.registry import create_model
 from failscape.models.roles import Model
 
+#: Providers that need no weights here, or whose state belongs beside the hunt.
 IN_CONTROLLER = frozenset({"openai", "generate", "http", "exact", "panel", "grpo"})
-"""Providers that need no weights here, or whose state belongs beside the hunt."""
 
 CLIENT = (
     "`ray://` (Ray Client) would carry every picture through one proxy: 13 pictures a second were measured"

@@ -1,7 +1,5 @@
 """The card of a dataset: what it holds, how it was made, by which models, under which licence. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,8 +10,8 @@ from failscape.export.splits import RETEST, SHOWN, TRAIN
 from failscape.plugins import Row
 from failscape.trials import Finding
 
+#: Findings and prompts named in the card; `metadata.jsonl` has all.
 LISTED = 200
-"""Findings and prompts named in the card; `metadata.jsonl` has all."""
 
 _TASKS = {"t2i": "text-to-image", "classifier": "image-classification", "vlm": "visual-question-answering"}
 _FILES = {

@@ -1,7 +1,5 @@
 """The rows of a classifier's dataset: pictures with the right label and the one that was given."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from failscape.atlas import Atlas, HuntRow, StoredTrial

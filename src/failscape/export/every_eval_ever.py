@@ -5,8 +5,6 @@ are the valid trials, each of one result. Invalid trials decide nothing and are 
 shared datastore wants them: `data/failscape-KIND/PROVIDER/MODEL/UUID.json` and `UUID_samples.jsonl`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

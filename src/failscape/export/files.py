@@ -1,7 +1,5 @@
 """The files of a dataset: JSON lines, and Parquet tables with the pictures inside (extra `export`)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec

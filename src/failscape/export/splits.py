@@ -4,8 +4,6 @@ The halves never share a picture. Where asked they share no subject or no seed e
 learned the pictures, the kinds of request or the noise that it was shown does not pass for a better model.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Collection, Sequence
 
@@ -13,9 +11,9 @@ from failscape.plugins import Row
 
 TRAIN, RETEST = "train", "retest"
 SUBJECT, SEED, SHOWN = "subject", "seed", "shown"
+#: What the halves can be kept apart by, besides pictures. `shown`: as `failscape repair` divides findings,
+#: those that it shows to a training in `train`, hidden ones of the same rules in `retest`.
 SPLITS = (SUBJECT, SEED, SHOWN)
-"""What the halves can be kept apart by, besides pictures. `shown`: as `failscape repair` divides findings,
-those that it shows to a training in `train`, hidden ones of the same rules in `retest`."""
 
 HalfOf = Callable[[Row], str]
 

@@ -4,8 +4,6 @@ Passing pictures of the same prompts are always among them: a preference needs b
 checks that hold, for trainers that learn from rewards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

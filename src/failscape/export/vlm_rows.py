@@ -4,8 +4,6 @@ The right answer is known by construction, or is what the verifiers agree on; a 
 agree. Where nobody knows it, a row has the verifier's reason alone and makes no chat.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,8 @@ from failscape.plugins import Row
 from failscape.spaces.questions import Pattern, explains
 from failscape.trials import Answer, Edit, ExpectChange, Finding, Recall, Step, Verdict, Verify
 
+#: Answers that a smaller share of the verifiers names stay in their row, but nothing learns from them.
 MAJORITY = 0.5
-"""Answers that a smaller share of the verifiers names stay in their row, but nothing learns from them."""
 
 
 def vlm_rows(atlas: Atlas, row: HuntRow, findings: Sequence[Finding], passes: bool) -> Iterator[Row]:

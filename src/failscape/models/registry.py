@@ -4,8 +4,6 @@ A stranger's provider joins through the entry-point group `failscape.providers`:
 `(role, config) -> Model` that may carry `roles`; see `failscape.plugins`.
 """
 
-from __future__ import annotations
-
 from importlib.metadata import EntryPoint
 from typing import Any
 

@@ -5,8 +5,6 @@ the penalty pulls towards the old layer and not towards zero, so that classes wh
 they were.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,15 +13,15 @@ from scipy import optimize, special
 
 Floats = NDArray[np.float64]
 
+#: Most steps of L-BFGS; both twins get the same.
 STEPS = 200
-"""Most steps of L-BFGS; both twins get the same."""
 
+#: Weight of the pull towards the old layer, in units of the features' mean square. Chosen once, before any
+#: proof was looked at; a stronger pull repairs less and harms less.
 PULL = 1e-3
-"""Weight of the pull towards the old layer, in units of the features' mean square. Chosen once, before any
-proof was looked at; a stronger pull repairs less and harms less."""
 
+#: The share of all weight that failures get, spread evenly over findings; clean rows share the rest.
 FAILURE_SHARE = 0.5
-"""The share of all weight that failures get, spread evenly over findings; clean rows share the rest."""
 
 
 class Layer(NamedTuple):

@@ -16,11 +16,11 @@ from failscape.atlas.files import write_whole
 from failscape.errors import ConfigError, MissingExtra
 from failscape.repair.fit import Layer
 
+#: What may come after the layer: none of these mixes classes.
 THROUGH = ("Softmax", "LogSoftmax", "Identity", "Cast", "Flatten", "Reshape", "Squeeze", "Sigmoid")
-"""What may come after the layer: none of these mixes classes."""
 
+#: What a weight may go through on its way from the file to the layer.
 KEPT_CONSTANT = ("Cast", "Identity", "Transpose")
-"""What a weight may go through on its way from the file to the layer."""
 
 FIX = (
     "repair needs a model that ends in a linear layer: Gemm, or MatMul with or without Add, on stored weights"

@@ -1,7 +1,5 @@
 """Which table of a judge's accuracy a run uses: a file, a review in the atlas, what ships with the judge."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

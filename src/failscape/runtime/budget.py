@@ -1,7 +1,5 @@
 """What a run may spend and has spent. Pure accounting: the engine tells it what starts and what ends."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -9,8 +7,8 @@ from failscape.atlas import Call, Spent
 from failscape.config import BudgetConfig
 from failscape.trials import Probe
 
+#: Sums of prices are not exact.
 ROUNDING = 1e-9
-"""Sums of prices are not exact."""
 
 
 @dataclass(slots=True)

@@ -3,8 +3,6 @@
 Trials are recorded in groups by one writer thread, and told only afterwards, in the order recorded.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time
@@ -22,13 +20,13 @@ from failscape.runtime.stages import Team
 from failscape.runtime.walk import Walk
 from failscape.trials import Probe
 
+#: How long probes in flight may finish after an interrupt before they are given up.
 GRACE_SECONDS = 30.0
-"""How long probes in flight may finish after an interrupt before they are given up."""
 
 TICK_SECONDS = 0.5
 
+#: Groups with more image bytes than this are written by a thread, so that a slow disk stalls nothing.
 INLINE_BYTES = 1 << 20
-"""Groups with more image bytes than this are written by a thread, so that a slow disk stalls nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,6 @@
 A warning never changes a verdict. Only a model that gives nothing usable at all stops the run.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

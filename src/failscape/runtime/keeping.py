@@ -4,8 +4,6 @@ Telling all that a hunt knows takes a while when it has many trials, so it is do
 of the time goes there.
 """
 
-from __future__ import annotations
-
 import time
 
 from failscape.atlas import Atlas
@@ -14,11 +12,11 @@ from failscape.hunts.protocol import Hunt
 from failscape.hunts.told import Told, from_bytes, to_bytes, told_by
 
 EVERY_SECONDS = 60.0
+#: A checkpoint waits at least so many times as long as the one before took.
 SHARE = 50
-"""A checkpoint waits at least so many times as long as the one before took."""
 
+#: Most points of the curve of findings that are kept.
 POINTS = 160
-"""Most points of the curve of findings that are kept."""
 
 
 class ResultsKeeper:

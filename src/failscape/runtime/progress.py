@@ -1,7 +1,5 @@
 """Shows how a run is going: a live line on a terminal, plain lines in a log, JSON lines for machines."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """One session of a run: from checked settings to a stop. Start and resume are the same thing."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -16,13 +16,13 @@ from failscape.errors import BadReply, ModelError
 from failscape.models.roles import PLAYED_AS, ROLES, Model, Reply
 
 T = TypeVar("T")
+#: The arguments of one call; the role's method gets one list per argument.
 Item = tuple[Any, ...]
-"""The arguments of one call; the role's method gets one list per argument."""
 
 Method = Callable[..., Awaitable[Sequence[Reply[Any]]]]
 LLM = "llm"
+#: Shared calls that a stage keeps: their replies are short texts.
 REMEMBERED = 100_000
-"""Shared calls that a stage keeps: their replies are short texts."""
 
 
 class Stage:

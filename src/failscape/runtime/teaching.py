@@ -3,8 +3,6 @@
 A reward leaves here only after the trials behind it are recorded and told: a kill loses no paid answer.
 """
 
-from __future__ import annotations
-
 from typing import Any, Protocol, runtime_checkable
 
 from failscape.atlas import Atlas
@@ -15,12 +13,12 @@ from failscape.runtime.stages import Team
 from failscape.runtime.walk import Walk
 from failscape.trials import Propose
 
+#: Where a questioner keeps its checkpoints, in the folder of the atlas; one folder per hunt.
 FOLDER = "questioner"
-"""Where a questioner keeps its checkpoints, in the folder of the atlas; one folder per hunt."""
 
 
+#: How many times in a row a questioner must be found waiting in vain before it is let go.
 PATIENCE = 2
-"""How many times in a row a questioner must be found waiting in vain before it is let go."""
 
 
 @runtime_checkable

@@ -1,7 +1,5 @@
 """Walks a probe through its steps: each step is one model call, or its reply remembered by the atlas."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import time
@@ -46,8 +44,8 @@ from failscape.trials import (
 )
 
 FindCall = Callable[[bytes], Call | None]
+#: The arguments of a call as plain values: two equal requests to one model are one call.
 Request = tuple[Any, ...]
-"""The arguments of a call as plain values: two equal requests to one model are one call."""
 
 LoadPicture = Callable[[str], Picture]
 TESTING_STEPS = (Decide, Classify, Verify)

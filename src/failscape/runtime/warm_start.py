@@ -3,8 +3,6 @@
 What is taken from it is kept in the new atlas. A resumed hunt goes by that, whatever became of the old one.
 """
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 
@@ -23,8 +21,8 @@ from failscape.plugins import begin_hunt, find_kind, kind_of
 from failscape.spaces.earlier import Earlier
 from failscape.trials import Finding, Verdict
 
+#: What both hunts must have been run on, by content: else subjects of one mean nothing to the other.
 SAME = {"space": "corpus", "prompts": "list of prompts", "grammar": "grammar of questions"}
-"""What both hunts must have been run on, by content: else subjects of one mean nothing to the other."""
 
 
 def find_earlier(config: HuntConfig, folder: Path | None = None) -> Earlier | None:

@@ -4,8 +4,6 @@ It reads files and nothing more. Photos that cannot be read are skipped and list
 stay on disk until somebody asks for them; `runtime` puts them into the atlas before a run.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

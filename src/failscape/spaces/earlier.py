@@ -4,8 +4,6 @@ How often each subject passed and failed, and which were found failing. It is re
 kept as one small file in the new one, so that going on needs the old one no more.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A file belongs to the words it was made of: another corpus is refused. No pickle: `.npz` or `.safetensors`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile

@@ -3,8 +3,6 @@
 `imagenet` ships (names and superclasses from WordNet 3.0). JSON and text files do too: docs/classifier.md.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ How many nodes of a lattice have a value, a family or a set of values: by arithm
 Rows are the lattice's entities in their order. Entities that allow the same values are counted once.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property

@@ -4,8 +4,6 @@ Matching is by whole words in lower case: names, plurals, and the wordings that 
 read grammar: "a red cat and a dog" mentions red, cat and dog, and so counts for a red dog too.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations

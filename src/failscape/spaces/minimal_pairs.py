@@ -4,8 +4,6 @@ The right answer changes with the fact, so a target that answers alike to both i
 nobody has to verify anything. A thing that the picture does not show is added, removed, recoloured or moved.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,16 +24,16 @@ from failscape.spaces.questions import (
 from failscape.stats.texts import words_of
 
 PAIR: Final = "minimal pair"
+#: What is added: things that few photos show, and that sprites come with the package for.
 THINGS: Final = ("penguin", "flamingo", "camel", "rocket", "mushroom", "pineapple", "crab", "guitar")
-"""What is added: things that few photos show, and that sprites come with the package for."""
 
 COLOURS: Final = ("red", "yellow", "green", "blue", "purple", "orange")
 SIDES: Final = ("left", "right")
+#: Clauses of pairs: what was added, and its colour or side in the first picture.
 ADDED, BEFORE = "added", "before"
-"""Clauses of pairs: what was added, and its colour or side in the first picture."""
 
+#: Pictures drawn in search of one whose caption does not name the thing already.
 _TRIES: Final = 30
-"""Pictures drawn in search of one whose caption does not name the thing already."""
 
 
 @dataclass(frozen=True, slots=True)

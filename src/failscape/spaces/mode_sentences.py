@@ -3,8 +3,6 @@
 A grammar may have better words for its own forms: a method `tell` from a pattern to the main clause.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

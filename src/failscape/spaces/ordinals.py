@@ -3,8 +3,6 @@
 So a mode can be named by a threshold, "with more than two things", where no single number holds it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final

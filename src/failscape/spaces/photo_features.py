@@ -4,8 +4,6 @@ Columns of the metadata with short values are clauses too, and what a judge sees
 any of these can be asked about, but no mode is narrowed by what it shows.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

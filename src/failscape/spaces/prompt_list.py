@@ -4,8 +4,6 @@ Read from JSONL (one prompt a line) or a JSON list. FailureAtlas's node rows (`p
 their caption, with a check for the entity and one for every value. Errors name row, field, value and fix.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Sequence

@@ -17,21 +17,21 @@ from failscape.spaces.ordinals import with_thresholds
 from failscape.trials import Step
 
 Clause = tuple[str, str]
+#: The form of a pattern that only its skills or clauses describe.
 ANY = "any"
-"""The form of a pattern that only its skills or clauses describe."""
 
+#: The skill of not contradicting oneself.
 CONSISTENCY = "consistency"
-"""The skill of not contradicting oneself."""
 
+#: Skills of keeping to a right answer, the harder the target is pressed.
 PRESSED = ("standing firm", "standing firm when called wrong", "standing firm against others")
-"""Skills of keeping to a right answer, the harder the target is pressed."""
 
 MEMORY = "memory of the first picture"
+#: Patterns with one of these skills are about a later turn of a talk.
 LATER_TURNS = frozenset((CONSISTENCY, *PRESSED, MEMORY))
-"""Patterns with one of these skills are about a later turn of a talk."""
 
+#: Between the forms of a first question and of what comes after it.
 THEN = " → "
-"""Between the forms of a first question and of what comes after it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -167,8 +167,8 @@ class Grammar(Protocol):
     """Makes, reads and varies questions. Pure: all chance comes from the generator that is passed in."""
 
     digest: str
+    #: Whether it knows the right answers.
     exact: bool
-    """Whether it knows the right answers."""
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -205,11 +205,11 @@ class Grammar(Protocol):
         ...
 
 
+#: Shipped grammars: name → `module:attribute`, imported only when asked for.
 GRAMMARS = {
     "toybox": "failscape.toybox.asking:ToyGrammar",
     "toybox-parts": "failscape.toybox.asking:PartsGrammar",
 }
-"""Shipped grammars: name → `module:attribute`, imported only when asked for."""
 
 
 def load_grammar(name: str, sights: Sights | None, **settings: Any) -> Grammar:

@@ -4,8 +4,6 @@ Nobody knows the right answers here: a verifier decides. The skills and their fa
 taxonomy too.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re
@@ -33,6 +31,7 @@ from failscape.spaces.questions import (
 from failscape.spaces.vocabulary import SkillVocabulary
 from failscape.trials import Generate, Show
 
+#: Meta-skill → primitive skills.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "seeing": ("existence", "recognising objects", "colour", "size", "material", "texture", "fine detail"),
     "quantity": ("counting", "comparison", "reading measures"),
@@ -44,18 +43,18 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "several pictures": ("two pictures", "spot the difference"),
     "talk": (CONSISTENCY, *PRESSED, MEMORY),
 }
-"""Meta-skill → primitive skills."""
 
 _LATER = {*FAMILIES["several pictures"], *LATER_TURNS}
+#: What a questioner is asked for unless the config names other skills.
 SKILLS = tuple(skill for skills in FAMILIES.values() for skill in skills if skill not in _LATER)
-"""What a questioner is asked for unless the config names other skills."""
 
+#: Photos that are captioned or judged for their features at the start of a hunt.
 MOST_LOOKS = 400
-"""Photos that are captioned or judged for their features at the start of a hunt."""
 
+#: Pictures drawn in search of one that fits: of a clause that holds for one in ten, hardly any are missed.
 _TRIES = 60
-"""Pictures drawn in search of one that fits: of a clause that holds for one in ten, hardly any are missed."""
 
+#: Skills of a grammar that is put together from parts: nobody is asked for them by name.
 _FINER: dict[str, tuple[str, ...]] = {
     "seeing": ("naming", "category", "matching", "same or different", "size order"),
     "quantity": (
@@ -69,7 +68,6 @@ _FINER: dict[str, tuple[str, ...]] = {
     "scene": ("style", "time and weather"),
     "reasoning": ("disjunction", "exclusion", "nesting", "universal"),
 }
-"""Skills of a grammar that is put together from parts: nobody is asked for them by name."""
 
 FAMILY_OF = {
     skill: family

@@ -3,8 +3,6 @@
 The lattice writes them; here they are taken apart without a corpus.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 

@@ -5,8 +5,6 @@ whose first answer was right is then pressed, harder each time, and at last aske
 beside another one. Each is a skill, and so a failure, of its own.
 """
 
-from __future__ import annotations
-
 import random
 from typing import Final
 

@@ -3,8 +3,6 @@
 It knows only what `Wording` of the same corpus can say. Model servers for tests and for the toybox use it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cached_property

@@ -5,8 +5,6 @@ the vectors of an embedder, or by their words alone where there is none (`merged
 is taken up when several questions take it and its definition tells them from others.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterable, Sequence

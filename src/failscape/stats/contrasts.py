@@ -3,8 +3,6 @@
 Intervals are for fixed numbers of images; nothing here is anytime-valid. Counts are (passes, fails).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -4,8 +4,6 @@ Counting subjects whose observed share is below a threshold is biased, for luck 
 spread of the true rates is fitted instead (nonparametric maximum likelihood by EM, stopped early).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

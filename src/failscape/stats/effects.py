@@ -4,8 +4,6 @@ Rows are nodes with successes and trials; each factor gives a row one or more le
 factor vary is estimated from the data, so factors that say nothing shrink to nothing. Pure and deterministic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,8 +34,8 @@ class Effects:
 
     intercept: float
     effects: tuple[Floats, ...]
+    #: The variance of each effect, given the data.
     errors: tuple[Floats, ...]
-    """The variance of each effect, given the data."""
     variances: tuple[float, ...]
     spread: float
     held_out: Floats

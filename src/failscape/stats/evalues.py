@@ -6,8 +6,6 @@ e-values to claim so that the expected share of false claims stays below a level
 counts over everything tried: pass `total` when some e-values are left out.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special

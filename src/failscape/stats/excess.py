@@ -3,8 +3,6 @@
 Both rates are estimated: `p` of a description, `b` of its baseline. The null says p ≤ b + margin. Pure.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special

@@ -11,8 +11,6 @@ Trials of one subject, and subjects of one entity, are alike: counting them as i
 much. Korn and Graubard (1998): Clopper-Pearson on the number of independent trials worth as much.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

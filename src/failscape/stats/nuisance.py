@@ -6,8 +6,6 @@ passes and failures under several levels (their wordings): under the null the fa
 levels like cards dealt at random, whatever its own rate is.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

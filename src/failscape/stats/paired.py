@@ -6,8 +6,6 @@ and Ramdas, 2023). Stakes are a mixture fixed beforehand, so that the evidence d
 stays valid when the number of pairs of a subject was chosen by how earlier ones went.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special

@@ -4,8 +4,6 @@ The interval lives on Fisher's z scale and takes the wider of two standard error
 holds for few observations, and a jackknife over units, which holds when observations of one unit are alike.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ Korn and Graubard (1998): Clopper-Pearson's interval for the number of independe
 have the same variance, reduced further by Student's t. It covers about as promised from few observations on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The vectors need no model: words and pairs of words, hashed. They see wording, n
 where that matters.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

@@ -8,8 +8,6 @@ A scripted model behind the wire formats that we speak: it always answers well, 
 `FaultyServer` spoils its answers. It sees nothing and knows nothing: use a planted world for search quality.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import hashlib

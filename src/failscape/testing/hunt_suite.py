@@ -3,8 +3,6 @@
 A hunt is pure, resumes by replay from any cut, asks for nothing twice, and its findings do not waver.
 """
 
-from __future__ import annotations
-
 import random
 
 from failscape.hunts.protocol import Hunt

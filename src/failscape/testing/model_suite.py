@@ -7,8 +7,6 @@ Plain pytest classes without async tests, so that they run under any pytest set-
             return create_model("generator", ModelConfig(provider="mine", …))
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import json

@@ -4,8 +4,6 @@ It plays generator, presence judge, classifier, captioner and embedder for pure 
 Everything follows from its seed, the prompt's subject and the image's seed. No I/O, no pictures.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

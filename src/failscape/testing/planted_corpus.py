@@ -4,8 +4,6 @@ Which values are plausible depends on the sub-class, as in real corpora. `nodes`
 most two values come of it. Names are made up, but those of one sub-class are alike, as real ones are.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path
@@ -18,8 +16,8 @@ from failscape.spaces.corpus import Corpus, load_corpus
 
 SUB_CLASSES, CLASSES = 25, 5
 _MOST_KINDS, _FEWEST_PER_KIND = 29, 4
+#: Of all values, this share is Background, and as much Image: they go with every entity.
 _OPEN_SHARE = 1 / 12
-"""Of all values, this share is Background, and as much Image: they go with every entity."""
 _NOUNS = {"Base": "trait", "Background": "place", "Image": "style"}
 
 

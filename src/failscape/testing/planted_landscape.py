@@ -23,8 +23,8 @@ from failscape.spaces.lattice import Lattice, Node
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+#: The threshold at which a regime's failing shares hold.
 CALIBRATED_AT = 0.8
-"""The threshold at which a regime's failing shares hold."""
 
 _PAIR_SAMPLE = 20_000
 _MARGIN = 1e-4
@@ -38,6 +38,7 @@ class Regime(NamedTuple):
     two_values: float
 
 
+#: The first three are those of published models; the last two fail almost everywhere, and almost nowhere.
 REGIMES = {
     "weak": Regime(0.21, 0.84, 0.44),
     "medium": Regime(0.08, 0.40, 0.25),
@@ -45,20 +46,19 @@ REGIMES = {
     "broken": Regime(0.60, 0.95, 0.80),
     "sound": Regime(0.002, 0.004, 0.005),
 }
-"""The first three are those of published models; the last two fail almost everywhere, and almost nowhere."""
 
 
+#: All effects on the log-odds are multiplied by this. A narrow world has more nodes near the threshold.
 SPREADS = {"narrow": 0.7, "wide": 1.0}
-"""All effects on the log-odds are multiplied by this. A narrow world has more nodes near the threshold."""
 
 
 class Landscape:
     """`rates` of nodes, and how likely each check is to be the one that drops."""
 
+    #: Standard deviations of what the class, the sub-class and the entity itself add to its log-odds.
     of_entities = (0.5, 0.5, 1.5)
-    """Standard deviations of what the class, the sub-class and the entity itself add to its log-odds."""
+    #: The same for a value of an entity: the value, its kind, class and sub-class with it, entity with it.
     of_values = (1.1, 0.7, 0.9, 0.6, 0.8)
-    """The same for a value of an entity: the value, its kind, class and sub-class with it, entity with it."""
 
     def __init__(self, lattice: Lattice, regime: str = "medium", seed: int = 0, spread: str = "wide") -> None:
         if regime not in REGIMES:
@@ -237,10 +237,10 @@ def hashed_normal(seed: int, *columns: Ints) -> Floats:
 
 # Other shapes
 
+#: Standard deviation of what a value adds to an entity in the usual landscape; other shapes keep it.
 USUAL_SPREAD = 1.87
-"""Standard deviation of what a value adds to an entity in the usual landscape; other shapes keep it."""
+#: What a strong interaction takes from the log-odds: the weakest of them brings a rate of .998 down to .8.
 LEAST_STRIKE, MOST_STRIKE = 5.0, 10.0
-"""What a strong interaction takes from the log-odds: the weakest of them brings a rate of .998 down to .8."""
 
 
 class LowRank(Landscape):

@@ -7,8 +7,6 @@ Tiny pictures that carry what they show in their pixels, so that a judge can see
 The first pixels hold the facts as bytes; the rest is a pattern made from them. Only lossless formats keep it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 import zlib
@@ -23,8 +21,8 @@ from failscape.testing.planted_world import PlantedWorld
 from failscape.trials import Check
 
 SIDE = 24
+#: Stands for "no value shown" in a sub-category.
 NOTHING = 0xFFFF
-"""Stands for "no value shown" in a sub-category."""
 
 _MAGIC = b"FSPW"
 _HEAD = struct.Struct(">4sIQHB")

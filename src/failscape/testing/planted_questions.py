@@ -4,8 +4,6 @@
 runs probes at full speed. True failure rates of any pattern follow from the weak spots.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
@@ -172,13 +170,13 @@ class PlantedAnswerer:
     alarms: float = 0.0
     refusals: float = 0.0
     contradicts: Mapping[str, float] = field(default_factory=dict)
+    #: Skill → how often the verifier calls a right answer to such a question wrong.
     alarms_on: Mapping[str, float] = field(default_factory=dict)
-    """Skill → how often the verifier calls a right answer to such a question wrong."""
     auditor_errs: float = 0.0
+    #: How a later turn begins → how often another answer than the first is given to it.
     gives_in: Mapping[str, float] = field(default_factory=dict)
-    """How a later turn begins → how often another answer than the first is given to it."""
+    #: A word of the question → how often a changed picture gets the same answer as before.
     unmoved: Mapping[str, float] = field(default_factory=dict)
-    """A word of the question → how often a changed picture gets the same answer as before."""
 
     def rate(self, pattern: Pattern) -> float:
         """How often a question of exactly these skills and clauses is answered wrongly."""

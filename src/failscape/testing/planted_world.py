@@ -21,8 +21,8 @@ from failscape.spaces.wording import Wording
 from failscape.testing.planted_landscape import make_landscape
 from failscape.trials import Probe, Trial, Verdict, reach_verdict
 
+#: In a failed image, every other check drops as well with this chance.
 _ALSO_DROPS = 0.15
-"""In a failed image, every other check drops as well with this chance."""
 
 _LARGEST_ENUMERATION = 2_000_000
 _WORDS = struct.Struct(">8Q")

@@ -6,8 +6,6 @@ no ancestor's is. A finding whose `details` say `minimal: false` claims only to 
 Runs a hunt against a planted world at full speed: ask, outcome, tell; no I/O and no clock.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Model servers for tests: real processes on loopback that can be killed and restarted on the same port."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

@@ -8,8 +8,6 @@ Second turns about a scene: questions whose answer follows from the answer to th
 Questions about two pictures: comparison and spot the difference, with exact answers. Pure.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -54,8 +52,8 @@ from failscape.trials import Generate, Step
 _INVERSE: Final = {"left of": "right of", "right of": "left of", "above": "below", "below": "above"}
 _OPPOSITE: Final = {"yes": "no", "no": "yes"}
 
+#: The form of the second question, its slots, and the answer that does not contradict the first.
 Follow = tuple[str, Slots, str]
-"""The form of the second question, its slots, and the answer that does not contradict the first."""
 
 
 def follow(form: str, slots: Slots, answer: str) -> Follow | None:
@@ -80,8 +78,8 @@ def follow(form: str, slots: Slots, answer: str) -> Follow | None:
 
 TWO: Final = "two pictures"
 Pair = tuple[world.Scene, world.Scene]
+#: The slots of a question, its answer and the two scenes.
 Found = tuple[Slots, str, Pair]
-"""The slots of a question, its answer and the two scenes."""
 
 
 @dataclass(frozen=True)
@@ -179,11 +177,11 @@ WORDS: Final = {
     "answer in one word": "{} answer in one word",
 }
 
+#: The primitive skills of every form.
 SKILLS_OF: Final[dict[str, tuple[str, ...]]] = {
     **{form.key: form.skills for form in FORMS},
     **{form.key: form.skills for form in PAIRS},
 }
-"""The primitive skills of every form."""
 
 _PICTURE: Final = ("place", "style", "time")
 _WHERE: Final = frozenset(("across", "height"))

@@ -3,8 +3,6 @@
 All randomness comes from the generator that is passed in.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 
@@ -19,17 +17,17 @@ from failscape.toybox.world.scenes import SIDE, square_box
 _ENTITIES: Final = ("thing", "other", "another")
 _COLOURS: Final = ("colour", "tint", "unlike", "either", "else")
 _TRIES: Final = 8
+#: One in so many tries with the unwanted answer, or with nothing to count, is kept.
 _ZEROS: Final = 6
-"""One in so many tries with the unwanted answer, or with nothing to count, is kept."""
 
+#: How often a slot names what is in the picture.
 _PRESENT: Final = 0.85
-"""How often a slot names what is in the picture."""
 
+#: How often the things of a picture have two colours, or two sorts, where a question is about these.
 _ALIKE: Final = 0.6
-"""How often the things of a picture have two colours, or two sorts, where a question is about these."""
 
+#: How far (in pixels) a thing is put from the one that it partly hides.
 _OVER: Final = (6.0, 8.0)
-"""How far (in pixels) a thing is put from the one that it partly hides."""
 
 
 def compound_slots(rng: np.random.Generator, scene: world.Scene, form: Form) -> Slots:

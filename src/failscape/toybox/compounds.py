@@ -175,8 +175,8 @@ ONE_HEADS: Final = (
     OneHead("column", "position", ("in which column is the {one}",), lambda t: COLUMNS[third(t, 0)]),
     OneHead("row", "position", ("in which row is the {one}",), lambda t: ROWS[third(t, 1)]),
 )
+#: Conditions that seldom hold of two things, so that little can be said of all of them.
 _FOR_FEW: Final = ("in corner", "diagonal", "in line", "next to", "coloured like", "hidden", "nested")
-"""Conditions that seldom hold of two things, so that little can be said of all of them."""
 
 _TELLS_PLACE: Final = ("on side", "in corner", "centre", "extreme", "ordinal")
 _OLD_HOPS: Final = {"name": "hop thing", "colour": "hop colour", "size": "hop size"}
@@ -269,5 +269,5 @@ def _one_forms() -> Iterator[Form]:
             yield _one_form(head, core, selector)
 
 
+#: Some 900 forms of some 700 combinations of skills.
 COMPOUNDS: Final[tuple[Form, ...]] = (*SPECIALS, *_set_forms(), *_one_forms())
-"""Some 900 forms of some 700 combinations of skills."""

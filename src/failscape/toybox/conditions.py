@@ -4,8 +4,6 @@ Pure. Every condition is decided by the scene graph alone: True, False, or None 
 (the colour of a thing in its natural colours, a thing that hardly reaches over another).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
@@ -40,16 +38,16 @@ EXTREMES: Final = {"leftmost": "left", "rightmost": "right", "topmost": "top", "
 RANKS: Final = {"second": 1, "third": 2}
 LINES: Final = {"column": 0, "row": 1}
 
+#: A thing is partly hidden where things before it cover this share of its box, and not hidden below `BARE`;
+#: between the two nobody could say.
 HIDDEN: Final = 0.3
-"""A thing is partly hidden where things before it cover this share of its box, and not hidden below
-`BARE`; between the two nobody could say."""
 BARE: Final = 0.1
+#: Least distance (in pixels along an axis) between things whose order is asked for.
 APART: Final = 6.0
-"""Least distance (in pixels along an axis) between things whose order is asked for."""
+#: Least difference of two distances that are compared.
 NEARER: Final = 4.0
-"""Least difference of two distances that are compared."""
+#: Things of one row or column are next to each other up to this distance: the grid has steps of 20.
 NEXT: Final = 26.0
-"""Things of one row or column are next to each other up to this distance: the grid has steps of 20."""
 
 
 def only(things: Iterable[Thing], entity: str) -> Thing | None:
@@ -327,8 +325,8 @@ def _unique(condition: Condition) -> Selector:
     return Selector(condition.key, condition.skills, "{np} " + condition.words, choose)
 
 
+#: Conditions that hold of too many things to name one by them.
 _NEVER_ONE: Final = ("besides", "not colour", "not on side")
-"""Conditions that hold of too many things to name one by them."""
 
 SELECTORS: Final[dict[str, Selector]] = {
     one.key: one

@@ -1,7 +1,5 @@
 """The demos: one per kind of hunt, each a whole config of models that come with the package."""
 
-from __future__ import annotations
-
 from failscape.plugins import Demo
 
 #: From all six classes; turtle, bicycle and teddy bear are scarce in the painter's training data.

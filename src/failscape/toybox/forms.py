@@ -1,7 +1,5 @@
 """What a form of question is, and how it is worded. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

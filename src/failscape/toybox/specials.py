@@ -1,7 +1,5 @@
 """Questions with a wording of their own: about two things, three things, or the whole picture. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final

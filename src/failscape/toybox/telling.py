@@ -1,7 +1,5 @@
 """What each form of toybox question is about, in words: for the sentences that name failure modes. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -9,8 +7,8 @@ from failscape.spaces.questions import Clause, Pattern
 from failscape.spaces.wording import with_article
 from failscape.toybox.questions import BY_KEY, SLOT_VALUES, word_question
 
+#: What stands for anything in an example; other slots take their first value.
 _EXAMPLES: Final = {"thing": "cow", "other": "fish", "another": "owl", "else": "blue", "far side": "right"}
-"""What stands for anything in an example; other slots take their first value."""
 
 
 class FormWords(NamedTuple):

@@ -3,8 +3,6 @@
 `failureatlas_import.py` turns such a file into a hunt.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ In which order tries passed nobody knows. They are mixed by chance, each model's
 two models by number is a fair matching.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Plain requests for pictures of every class that a classifier knows: the prompt of the baseline. Pure."""
 
-from __future__ import annotations
-
 from failscape.hunts.classifier.build import known_labels, targets_of
 from failscape.hunts.classifier.config import ClassifierConfig
 from failscape.hunts.classifier.prompts import Template

@@ -1,7 +1,5 @@
 """From the settings of a classifier hunt to the hunt: which classes, in which words, with which helpers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Where descriptions come from besides captions: the corpus, and a language model. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a classifier hunt tells of a bug, typed from the hunt to the page; `as_data` is for others. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -112,11 +110,11 @@ class BugDetails:
     spurious: tuple[str, ...] = ()
     real: RealRate | None = None
     seen: SeenRates | None = None
+    #: Attributes that come along with a clause and cannot be told apart from it.
     together: tuple[str, ...] = ()
-    """Attributes that come along with a clause and cannot be told apart from it."""
     aim: str = ""
+    #: What a suspect lacks to be claimed.
     missing: str = ""
-    """What a suspect lacks to be claimed."""
     photos: tuple[str, ...] = ()
     decided: tuple[str, ...] = ()
 

@@ -4,8 +4,6 @@ A trial's key says what it was for: `b…` the baseline, a number a test, `f…`
 read anew from trials that the present plan never asks for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from copy import deepcopy
 

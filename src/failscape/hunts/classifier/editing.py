@@ -4,8 +4,6 @@ Each edited photo is compared with itself before, so the pairs differ in the cla
 changes on the way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What the classifier hunt offers, and where each part of it is."""
 
-from __future__ import annotations
-
 from failscape.plugins import HuntKind, lazy
 
 

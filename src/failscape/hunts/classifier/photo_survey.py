@@ -1,7 +1,5 @@
 """What a hunt in photos says first: how many are wrong, what is called what, which classes fail. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Keeps the evidence of all tested descriptions up to date, and says which of them are proven. Pure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

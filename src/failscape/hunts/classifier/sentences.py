@@ -1,7 +1,5 @@
 """Findings of a classifier hunt in plain English. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from failscape.hunts.classifier.prompts import CLUSTER, COLUMN, SAID, Clause, Template

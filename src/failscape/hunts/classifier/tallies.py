@@ -106,10 +106,10 @@ class Look:
     both: bool = False
     digest: str = ""
     shown: tuple[bool | None, ...] = ()
+    #: Labels of its clauses that the judge sees, where a captioner is to be measured by them.
     asked: tuple[str, ...] = ()
-    """Labels of its clauses that the judge sees, where a captioner is to be measured by them."""
+    #: It belongs to a baseline.
     plain: bool = False
-    """It belongs to a baseline."""
 
 
 @dataclass(slots=True)
@@ -193,8 +193,8 @@ class Block:
     issued: int = 0
     order: int = 0
     outcomes: dict[int, bool | None] = field(default_factory=dict)
+    #: The same, whether the image shows the clauses or not.
     as_asked: dict[int, bool | None] = field(default_factory=dict)
-    """The same, whether the image shows the clauses or not."""
     counts: ImageCounts = field(default_factory=ImageCounts)
 
     @property

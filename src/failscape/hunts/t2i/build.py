@@ -3,8 +3,6 @@
 Can a judge with these errors tell at all? Said before the first image, and by name of the check. Pure.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -25,8 +23,8 @@ from failscape.spaces.wording import Wording
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
+#: Strategies that choose by model.
 CHOOSING = ("certified", "listed")
-"""Strategies that choose by model."""
 
 
 def build_hunt(
@@ -119,9 +117,9 @@ def _forewarn_certified(config: T2IConfig, accuracy: JudgeAccuracy) -> list[str]
     return warnings
 
 
+#: Images per entity below which a hunt hardly gets beyond the entities: to settle that one passes takes as
+#: many, and only then are failures above it minimal for sure.
 ENOUGH = 12
-"""Images per entity below which a hunt hardly gets beyond the entities: to settle that one passes takes as
-many, and only then are failures above it minimal for sure."""
 
 
 def least_images(entities: int, threshold: float, fdr: float) -> int:

@@ -1,7 +1,5 @@
 """Turns a failing node and its counts into a finding: rate, interval, e-value, parents, explanation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
@@ -19,8 +17,8 @@ from failscape.trials import Finding
 
 CountsOf = Callable[[Node], TriedCounts | None]
 TallyOf = Callable[[str], Tally | None]
+#: The kind of the check that the thing itself is there.
 ENTITY = "entity"
-"""The kind of the check that the thing itself is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +58,8 @@ class NodeDetails:
     """What is special about one failing node. `missed`: kind of check → failed images in which it dropped."""
 
     entity: str
+    #: (kind, name) of each attribute value.
     values: tuple[tuple[str, str], ...]
-    """(kind, name) of each attribute value."""
     upper_class: str
     sub_class: str
     missed: Mapping[str, int] = field(default_factory=dict)

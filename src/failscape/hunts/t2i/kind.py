@@ -1,7 +1,5 @@
 """What the text-to-image hunt offers, and where each part of it is."""
 
-from __future__ import annotations
-
 from failscape.hunts.t2i.purposes import PURPOSES
 from failscape.plugins import HuntKind, lazy
 

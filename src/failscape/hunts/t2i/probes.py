@@ -4,14 +4,12 @@ Wording is a nuisance: with `vary`, try after try says the same in other words, 
 the concept and not to one way of saying it.
 """
 
-from __future__ import annotations
-
 from failscape.spaces.lattice import Node
 from failscape.spaces.wording import Wording
 from failscape.trials import Decide, Generate, Reword, Step
 
+#: Nodes whose steps are kept: those with tries under way, and some more.
 REMEMBERED = 4096
-"""Nodes whose steps are kept: those with tries under way, and some more."""
 
 
 class Prompting:

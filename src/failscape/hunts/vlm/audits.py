@@ -4,22 +4,20 @@ Looked at are always the first verdicts of a mode in the order asked, whatever t
 the word of whoever looks they are an e-process of their own, although the verifier chose the mode.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from failscape.hunts.counts import Counts
 from failscape.hunts.vlm.outcomes import QuestionOutcome
 from failscape.stats import clopper_pearson, log_e_value
 
+#: Verdicts of a mode that an auditor looks at in one round.
 STEP = 8
-"""Verdicts of a mode that an auditor looks at in one round."""
 
+#: Every so many verdicts of a mode are looked at twice, to see whether the auditor agrees with itself.
 SECOND_LOOK = 5
-"""Every so many verdicts of a mode are looked at twice, to see whether the auditor agrees with itself."""
 
+#: An auditor that surely says otherwise in more than this share of second looks bears nothing out.
 MOST_UNSTEADY = 0.05
-"""An auditor that surely says otherwise in more than this share of second looks bears nothing out."""
 
 
 class Audits:

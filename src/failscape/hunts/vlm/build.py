@@ -1,7 +1,5 @@
 """From the settings of a vlm hunt to a hunt. This is the only place that knows all parts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -26,8 +24,8 @@ from failscape.spaces.vocabulary import SkillVocabulary
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 LEAST_QUESTIONS = 200
+#: So many forms share their skills: one skill, or two, then explain what no single form can show.
 MANY_FORMS = 100
-"""So many forms share their skills: one skill, or two, then explain what no single form can show."""
 
 
 def build_hunt(

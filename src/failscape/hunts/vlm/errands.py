@@ -4,8 +4,6 @@ So an open vocabulary and the features of photos are made of recorded trials lik
 hunt has the same skills and the same clauses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,11 +16,11 @@ from failscape.spaces.skills import AlbumSights
 from failscape.spaces.vocabulary import SkillCheck, SkillVocabulary
 from failscape.trials import Caption, Decide, DefineSkill, Embed, Probe, Show, Step, Trial, Verdict
 
+#: What errands are for: they test nothing.
 PREPARATION = "preparation"
-"""What errands are for: they test nothing."""
 
+#: Names of skills that a language model is shown with a question; the list is part of every call.
 MOST_KNOWN = 80
-"""Names of skills that a language model is shown with a question; the list is part of every call."""
 
 
 @dataclass(slots=True)

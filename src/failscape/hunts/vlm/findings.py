@@ -3,8 +3,6 @@
 Modes that a simpler certified mode explains are not findings of their own; they are listed with it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -20,14 +18,14 @@ from failscape.stats import clopper_pearson
 from failscape.trials import Finding
 
 EXAMPLES = 6
+#: A mode under test with fewer failures is not even a suspect.
 LEAST_FAILS = 2
-"""A mode under test with fewer failures is not even a suspect."""
 
+#: Fewer questions beside a mode say nothing of its sibling.
 LEAST_BESIDE = 5
-"""Fewer questions beside a mode say nothing of its sibling."""
 
+#: What questions are asked for that make up the rate of a mode.
 CONFIRMATION = "confirmation"
-"""What questions are asked for that make up the rate of a mode."""
 PEOPLE = "people"
 UNAUDITED = "certified if the verifier is right about such questions, which nobody has checked"
 _CONTRAST = 0.3
@@ -44,12 +42,12 @@ class Example:
     reason: str
     images: tuple[str, ...]
     skills: tuple[str, ...]
+    #: What was asked and answered before.
     turns: tuple[tuple[str, str], ...] = ()
-    """What was asked and answered before."""
 
 
+#: What the numbers of a simpler mode are over, where they stand beside a finding.
 BESIDE = "valid questions of this kind where the finding does not hold"
-"""What the numbers of a simpler mode are over, where they stand beside a finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +92,16 @@ class ModeDetails:
     pictures: int
     agreement: float | None
     examples: tuple[Example, ...]
+    #: Where its verdicts were looked at again: how many answers were called wrong, right, neither.
     audit: tuple[int, int, int] | None = None
-    """Where its verdicts were looked at again: how many answers were called wrong, right, neither."""
+    #: Who looked: people, or the auditor.
     audited_by: str = ""
-    """Who looked: people, or the auditor."""
+    #: What a conditional finding rests on.
     condition: str = ""
-    """What a conditional finding rests on."""
+    #: Keys of the trials whose answers people are to look at, in order, before it can be certified.
     to_review: tuple[str, ...] = ()
-    """Keys of the trials whose answers people are to look at, in order, before it can be certified."""
+    #: What a suspect lacks to be a finding.
     missing: str = ""
-    """What a suspect lacks to be a finding."""
 
     def as_data(self) -> dict[str, Any]:
         return asdict(self)

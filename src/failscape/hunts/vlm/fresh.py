@@ -1,7 +1,5 @@
 """Fresh questions of a mode: other pictures, other words, as its confirmation asked them. Pure."""
 
-from __future__ import annotations
-
 import random
 
 from failscape.hunts.fresh import MakeTry, Plans, key_of

@@ -4,8 +4,6 @@ A round is planned from complete rounds only, so that nothing depends on who ans
 in which trials are told, the same trials make the same hunt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 

@@ -37,11 +37,11 @@ from failscape.trials import (
     derive_seed,
 )
 
+#: What is pending while the questions of a lesson are embedded.
 EMBEDDING = "embedding"
-"""What is pending while the questions of a lesson are embedded."""
 
+#: What a rambling target says beyond this is not kept in memory; the atlas has all of it.
 LONGEST_ANSWER = 2_000
-"""What a rambling target says beyond this is not kept in memory; the atlas has all of it."""
 
 
 @dataclass(slots=True)

@@ -3,8 +3,6 @@
 Counts of the search and of confirmation are kept apart: what made us look must not prove anything.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,15 +13,15 @@ from failscape.spaces.ordinals import with_thresholds
 from failscape.spaces.questions import ANY, Clause, Pattern, explains, make_pattern
 from failscape.trials import Verdict
 
+#: What a question is for. `look`: a second look at what one failure or one mode may mean. `audit`: no
+#: question of its own, but an auditor's look at the verdict of one that confirmed a mode.
 SEARCH, LOOK, CONFIRM, AUDIT = "search", "look", "confirm", "audit"
-"""What a question is for. `look`: a second look at what one failure or one mode may mean. `audit`: no
-question of its own, but an auditor's look at the verdict of one that confirmed a mode."""
 
+#: The right answer as a clause narrows a form; alone it only says which forms can have it.
 ANSWER_CLAUSE = "answer"
-"""The right answer as a clause narrows a form; alone it only says which forms can have it."""
 
+#: Free questions are examples of every combination of so many of their skills.
 MOST_SKILLS = 2
-"""Free questions are examples of every combination of so many of their skills."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +46,12 @@ class QuestionOutcome:
     wording: str = ""
     agreement: float = 1.0
     round: int = 0
+    #: What was said before, question by question.
     turns: tuple[tuple[str, str], ...] = ()
-    """What was said before, question by question."""
+    #: How many the target was asked for it: a minimal pair takes two.
     questions: int = 1
-    """How many the target was asked for it: a minimal pair takes two."""
+    #: The narrowest pattern that it is an example of.
     full: Pattern = field(init=False, repr=False, compare=False)
-    """The narrowest pattern that it is an example of."""
 
     def __post_init__(self) -> None:
         clauses = with_thresholds(tuple(sorted({*self.features, *self.pattern.clauses})))
@@ -81,18 +79,18 @@ class QuestionLog:
         self.pooled: dict[Pattern, Counts] = defaultdict(Counts)
         self.planned: Counter[Pattern] = Counter()
         self.overall = Counts()
+        #: Patterns with a failure, in the order met.
         self.suspects: dict[Pattern, None] = {}
-        """Patterns with a failure, in the order met."""
+        #: Name of a clause → the values that were seen of it.
         self.values: dict[str, set[str]] = defaultdict(set)
-        """Name of a clause → the values that were seen of it."""
         self.skills: set[str] = set()
         self._examples: dict[int, tuple[Pattern, ...]] = {}
         self._failures: dict[Pattern, list[QuestionOutcome]] = defaultdict(list)
         self._of: dict[Pattern, list[QuestionOutcome]] = defaultdict(list)
         self.known: tuple[Pattern, ...] = ()
         self._depth = depth
+        #: Whether forms share skills by the hundred, so that skills explain what no single form can.
         self.shared = shared
-        """Whether forms share skills by the hundred, so that skills explain what no single form can."""
 
     def add(self, outcomes: Iterable[QuestionOutcome]) -> None:
         for outcome in outcomes:

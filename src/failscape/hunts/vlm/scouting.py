@@ -5,8 +5,6 @@ seen: its form, its form with each of its clauses, each clause at all. What the 
 choice towards forms and clauses like those that failed. What a known mode explains shows nothing new.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterable
@@ -20,14 +18,14 @@ from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern
 from failscape.stats.effects import Effects, Levels, fit_effects
 from failscape.trials import Verdict
 
+#: Questions drawn for one that is asked: more cover little more, and each costs a picture's layout.
 DRAWS = 4
-"""Questions drawn for one that is asked: more cover little more, and each costs a picture's layout."""
 
+#: Forms that were asked at most so much more often than the least asked one are drawn from.
 NEAR_FEWEST = 3
-"""Forms that were asked at most so much more often than the least asked one are drawn from."""
 
+#: Most that the model's hunch can raise or lower what a question promises: it guides and proves nothing.
 TILT = 2.0
-"""Most that the model's hunch can raise or lower what a question promises: it guides and proves nothing."""
 
 _LEAST_TO_LEARN = 40
 

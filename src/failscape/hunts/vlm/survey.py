@@ -1,7 +1,5 @@
 """The whole of a vlm hunt as plain data: coverage, diversity, learning curve, curriculum, the tree. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -19,11 +17,11 @@ from failscape.hunts.vlm.taxonomy import TreeNode, grow
 from failscape.hunts.vlm.training.quarters import Quarter, quarters
 from failscape.stats.texts import self_bleu, word_vectors
 
+#: The search is cut into at most so many parts for its curve.
 BLOCKS = 24
-"""The search is cut into at most so many parts for its curve."""
 
+#: Most questions that are told one by one.
 ASKED = 4000
-"""Most questions that are told one by one."""
 
 SKILLS_TOLD = 200
 _SAMPLE = 200

@@ -6,8 +6,6 @@ parser: raise its version. `recognise.py` matches the same `Instruction` that as
 what servers understand cannot drift apart.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar

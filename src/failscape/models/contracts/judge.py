@@ -5,8 +5,6 @@ the share of `true` beside `false` at the place of each boolean; for `choice`, t
 for the value asked for. Tokens that do not fit the reply say nothing.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import re

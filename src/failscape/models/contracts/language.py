@@ -4,8 +4,6 @@ A mended prompt must say the same: nothing that the prompt names may be lost, an
 stays as it is, and the reason is kept.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any, ClassVar

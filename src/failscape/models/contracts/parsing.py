@@ -5,8 +5,6 @@ draft, an echo of the instruction or words that the picture shows, and what foll
 thoughts, and the tags that models put around their answer are taken off first.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

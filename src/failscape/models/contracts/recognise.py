@@ -4,8 +4,6 @@ Model servers use it to tell which role a chat request wants. It knows only what
 text is none of ours, and left to the server.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal

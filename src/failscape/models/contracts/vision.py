@@ -1,7 +1,5 @@
 """What captioner, questioner and verifier are asked about images."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple

@@ -4,8 +4,6 @@ The hunt asks for questions (`Propose`); the training thread writes them, waits 
 verified and recorded, gets their rewards, and makes one update. All of torch happens in that one thread.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import importlib.util

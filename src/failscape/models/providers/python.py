@@ -4,8 +4,6 @@ The signatures are in `python_roles.py` and on the page docs/providers.md. An ob
 already (identity, batch, parallel, start, close, the role's method) is used as it is.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import importlib

@@ -3,8 +3,6 @@
 Nothing is called here. Results of a wrong kind become a `BadReply`; `python.py` adds the right signature.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 

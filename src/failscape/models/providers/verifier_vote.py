@@ -4,8 +4,6 @@
 half commit themselves, decides nothing. How many agree is kept with every verification.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

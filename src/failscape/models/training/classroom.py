@@ -4,8 +4,6 @@ The thread waits here for pictures to ask about and for what its questions were 
 for the thread but through futures. No model and no torch here.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
@@ -62,8 +60,8 @@ class Classroom:
         self._graded: dict[int, Graded] = {}
         self._waiting: dict[int, tuple[asyncio.AbstractEventLoop, asyncio.Future[list[str]]]] = {}
         self._stopped = False
+        #: Whether the training thread has nothing to do until the loop gives it a task or grades.
         self.waiting = False
-        """Whether the training thread has nothing to do until the loop gives it a task or grades."""
 
     # From the event loop
 

@@ -1,7 +1,5 @@
 """Pictures on their way to and from models: base64 and data URIs."""
 
-from __future__ import annotations
-
 import binascii
 from urllib.parse import unquote_to_bytes
 

@@ -3,8 +3,6 @@
 Nothing here sleeps, sends or reads a clock: every method is told the time. `pool.py` acts on the answers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from failscape.errors import BadReply, ModelError, RateLimited, Transient
@@ -156,8 +154,8 @@ class Backoff:
 
 
 DEFAULT_HOLD = 0.25
+#: So many refusals or unusable replies in a row, and what an endpoint was good for before counts no more.
 DOUBTED = 3
-"""So many refusals or unusable replies in a row, and what an endpoint was good for before counts no more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,6 @@
 Pure: no network, no clock. Messages never hold a key: `Redactor` blots it out wherever a server echoes it.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import socket

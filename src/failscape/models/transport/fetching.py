@@ -5,8 +5,6 @@ names them in `image_hosts`, link-local addresses (where clouds keep their secre
 checked again.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence

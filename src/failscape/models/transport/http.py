@@ -3,8 +3,6 @@
 Only addresses and headers live here; what is sent and what comes back is the providers' business.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ It knows nothing of what is sent or what the reply means: callers give a path, a
 turns the reply's bytes into a value or raises `BadReply`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time
@@ -35,8 +33,8 @@ E = TypeVar("E", bound=ModelError)
 class Response(NamedTuple):
     status: int
     headers: Mapping[str, str]
+    #: The body as it came; `_understand` joins it, off the event loop when it is long.
     pieces: Sequence[bytes] = ()
-    """The body as it came; `_understand` joins it, off the event loop when it is long."""
 
 
 class _Waiter(NamedTuple):
@@ -46,14 +44,14 @@ class _Waiter(NamedTuple):
     avoid: Container[Endpoint]
 
 
+#: Posts a body to an address. The pool turns what it raises into `ModelError`s.
 Transport = Callable[[str, bytes], Awaitable[Response]]
-"""Posts a body to an address. The pool turns what it raises into `ModelError`s."""
 
+#: A reply out of form is asked for this often in all.
 BAD_REPLIES = 3
-"""A reply out of form is asked for this often in all."""
 
+#: So many transient failures of one request, each with a success of another since: it is the cause itself.
 POISON = 6
-"""So many transient failures of one request, each with a success of another since: it is the cause itself."""
 
 
 @dataclass(slots=True)

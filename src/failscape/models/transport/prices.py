@@ -3,8 +3,6 @@
 Models behind HTTP do not need it: they know themselves which of their requests were answered.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar

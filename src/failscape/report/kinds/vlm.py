@@ -3,8 +3,6 @@
 See `sections.py` for how it joins the page.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -30,8 +28,8 @@ CARDS = 12
 SHOTS = 4
 LEAVES = 40
 EXAMPLE_VALUES = 4
+#: The row of questions without a clause.
 PLAIN = "asked plainly"
-"""The row of questions without a clause."""
 
 
 @dataclass(frozen=True, slots=True)

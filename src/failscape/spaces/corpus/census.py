@@ -6,8 +6,6 @@ A caption is cut into phrases at small words and marks. What the corpus mentions
 words, the last of a phrase is taken for a thing, and those before it, or in -ing, -ed or -ly, for attributes.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

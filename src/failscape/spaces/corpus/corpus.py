@@ -4,8 +4,6 @@ It is read from a folder of JSON files and checked once. It does not word anythi
 not count or walk combinations (`lattice.py`).
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property

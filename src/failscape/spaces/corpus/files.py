@@ -7,8 +7,6 @@ A JSON file that can say where a mistake stands, and a list of mistakes, so that
 It knows nothing about what the files of a corpus mean: that is `reading.py`.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

@@ -8,8 +8,6 @@ Only `name` (or `value` and `sub_category`) must be there. What the rows mean to
 corpus is read; here each row is.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

@@ -3,8 +3,6 @@
 Answers about one subject are alike, so intervals count subjects and not answers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

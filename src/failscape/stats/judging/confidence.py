@@ -8,8 +8,6 @@ and a no would pay. The limit is the lowest mean chance that a node at the thres
 chances that labelled checks got which hold and which do not. Without labels nothing is weighted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple

@@ -6,8 +6,6 @@ checks that truly hold and the share of right answers differ by known numbers al
 For mass, comparisons and gates. Tests of single nodes keep to bounds of error (`accuracy.py`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -5,8 +5,6 @@ the number of answers it stands for. Sensitivity is a ratio of two such totals. 
 number of independent cases worth as much (Korn and Graubard, 1998), so that exact binomial bounds apply.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ ever recognises makes every node with that word look failing. The counts alone c
 word from one that the model never draws. A few labels of its pictures can, and here is where they help most.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ An agenda is made from one belief and kept up to date as trials come in, until t
 Children may be tried before their parents are settled; parents are settled once failures wait for them.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -22,8 +20,8 @@ from failscape.hunts.t2i.certified.ledger import Ledger
 from failscape.hunts.t2i.certified.posterior import Posterior
 from failscape.hunts.t2i.certified.standing import Standing, ancestors_of
 
+#: A node with its index, negated: the smallest comes first.
 Entry = tuple[float, Key]
-"""A node with its index, negated: the smallest comes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +30,8 @@ class Policy:
 
     doubt: tuple[float, ...] = tuning.DOUBT
     shared_doubt: float = 0.8 * tuning.SHARED
+    #: When no further node may become evidence, is one that should put off, or drawn without being it?
     parks: bool = True
-    """When no further node may become evidence, is one that should put off, or drawn without being it?"""
 
     def settled(self, layer: int, doubt: float, waiting: int) -> bool:
         """Of a node with enough images of its own."""

@@ -3,8 +3,6 @@
 Sampling is vectorised and uniform over the layer; the lattice itself is never enumerated when it is large.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

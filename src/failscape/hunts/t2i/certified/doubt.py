@@ -4,8 +4,6 @@ Many claims may rest on one ancestor and fall with it. So the model's word is no
 log chances it weighs `tuning.TRUST`, and a flat prior with the node's own images weighs the rest.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

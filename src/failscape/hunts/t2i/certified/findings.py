@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from failscape.hunts.t2i.certified.hunt import CertifiedHunt
 
 _LARGEST_LOG = 709.0
+#: Withdrawn claims that are told of in a sentence; the survey has all of them.
 MOST_TOLD = 5
-"""Withdrawn claims that are told of in a sentence; the survey has all of them."""
 
 
 def describe_claim(hunt: CertifiedHunt, claim: Claim, rule: str = "") -> Finding:

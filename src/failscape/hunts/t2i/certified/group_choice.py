@@ -4,8 +4,6 @@ Groups are a value, or two values, with a sub-class, a class, or everything. Mem
 whose parents seem to pass: what a failing parent explains is no news.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,13 +22,13 @@ from failscape.hunts.t2i.certified.posterior import Posterior
 from failscape.stats.rate_priors import RATES
 
 Flags = NDArray[np.bool_]
+#: Groups of two values that are looked at: those with most failures.
 MOST_PAIRS = 100
-"""Groups of two values that are looked at: those with most failures."""
 
 
 class Promise(NamedTuple):
+    #: Members expected to fail that are not claimed yet.
     gain: float
-    """Members expected to fail that are not claimed yet."""
     code: GroupCode
     places: Ints
 
@@ -45,8 +43,8 @@ class GroupChoice:
     places: Ints
     allowed: Flags
     threshold: float
+    #: Slots that are claimed by themselves.
     claimed: Container[int]
-    """Slots that are claimed by themselves."""
 
     def members(self, code: GroupCode) -> Ints:
         """The places of a group's members."""

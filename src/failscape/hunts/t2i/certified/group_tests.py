@@ -1,7 +1,5 @@
 """The groups that a hunt tests: which are open, what each draws next, and which are claimed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 

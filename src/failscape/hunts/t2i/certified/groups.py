@@ -6,8 +6,6 @@ of each. How many fail is then measured: random members, a few images each. A gr
 it is opened, and its images are nobody else's evidence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -22,10 +20,10 @@ from failscape.hunts.t2i.survey.judge_view import TriedCounts
 from failscape.stats.intervals import anytime_interval
 from failscape.stats.judging.accuracy import Limits
 
+#: Of the entities of a group; what the number in a key leaves when divided by three.
 SCOPES = ("sub-class", "class", "all")
-"""Of the entities of a group; what the number in a key leaves when divided by three."""
+#: The letters of its streams: images of the test, and images that measure how many members fail.
 TESTED, MEASURED = "g", "m"
-"""The letters of its streams: images of the test, and images that measure how many members fail."""
 
 
 class GroupCode(NamedTuple):
@@ -56,13 +54,13 @@ class Group:
     passes: int = 0
     fails: int = 0
     since: int | None = None
+    #: Why it is no longer tested, or was withdrawn; `given_up_at` so many trials.
     given_up: str = ""
-    """Why it is no longer tested, or was withdrawn; `given_up_at` so many trials."""
     given_up_at: int = 0
+    #: Measured members, by number of the draw: passes, fails.
     counts: dict[int, list[int]] = field(default_factory=dict)
-    """Measured members, by number of the draw: passes, fails."""
+    #: Places of members of which an image failed, in order.
     failed: dict[int, None] = field(default_factory=dict)
-    """Places of members of which an image failed, in order."""
     told: dict[str, int] = field(default_factory=lambda: {TESTED: 0, MEASURED: 0})
     flying: dict[str, int] = field(default_factory=lambda: {TESTED: 0, MEASURED: 0})
 

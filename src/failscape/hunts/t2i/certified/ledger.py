@@ -3,8 +3,6 @@
 A node's slot is its place in the columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,18 +28,18 @@ class Ledger:
         self.failed: list[int] = []
         self.flying: list[int] = []
         self.invalid: list[int] = []
+        #: (passes, fails) of all images of a slot, then of its evidence: for who asks about one at a time.
         self.tallies: list[tuple[int, int, int, int]] = []
-        """(passes, fails) of all images of a slot, then of its evidence: for who asks about one at a time."""
+        #: Slots with an image that is evidence, told or in flight: the tests that are counted.
         self.adopted: set[int] = set()
-        """Slots with an image that is evidence, told or in flight: the tests that are counted."""
         self._counts = np.zeros((1024, 2), dtype=np.int64)
         self._bets = np.zeros((1024, 2), dtype=np.int64)
         self._dropped = np.zeros((1024, self.width + 1), dtype=np.int32)
         self._entity = np.zeros(1024, dtype=np.int64)
         self._values = np.full((1024, self.width), NO_VALUE, dtype=np.int64)
         size, values = len(lattice.entities), len(lattice.corpus.values)
+        #: What images of larger nodes show of an entity, and of an entity with one value: held, looked at.
         self.seen = (np.zeros((size, 2), dtype=np.int32), np.zeros((size, values, 2), dtype=np.int32))
-        """What images of larger nodes show of an entity, and of an entity with one value: held, looked at."""
 
     def __len__(self) -> int:
         return len(self.subjects)

@@ -3,8 +3,6 @@
 It only reads. Choosing has its own state (`agenda.py`), which reading must not disturb.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from failscape.hunts.belief.belief import NO_ROW, Belief

@@ -4,8 +4,6 @@
 known to ± 10 points.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterable
 from functools import lru_cache

@@ -4,8 +4,6 @@ Entities and entities with one value are kept densely, for all of them are asked
 nodes are kept by key, and unknown ones count as likely to pass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple

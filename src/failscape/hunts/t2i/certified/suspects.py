@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from failscape.hunts.t2i.certified.hunt import CertifiedHunt
 
 SUSPECT = "suspect"
+#: More images than this are not promised to decide anything: the node is as good as at the threshold.
 MOST_WANTED = 2_000
-"""More images than this are not promised to decide anything: the node is as good as at the threshold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
     slot: int
+    #: That it fails and is minimal.
     chance: float
-    """That it fails and is minimal."""
     doubt: float
     missing: str
 

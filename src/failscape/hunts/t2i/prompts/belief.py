@@ -21,11 +21,11 @@ from failscape.stats.rate_priors import GRID, bell_priors, log_likelihoods, mix_
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+#: Log-odds of success expected of a prompt before anything is known, and how far prompts vary.
 _FIRST_GUESS, _FIRST_SPREAD = 1.5, 3.0
-"""Log-odds of success expected of a prompt before anything is known, and how far prompts vary."""
 _LEAST_SPREAD = 0.8
+#: Fewer tried prompts than this teach nothing about the others.
 LEAST_PROMPTS = 12
-"""Fewer tried prompts than this teach nothing about the others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """From the settings of a t2i hunt with `space.prompts` to its hunt, and what can be said before it starts."""
 
-from __future__ import annotations
-
 import math
 
 from failscape.errors import ConfigError
@@ -11,8 +9,8 @@ from failscape.spaces.prompt_list import PromptList, load_prompts
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
+#: The last two are one: findings are listed by posterior, besides those that are certified.
 STRATEGIES = ("certified", "listed")
-"""The last two are one: findings are listed by posterior, besides those that are certified."""
 
 FIX = (
     "label more of these checks (`failscape review`), use a better judge or another threshold, or set "

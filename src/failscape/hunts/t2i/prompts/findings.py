@@ -29,8 +29,8 @@ class PromptDetails:
     """
 
     tags: tuple[str, ...]
+    #: (kind, value) of each check.
     checks: tuple[tuple[str, str], ...]
-    """(kind, value) of each check."""
     missed: Mapping[str, int] = field(default_factory=dict)
     posterior: float = 0.0
     tested_against: float = 0.0

@@ -4,8 +4,6 @@ A certificate rests on the prompt's own e-process alone, and e-BH counts every p
 number of tests is known before the first image. What the tags suggest chooses, and makes the list besides.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass
@@ -44,20 +42,20 @@ Floats = NDArray[np.float64]
 
 _KEY = re.compile(r"#([pr]?)(\d+)$")
 
+#: One image in so many goes to the prompt that has the fewest, whatever is believed of it.
 EXPLORED = 20
-"""One image in so many goes to the prompt that has the fewest, whatever is believed of it."""
+#: Beliefs are formed anew after 24 images, then after 5 % more, at most 2,000.
 FIRST_REFIT, REFIT_SHARE, LAST_REFIT = 24, 0.05, 2_000
-"""Beliefs are formed anew after 24 images, then after 5 % more, at most 2,000."""
+#: A prompt so unlikely to fail gets no more images: they would change no claim.
 SETTLED = 0.002
-"""A prompt so unlikely to fail gets no more images: they would change no claim."""
+#: Rates of findings are made known to within so much, once nothing more is likely to be claimed.
 SHARP = 0.1
-"""Rates of findings are made known to within so much, once nothing more is likely to be claimed."""
+#: Until then: until a further claim is expected to cost more images than this.
 SHARPENING = 1 / 150
-"""Until then: until a further claim is expected to cost more images than this."""
+#: A certificate for what is listed already is worth so much of a new claim.
 CERTAIN_LATER = 0.3
-"""A certificate for what is listed already is worth so much of a new claim."""
+#: Without a budget, a prompt that is still undecided after so many images is left.
 MOST_IMAGES = 1_000
-"""Without a budget, a prompt that is still undecided after so many images is left."""
 MOST_INVALID = 8
 PANEL_WITHOUT_BUDGET = 4
 
@@ -110,8 +108,8 @@ class PromptHunt(Hunt):
         self.panel = self._draw_panel()
         self.replicates = Draws("r", REPLICATED_IMAGES)
         self._told, self._next_refit = 0, FIRST_REFIT
+        #: As of the last refit. What is shown now starts from them, and looking does not change them.
         self._claims = PromptClaims(frozenset(), frozenset())
-        """As of the last refit. What is shown now starts from them, and looking does not change them."""
         self._shown: tuple[int, PromptClaims] = -1, self._claims
         self._sampled = self._over = False
         self._notices: list[str] = []

@@ -1,7 +1,5 @@
 """The images of every prompt, counted. Numbers of tries are bits, so that nothing is told or asked twice."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

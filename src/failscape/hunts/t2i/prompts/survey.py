@@ -4,8 +4,6 @@ Masses come from images that do not follow the search: prompts drawn at random, 
 times. Rules are groups of prompts (a tag, a kind of check, or two of these) of which nearly all fail.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -29,8 +27,8 @@ from failscape.stats.judging.accuracy import JudgeAccuracy
 
 Floats = NDArray[np.float64]
 
+#: A rule is told when so large a share of its prompts is expected to fail.
 PRECISION = 0.8
-"""A rule is told when so large a share of its prompts is expected to fail."""
 LEAST_COVERED = 3
 MOST_RULES = 60
 MOST_GROUPS = 20_000

@@ -1,7 +1,5 @@
 """What an image of each prompt is worth: expected claims per image, from posteriors over rates. Pure."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
@@ -10,14 +8,14 @@ from failscape.stats.rate_priors import RATES
 
 Floats = NDArray[np.float64]
 
+#: How many images might be spent on a prompt before giving up; the best of them counts.
 CAPS: Floats = np.array([2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0])
-"""How many images might be spent on a prompt before giving up; the best of them counts."""
+#: Evidence after which a prompt that passes is let go.
 PASS_NATS = 3.0
-"""Evidence after which a prompt that passes is let go."""
+#: A prompt is left alone for the list when so likely to fail.
 SURE = 0.95
-"""A prompt is left alone for the list when so likely to fail."""
+#: A failing image carries evidence in one piece, so that goals are overshot by about so many nats.
 OVERSHOOT = 0.5
-"""A failing image carries evidence in one piece, so that goals are overshot by about so many nats."""
 
 
 def chance_failing(weights: Floats, limits: Floats) -> Floats:

@@ -4,8 +4,6 @@ The hunt decides which picture each lesson is about, which skill it names, and w
 the questioner, wherever it is trained, only writes and is told. The same trials give the same rewards.
 """
 
-from __future__ import annotations
-
 import random
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,14 +18,14 @@ from failscape.hunts.vlm.training.rewards import GradedQuestion, Rewards, Weight
 from failscape.spaces.questions import ANY, Draft, Grammar, Pattern, Sights
 
 WARM_UP, LESSON = "warm-up", "lesson"
+#: Share of all questions that training leaves to confirmation.
 KEPT_FOR_CONFIRMATION = 0.25
-"""Share of all questions that training leaves to confirmation."""
 
+#: Questions on one picture in the warm-up: many pictures teach more than many questions on a few.
 WARM_GROUP = 2
-"""Questions on one picture in the warm-up: many pictures teach more than many questions on a few."""
 
+#: Share of the warm-up that names a skill, so that questions nobody guided are learned from too.
 WARM_NAMED = 0.5
-"""Share of the warm-up that names a skill, so that questions nobody guided are learned from too."""
 
 _ANYTHING = Pattern(ANY)
 
@@ -56,10 +54,10 @@ class Schedule:
     warm_up: int = 0
     questions: int = 1_000_000
     embeds: bool = False
+    #: Share of lessons that name a skill.
     named: float = 0.75
-    """Share of lessons that name a skill."""
+    #: Whether skills that bring failures are named more often.
     adapt: bool = True
-    """Whether skills that bring failures are named more often."""
 
 
 class LessonPlanner(Planner):

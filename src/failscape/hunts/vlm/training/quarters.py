@@ -5,8 +5,6 @@ early mix tells them apart: each combination of skills fails as often as it does
 did in the first quarter.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +15,8 @@ from failscape.hunts.vlm.confirm import spread
 from failscape.hunts.vlm.outcomes import QuestionOutcome
 
 QUARTERS = 4
+#: A combination with fewer valid questions in a quarter tells nothing of its rate then.
 LEAST = 5
-"""A combination with fewer valid questions in a quarter tells nothing of its rate then."""
 
 Combination = tuple[str, ...]
 

@@ -6,8 +6,6 @@ and less where its skills already make up much of recent failures. A pass earns 
 paid for that, a questioner learns to write safe questions.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
@@ -19,8 +17,8 @@ from numpy.typing import NDArray
 from failscape.hunts.counts import Counts
 from failscape.stats.texts import bleu, mean_similarity, unit, word_vectors
 
+#: Recent questions that words are compared with; meaning is compared with all of the history.
 LEXICAL_HISTORY = 48
-"""Recent questions that words are compared with; meaning is compared with all of the history."""
 
 
 @dataclass(frozen=True, slots=True)
