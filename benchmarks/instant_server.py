@@ -10,6 +10,7 @@ import base64
 import io
 import json
 import sys
+import time
 
 import numpy as np
 from aiohttp import web
@@ -41,8 +42,12 @@ async def serve(port: int, side: int) -> None:
         await request.read()
         return web.Response(body=judged, content_type="application/json")
 
+    async def spent(_: web.Request) -> web.Response:
+        return web.json_response(time.process_time())
+
     app = web.Application(client_max_size=1 << 26)
     app.add_routes([web.post("/v1/images/generations", draw), web.post("/v1/chat/completions", chat)])
+    app.add_routes([web.get("/v1/processor-seconds", spent)])
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()

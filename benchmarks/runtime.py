@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
@@ -157,20 +159,31 @@ def our_loop(settings: Any, images: int, folder: Path) -> Pace:
     return found[0]
 
 
+def seconds_of_server(address: str) -> float:
+    """Processor time that the instant server has taken so far; other servers do not say."""
+    try:
+        with urllib.request.urlopen(f"{address}/processor-seconds") as reply:
+            return float(json.load(reply))
+    except urllib.error.HTTPError:
+        return float("nan")
+
+
 def measure_http(name: str, servers: Any, images: int, rounds: int, **judge: Any) -> None:
     """Atlases are removed at the very end: ext4 creates files slowly just after many were deleted."""
-    bare, ours = [], []
+    bare, ours, served = [], [], []
     with servers() as addresses, tempfile.TemporaryDirectory() as folder:
         asyncio.run(bare_loop(addresses, max(1, images // 4)))
         for number in range(rounds):
             bare.append(asyncio.run(bare_loop(addresses, images)))
-            settings = config(addresses, images, **judge)
+            settings, before = config(addresses, images, **judge), seconds_of_server(addresses[0])
             ours.append(our_loop(settings, images, Path(folder) / f"atlas{number}"))
+            served.append(1e3 * (seconds_of_server(addresses[0]) - before) / images)
     print(f"http, {name}, {images} trials, {IN_FLIGHT} in flight, median of {rounds} rounds")
     for label, found in (("bare aiohttp loop", bare), ("failscape, recording", ours)):
         pace = Pace(*(statistics.median(values) for values in zip(*map(astuple, found), strict=True)))
         spent = f"{pace.processor:7.2f} ms of processor a trial, {pace.loop:6.2f} of them in the event loop"
         print(f"  {label:<21} {pace.rate:8.0f} trials/s {spent}")
+    print(f"  the server, beside ours {statistics.median(served):32.2f} ms of processor a trial")
     pairs = list(zip(ours, bare, strict=True))
     print(f"  ratio of speed        {statistics.median(o.rate / b.rate for o, b in pairs):8.2f}")
     print(f"  ratio of processor    {statistics.median(b.processor / o.processor for o, b in pairs):8.2f}")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from scipy.stats import t as student
+from scipy import special
 
 from failscape.config import HuntConfig
 
@@ -120,7 +120,7 @@ def count_range(counts: Sequence[float], scale: float = 1.0) -> tuple[int, int]:
     logs = [math.log(count + 1) for count in counts]
     mean, number = statistics.fmean(logs), len(logs)
     spread = max(statistics.stdev(logs), ROUNDING / math.exp(mean))
-    width = float(student.ppf((1 + COVERED) / 2, number - 1)) * spread * math.sqrt(1 + 1 / number)
+    width = float(special.stdtrit(number - 1, (1 + COVERED) / 2)) * spread * math.sqrt(1 + 1 / number)
     low, high = math.exp(mean - width) - 1, math.exp(mean + width) - 1
     return max(0, math.floor(scale * low)), math.ceil(scale * high)
 

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy import stats
 
 from failscape.hunts.classifier.prompts import SAID, Clause, clause_of, said_clause
 from failscape.hunts.classifier.tallies import Described
@@ -146,6 +145,8 @@ def over_represented(
     rows: Sequence[dict[str, Clause]], failed: Sequence[int], passed: Sequence[int]
 ) -> list[Clause]:
     """Clauses commoner among failures than among passes, by one-sided Fisher tests; weakest signs dropped."""
+    from scipy import stats  # here: it takes half a second to load, and hunts without captions do not need it
+
     in_failed = Counter(label for at in failed for label in rows[at])
     in_passed = Counter(label for at in passed for label in rows[at])
     known = {label: clause for at in failed for label, clause in rows[at].items()}

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import stats
 
 from failscape.hunts.counts import Tally
 from failscape.hunts.t2i.survey.audit import ChanceToPass, audit_pruning, replication_of
@@ -258,6 +257,8 @@ def _due_to_one(passes: np.ndarray, trials: np.ndarray, threshold: float) -> lis
     Fisher's exact test of each wording against the node's others, over all nodes and wordings at a false
     discovery rate of 5 % (Benjamini and Hochberg).
     """
+    from scipy import stats  # here: it takes half a second to load, and few hunts vary their wording
+
     found: list[tuple[float, int, bool]] = []
     for place, (hits, of) in enumerate(zip(passes, trials, strict=True)):
         for variant in np.flatnonzero(of):
