@@ -50,8 +50,9 @@ def hunts(db: sqlite3.Connection, folder: Path | None) -> list[HuntRow]:
             models = {name: known[one] for name, one in json.loads(ids).items()}
         if folder is not None:
             config = _with_corpus(config, models.get("space"), folder.absolute())
-            config = _with_prompts(config, models.get("prompts"), folder.absolute())
-            config = _with_album(config, models.get("images"), folder.absolute())
+            listed, album = models.get("prompts"), models.get("images")
+            config = _with_kept(config, "space", "prompts", listed, folder.absolute(), KEPT_PROMPTS)
+            config = _with_kept(config, "images", "folder", album, folder.absolute())
             config = _with_earlier(config, models.get(WARM_START), folder.absolute())
         found.append(HuntRow(number, kind, config, models, (shard, shards), parent, created))
     return found
@@ -80,22 +81,15 @@ def kept_folder(folder: Path, name: str) -> Path:
     return here
 
 
-def _with_prompts(config: dict[str, Any], listed: Identity | None, folder: Path) -> dict[str, Any]:
-    """The list of prompts that the atlas keeps stands in for the file that a hunt was run on."""
-    space = config.get("space")
-    if listed is None or not isinstance(space, dict) or not space.get("prompts"):
+def _with_kept(
+    config: dict[str, Any], section: str, key: str, kept: Identity | None, folder: Path, file: str = ""
+) -> dict[str, Any]:
+    """What the atlas keeps (a list of prompts, an album) stands in for what a hunt was run on."""
+    settings = config.get(section)
+    if kept is None or not isinstance(settings, dict) or not settings.get(key):
         return config
-    here = kept_folder(folder, str(listed.settings.get("digest", "")) or "none") / KEPT_PROMPTS
-    return {**config, "space": {**space, "prompts": str(here)}} if here.is_file() else config
-
-
-def _with_album(config: dict[str, Any], album: Identity | None, folder: Path) -> dict[str, Any]:
-    """The album that the atlas keeps stands in for the folder that a hunt was run on."""
-    images = config.get("images")
-    if album is None or not isinstance(images, dict) or not images.get("folder"):
-        return config
-    here = kept_folder(folder, str(album.settings.get("digest", "")) or "none")
-    return {**config, "images": {**images, "folder": str(here)}} if here.is_dir() else config
+    here = kept_folder(folder, str(kept.settings.get("digest", "")) or "none") / file
+    return {**config, section: {**settings, key: str(here)}} if here.exists() else config
 
 
 def _with_earlier(config: dict[str, Any], earlier: Identity | None, folder: Path) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from failscape.errors import FailscapeError, ModelError
 from failscape.models.contracts.language import PolishContract
 from failscape.models.roles import Captioner, Embedder, Reply
 from failscape.pictures import Picture
-from failscape.spaces.mentions import words_of
 from failscape.spaces.wording import plural_of
+from failscape.stats.texts import words_of
 
 LEAST_MENTIONED = 0.5
 """Share of known things that a captioner must name: below it, what failures have in common goes unseen."""

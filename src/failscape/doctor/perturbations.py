@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from failscape.pictures import Picture
-from failscape.spaces.mentions import words_of
+from failscape.stats.texts import words_of
 from failscape.trials import Check
 
 MIDDLE_GREY = (128, 128, 128)

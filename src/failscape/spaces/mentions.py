@@ -13,6 +13,7 @@ from typing import NamedTuple
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.lattice import Node
 from failscape.spaces.wording import plural_of
+from failscape.stats.texts import words_of
 
 Words = tuple[str, ...]
 #: A kind (`entity`, or a sub-category such as `Base: Colour`) and the index of the entity or value.
@@ -29,13 +30,7 @@ class Match(NamedTuple):
     targets: tuple[Target, ...]
 
 
-_WORD = re.compile(r"[^\W_]+")
 _SLOT = re.compile(r"\{[^}]*\}")
-
-
-def words_of(text: str) -> list[str]:
-    """Lower-case words; whatever is neither letter nor digit parts them."""
-    return _WORD.findall(text.lower())
 
 
 def phrases_of(corpus: Corpus) -> dict[Words, tuple[Target, ...]]:

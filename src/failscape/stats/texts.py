@@ -21,6 +21,7 @@ ORDERS = (2, 3, 4)
 
 
 def words_of(text: str) -> list[str]:
+    """Lower-case words; whatever is neither letter nor digit parts them."""
     return re.findall(r"[^\W_]+", text.lower())
 
 

@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
-from failscape.toybox.sessions import MODELS, as_input, run_in_parts, session, softmax
+from failscape.toybox.sessions import MODELS, as_input, run_in_parts, session
 
 NAMES: Final = ("cnn", "resnet", "vit")
 
@@ -29,7 +30,7 @@ class ToyClassifier:
         """Return one row of probabilities per picture, in the order of `labels`."""
         if not len(images):
             return np.zeros((0, len(self.labels)), dtype=np.float32)
-        return softmax(run_in_parts(self._session, {"image": as_input(images)}))
+        return special.softmax(run_in_parts(self._session, {"image": as_input(images)}), axis=-1)
 
     def classify(self, images: NDArray[np.uint8], top: int | None = None) -> list[list[tuple[str, float]]]:
         """Return labels with probabilities for each picture, best first."""

@@ -16,11 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.stats.judging.errors import KindAccuracy, Measured
 from failscape.toybox import world
-from failscape.toybox.sessions import MODELS, as_input, run_in_parts, session, softmax
+from failscape.toybox.sessions import MODELS, as_input, run_in_parts, session
 from failscape.toybox.world import ALLOWED, ATTRIBUTES, ENTITIES, Attributes
 from failscape.toybox.world.vocab import FAMILIES
 from failscape.trials import Check
@@ -83,7 +84,7 @@ class Eyes:
         """Return labels and probabilities of every head for pictures of shape (n, 64, 64, 3)."""
         empty = np.zeros((0, WIDTH), dtype=np.float32)
         scores = run_in_parts(self._session, {"image": as_input(images)}) if len(images) else empty
-        chances = {head: softmax(scores[:, part]) for head, part in SLICES.items()}
+        chances = {head: special.softmax(scores[:, part], axis=-1) for head, part in SLICES.items()}
         labels = {head: [HEADS[head][i] for i in rows.argmax(axis=1)] for head, rows in chances.items()}
         return Sighting(labels, chances)
 

@@ -41,9 +41,3 @@ def run_in_parts(network: Any, feed: dict[str, NDArray[Any]], most: int = 128) -
         part = {name: values[at : at + most] for name, values in feed.items()}
         parts.append(np.asarray(network.run(None, part)[0], dtype=np.float32))
     return np.concatenate(parts)
-
-
-def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return probabilities along the last axis."""
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=-1, keepdims=True), dtype=np.float32)

@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from failscape.toybox.questions import ANSWERS, vocabulary, words
-from failscape.toybox.sessions import MODELS, as_input, run_in_parts, session, softmax
+from failscape.toybox.sessions import MODELS, as_input, run_in_parts, session
 
 #: The longest question that the next toy-vlm will be trained on, in words.
 LENGTH: Final = 20
@@ -78,7 +79,9 @@ class ToyVlm:
         if not len(images):
             return np.zeros((0, len(self.lexicon.answers)), dtype=np.float32)
         asked = np.stack([self.lexicon.encode(question) for question in questions])
-        return softmax(run_in_parts(self._session, {"image": as_input(images), "question": asked}))
+        return special.softmax(
+            run_in_parts(self._session, {"image": as_input(images), "question": asked}), axis=-1
+        )
 
     def answer(self, images: NDArray[np.uint8], questions: Sequence[str]) -> list[str]:
         """Answer one question per picture."""

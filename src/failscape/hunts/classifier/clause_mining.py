@@ -16,8 +16,9 @@ import numpy as np
 from failscape.hunts.classifier.prompts import SAID, Clause, clause_of, said_clause
 from failscape.hunts.classifier.tallies import Described
 from failscape.spaces.corpus import Corpus
-from failscape.spaces.mentions import ENTITY, Mentions, words_of
+from failscape.spaces.mentions import ENTITY, Mentions
 from failscape.spaces.wording import plural_of
+from failscape.stats.texts import words_of
 
 LONGEST = 18
 """Sentences with more words than this are stories, not clauses."""

@@ -12,7 +12,7 @@ from failscape.models.contracts.asking import Ask, Instruction, Read, strict_obj
 from failscape.models.contracts.parsing import json_values, read_answer, without_thoughts
 from failscape.models.roles import Reply
 from failscape.spaces.corpus.census import SMALL_WORDS
-from failscape.spaces.mentions import words_of
+from failscape.stats.texts import words_of
 
 LONGEST_DEFINITION = 200
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from scipy import special
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, Permanent
@@ -288,7 +289,7 @@ class OnnxClassifier(OnnxModel):
     def _rank(self, scores: Floats) -> Reply[Ranking]:
         if not np.isfinite(scores).all():
             return Reply(None, "the classifier gave scores that are no numbers")
-        shares = scores if not self._needs_softmax(scores) else _softmax(scores)
+        shares = scores if not self._needs_softmax(scores) else special.softmax(scores)
         best = np.argsort(-shares, kind="stable")[: self._top]
         return Reply([(self._label(int(index)), float(shares[index])) for index in best])
 
@@ -322,11 +323,6 @@ class OnnxEmbedder(OnnxModel):
             else Reply(None, "the embedder gave a vector that is no numbers")
             for row in vectors
         ]
-
-
-def _softmax(scores: Floats) -> Floats:
-    shifted = np.exp(scores - scores.max())
-    return np.asarray(shifted / shifted.sum())
 
 
 def _read_labels(config: ModelConfig, settings: dict[str, Any]) -> list[str]:

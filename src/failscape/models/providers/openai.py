@@ -12,29 +12,23 @@ from typing import Any, NamedTuple, TypeVar
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, Permanent, Refused
-from failscape.models.contracts.asking import Ask, Read, plain_answer
-from failscape.models.contracts.judge import (
-    Confidence,
-    Decisions,
-    Token,
-    by_thresholds,
-    judge_contract,
-    read_tokens,
+from failscape.models.contracts.asking import Read, plain_answer
+from failscape.models.contracts.judge import Confidence, Token, read_tokens
+from failscape.models.providers.by_contract import (
+    CaptionerByContract,
+    Consulted,
+    JudgeByContract,
+    Question,
+    QuestionerByContract,
+    VerifierByContract,
 )
-from failscape.models.contracts.vision import (
-    CaptionContract,
-    ProposeContract,
-    VerifyContract,
-    verification_of,
-)
-from failscape.models.roles import AnswerToVerify, Conversation, Identity, Model, Reply, Usage, Verification
+from failscape.models.roles import Conversation, Identity, Model, Reply, Usage
 from failscape.models.transport.encoding import data_uri, picture_from_base64, picture_from_bytes
 from failscape.models.transport.endpoints import Backoff
 from failscape.models.transport.http import NOTHING, HttpModel, decode, encode, preprocessing_of, with_params
 from failscape.models.transport.workers import off_loop
 from failscape.picture_limits import PictureLimits
 from failscape.pictures import Picture
-from failscape.trials import Check
 
 T = TypeVar("T")
 Message = dict[str, Any]
@@ -77,11 +71,10 @@ def split_params(params: dict[str, Any]) -> dict[str, Any]:
     return {**fields, **(params.get("extra_body") or {})}
 
 
-class ChatModel(HttpModel):
+class ChatModel(Consulted, HttpModel):
     """One chat request, and what all roles share. By itself it is the role `llm`: plain text in and out."""
 
     role = "llm"
-    contract = ""
     defaults: dict[str, Any] = {}  # noqa: RUF012 - read-only
 
     def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
@@ -95,18 +88,19 @@ class ChatModel(HttpModel):
         super().__init__(Identity(self.role, "openai", config.model, settings), config, openai_base, backoff)
         self._fields = split_params(config.params)
 
-    def contract_label(self, config: ModelConfig) -> str:
-        return self.contract
-
     async def chat(self, messages: Sequence[Message], schema: dict[str, Any] | None = None) -> Reply[str]:
         """The model's text for OpenAI-style messages, in the form of `schema` where one is given."""
         return await self._converse(lambda: list(messages), (), schema, plain_answer)
 
-    async def consult(
-        self, images: Sequence[Picture], ask: Ask, read: Callable[[str], Read[T]], weigh: Weigh | None = None
-    ) -> Reply[T]:
+    async def consult(self, questions: Sequence[Question[T]]) -> list[Reply[T]]:
         """Show images, say what the contract says, read the reply as the contract reads it."""
-        return await self._converse(lambda: [self.user(ask.text, images)], images, ask.schema, read, weigh)
+        return [await self._consult(question) for question in questions]
+
+    async def _consult(self, asked: Question[T]) -> Reply[T]:
+        def compose() -> list[Message]:
+            return [self.user(asked.ask.text, asked.images)]
+
+        return await self._converse(compose, asked.images, asked.ask.schema, asked.read, asked.weigh)
 
     async def _converse(
         self,
@@ -151,42 +145,11 @@ class ChatModel(HttpModel):
         return {"role": "user", "content": [*parts, {"type": "text", "text": text}]}
 
 
-class OpenAIJudge(ChatModel):
-    role = "judge"
+class OpenAIJudge(JudgeByContract, ChatModel):
     defaults = {"temperature": 0}  # noqa: RUF012 - read-only
 
-    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
-        super().__init__(config, backoff)
-        self._contract = judge_contract(config.contract)
 
-    def contract_label(self, config: ModelConfig) -> str:
-        return judge_contract(config.contract).label
-
-    async def judge(
-        self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]
-    ) -> list[Reply[Decisions]]:
-        return [await self._decide(image, row) for image, row in zip(images, checks, strict=True)]
-
-    async def _decide(self, image: Picture, checks: Sequence[Check]) -> Reply[Decisions]:
-        if not checks:
-            return Reply([], usage=Usage(requests=0))
-        contract, salt = self._contract, image.digest
-        reply = await self.consult(
-            [image],
-            contract.ask(checks, salt),
-            lambda text: contract.read(text, checks, salt),
-            lambda tokens: contract.weigh(tokens, checks, salt),
-        )
-        return by_thresholds(reply, checks, self.config.thresholds)
-
-
-class OpenAICaptioner(ChatModel):
-    role = "captioner"
-    contract = CaptionContract.label
-
-    async def caption(self, images: Sequence[Picture]) -> list[Reply[list[str]]]:
-        contract = CaptionContract()
-        return [await self.consult([image], contract.ask(), contract.read) for image in images]
+class OpenAICaptioner(CaptionerByContract, ChatModel): ...
 
 
 class OpenAIAnswerer(ChatModel):
@@ -208,52 +171,11 @@ class OpenAIAnswerer(ChatModel):
         return messages
 
 
-class OpenAIVerifier(ChatModel):
-    role = "verifier"
-    contract = VerifyContract.label
+class OpenAIVerifier(VerifierByContract, ChatModel):
     defaults = {"temperature": 0}  # noqa: RUF012 - read-only
 
-    async def verify(self, answers: Sequence[AnswerToVerify]) -> list[Reply[Verification]]:
-        return [await self._verify(given) for given in answers]
 
-    async def _verify(self, given: AnswerToVerify) -> Reply[Verification]:
-        contract = VerifyContract()
-        spent, raw = Usage(requests=0), ""
-        if not given.truth:  # a question whose answer is known by construction is valid
-            valid = await self.consult(
-                given.images, contract.ask_valid(given), lambda text: contract.read(text, "valid")
-            )
-            spent, raw = valid.usage, valid.raw
-            if valid.value is None:
-                return Reply(None, valid.invalid, raw, spent)
-            if not valid.value[0]:
-                why = f"not a valid question: {valid.value[1]}"
-                return Reply(Verification(False, None, why), raw=raw, usage=spent)
-        right = await self.consult(
-            given.images, contract.ask_right(given), lambda text: contract.read(text, "right")
-        )
-        spent, raw = spent + right.usage, f"{raw}\n{right.raw}".strip()
-        if right.value is None:
-            return Reply(None, right.invalid, raw, spent)
-        return Reply(verification_of(right.value), raw=raw, usage=spent)
-
-
-class OpenAIQuestioner(ChatModel):
-    """Proposes by prompt alone."""
-
-    role = "questioner"
-    contract = ProposeContract.label
-
-    async def propose(
-        self, images: Sequence[tuple[Picture, ...]], guidance: Sequence[str], counts: Sequence[int]
-    ) -> list[Reply[list[str]]]:
-        return [await self._propose(*item) for item in zip(images, guidance, counts, strict=True)]
-
-    async def _propose(self, images: Sequence[Picture], guidance: str, count: int) -> Reply[list[str]]:
-        contract = ProposeContract()
-        return await self.consult(
-            images, contract.ask(guidance, count), lambda text: contract.read(text, count)
-        )
+class OpenAIQuestioner(QuestionerByContract, ChatModel): ...
 
 
 def _read_chat(body: bytes) -> Said:

@@ -17,19 +17,18 @@ from typing import Any, TypeVar
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, Permanent
-from failscape.models.contracts.asking import Ask, Read, plain_answer
-from failscape.models.contracts.judge import Decisions, judge_contract
-from failscape.models.contracts.vision import (
-    CaptionContract,
-    Decided,
-    ProposeContract,
-    VerifyContract,
-    verification_of,
+from failscape.models.contracts.asking import Read, plain_answer
+from failscape.models.providers.by_contract import (
+    CaptionerByContract,
+    Consulted,
+    JudgeByContract,
+    Question,
+    QuestionerByContract,
+    VerifierByContract,
 )
 from failscape.models.providers.torch_models import WEIGHTS, TorchModel, device_of, dtype_of, one_line
-from failscape.models.roles import AnswerToVerify, Conversation, Identity, Reply, Usage, Verification
+from failscape.models.roles import Conversation, Identity, Reply, Usage
 from failscape.pictures import Picture
-from failscape.trials import Check
 
 BATCH = 8
 LONGEST = 128
@@ -40,6 +39,7 @@ LOADING = (*FETCHING, "attn_implementation", "device_map")
 OURS = (*LOADING, "device", "dtype", "chat_template", "chat_template_kwargs", "processor")
 ONE_ANSWER = ("num_return_sequences", "return_dict_in_generate", "streamer")
 Message = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,12 @@ class Dialogue:
 Talk = Conversation | Dialogue
 
 
-class TransformersChat(TorchModel):
+class TransformersChat(Consulted, TorchModel):
     """An image-text-to-text model. A batch is padded on the left, so that it answers as one by one.
 
     `processor` stands in for the one that the model's folder holds.
     """
 
-    contract = ""
-    """Name and version of the instruction that a role puts, as part of its identity."""
     files = (*WEIGHTS, "*.json", "*.jinja", "*.model", "merges.txt", "vocab.txt")
 
     def __init__(self, config: ModelConfig, processor: Any = None) -> None:
@@ -76,8 +74,8 @@ class TransformersChat(TorchModel):
             digest = hashlib.blake2b(self._template.encode(), digest_size=16).hexdigest()
             settings = {**self.identity.settings, "params": kept, "chat_template": digest}
             self.identity = Identity(self.role, "transformers", self.identity.model, settings)
-        if self.contract:
-            self.identity.settings["contract"] = self.contract
+        if label := self.contract_label(config):
+            self.identity.settings["contract"] = label
         if config.image_max_side:
             self.identity.settings["image_max_side"] = config.image_max_side
         self.processor = processor
@@ -92,6 +90,11 @@ class TransformersChat(TorchModel):
         for start in range(0, len(talks), self.batch):
             replies += await self.run(self._answer, list(talks[start : start + self.batch]))
         return replies
+
+    async def consult(self, questions: Sequence[Question[T]]) -> list[Reply[T]]:
+        """Show pictures, say what the contract says, read replies as the contract reads them."""
+        replies = await self.talk([Conversation(tuple(one.images), one.ask.text) for one in questions])
+        return [_read(reply, one.read) for reply, one in zip(replies, questions, strict=True)]
 
     # Loading
 
@@ -277,6 +280,13 @@ def _told(source: str, error: Exception) -> str:
     return f"{source} failed: {type(error).__name__}: {one_line(error)}"
 
 
+def _read(reply: Reply[str], read: Callable[[str], Read[T]]) -> Reply[T]:
+    if reply.invalid:
+        return Reply(None, reply.invalid, reply.raw, reply.usage)
+    outcome = read(reply.raw)
+    return Reply(outcome.value, outcome.invalid, reply.raw, reply.usage)
+
+
 def _reply(text: str, usage: Usage) -> Reply[str]:
     read = plain_answer(text)
     return Reply(read.value, read.invalid, text, usage)
@@ -297,64 +307,11 @@ def _read_template(named: Any) -> str:
         ) from error
 
 
-T = TypeVar("T")
-Reader = Callable[[str], Read[T]]
+class TransformersJudge(JudgeByContract, TransformersChat): ...
 
 
-class Consulted(TransformersChat):
-    """Shows pictures, says what a contract says, reads replies as the contract reads them."""
-
-    async def consult(
-        self, shown: Sequence[tuple[Picture, ...]], asks: Sequence[Ask], readers: Sequence[Reader[T]]
-    ) -> list[Reply[T]]:
-        talks = [Conversation(images, ask.text) for images, ask in zip(shown, asks, strict=True)]
-        replies = await self.talk(talks)
-        return [_read(reply, read) for reply, read in zip(replies, readers, strict=True)]
-
-
-def _read(reply: Reply[str], read: Reader[T]) -> Reply[T]:
-    if reply.invalid:
-        return Reply(None, reply.invalid, reply.raw, reply.usage)
-    outcome = read(reply.raw)
-    return Reply(outcome.value, outcome.invalid, reply.raw, reply.usage)
-
-
-class TransformersJudge(Consulted):
-    role = "judge"
-
-    def __init__(self, config: ModelConfig, processor: Any = None) -> None:
-        self._contract = judge_contract(config.contract)
-        self.contract = self._contract.label
-        super().__init__(config, processor)
-
-    async def judge(
-        self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]
-    ) -> list[Reply[Decisions]]:
-        rows = [(image, row) for image, row in zip(images, checks, strict=True) if row]
-        decided = iter(
-            await self.consult(
-                [(image,) for image, _ in rows],
-                [self._contract.ask(row, image.digest) for image, row in rows],
-                [self._reader(row, image.digest) for image, row in rows],
-            )
-        )
-        nothing: Reply[Decisions] = Reply([], usage=Usage(requests=0))
-        return [next(decided) if row else nothing for row in checks]
-
-    def _reader(self, checks: Sequence[Check], salt: str) -> Reader[Decisions]:
-        return lambda text: self._contract.read(text, checks, salt)
-
-
-class TransformersCaptioner(Consulted):
+class TransformersCaptioner(CaptionerByContract, TransformersChat):
     """A chat model, or one without a chat template, which describes pictures unasked (BLIP, GIT)."""
-
-    role = "captioner"
-    contract = CaptionContract.label
-
-    async def caption(self, images: Sequence[Picture]) -> list[Reply[list[str]]]:
-        contract = CaptionContract()
-        asks, readers = [contract.ask()] * len(images), [contract.read] * len(images)
-        return await self.consult([(image,) for image in images], asks, readers)
 
     def _check_template(self) -> None:
         try:
@@ -370,58 +327,10 @@ class TransformersCaptioner(Consulted):
         return {"pixel_values": self._placed(found["pixel_values"])}
 
 
-class TransformersVerifier(Consulted):
-    """Asks whether a question is valid, unless its answer is known; then whether the answer is right."""
-
-    role = "verifier"
-    contract = VerifyContract.label
-
-    async def verify(self, answers: Sequence[AnswerToVerify]) -> list[Reply[Verification]]:
-        contract, found = VerifyContract(), dict[int, Reply[Verification]]()
-        spent: dict[int, tuple[Usage, str]] = {}
-        asked = [number for number, given in enumerate(answers) if not given.truth]
-        asks = [contract.ask_valid(answers[number]) for number in asked]
-        for number, reply in zip(asked, await self._decide(answers, asked, asks, "valid"), strict=True):
-            spent[number] = (reply.usage, reply.raw)
-            if reply.value is None:
-                found[number] = Reply(None, reply.invalid, reply.raw, reply.usage)
-            elif not reply.value[0]:
-                why = f"not a valid question: {reply.value[1]}"
-                found[number] = Reply(Verification(False, None, why), raw=reply.raw, usage=reply.usage)
-        left = [number for number in range(len(answers)) if number not in found]
-        asks = [contract.ask_right(answers[number]) for number in left]
-        for number, reply in zip(left, await self._decide(answers, left, asks, "right"), strict=True):
-            before, raw = spent.get(number, (Usage(requests=0), ""))
-            value = None if reply.value is None else verification_of(reply.value)
-            raw = f"{raw}\n{reply.raw}".strip()
-            found[number] = Reply(value, reply.invalid, raw, before + reply.usage)
-        return [found[number] for number in range(len(answers))]
-
-    async def _decide(
-        self, answers: Sequence[AnswerToVerify], which: Sequence[int], asks: Sequence[Ask], key: str
-    ) -> list[Reply[Decided]]:
-        def read(text: str) -> Read[Decided]:
-            return VerifyContract().read(text, key)
-
-        return await self.consult([answers[number].images for number in which], asks, [read] * len(which))
+class TransformersVerifier(VerifierByContract, TransformersChat): ...
 
 
-class TransformersQuestioner(Consulted):
-    """Proposes by prompt alone; it does not learn."""
-
-    role = "questioner"
-    contract = ProposeContract.label
-
-    async def propose(
-        self, images: Sequence[tuple[Picture, ...]], guidance: Sequence[str], counts: Sequence[int]
-    ) -> list[Reply[list[str]]]:
-        contract = ProposeContract()
-        asks = [contract.ask(words, count) for words, count in zip(guidance, counts, strict=True)]
-        return await self.consult(list(images), asks, [_questions(contract, count) for count in counts])
-
-
-def _questions(contract: ProposeContract, count: int) -> Reader[list[str]]:
-    return lambda text: contract.read(text, count)
+class TransformersQuestioner(QuestionerByContract, TransformersChat): ...
 
 
 class TransformersLlm(TransformersChat):

@@ -18,8 +18,9 @@ import numpy as np
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.corpus.files import CORPUS_FILES, FAMILIES, attribute_files
 from failscape.spaces.lattice import Lattice
-from failscape.spaces.mentions import ENTITY, Mentions, words_of
+from failscape.spaces.mentions import ENTITY, Mentions
 from failscape.spaces.wording import plural_of
+from failscape.stats.texts import words_of
 
 SHOWN = 5
 
