@@ -1,7 +1,7 @@
 """Who sees what: findings that a repair is shown, hidden ones of the same rules, and the rest. Pure.
 
-A rule is a class with the kinds of its clauses: `penguin × Background: Place`. A repair that learned the rule
-mends hidden findings too; one that learned pictures by heart does not.
+A rule is a class with the kinds of its clauses (`penguin × Background: Place`), or a form of question with its
+skills. A repair that learned the rule mends hidden findings too; one that learned pictures by heart does not.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def choose_parts(findings: Sequence[str], others: Sequence[str], most_others: in
 def rule_of(subject: str) -> tuple[str, ...]:
     """`penguin; Background: Place=meadow` → `penguin`, `Background: Place`.
 
-    A kind of question is its form and skills, with the names of its clauses.
+    A kind of question is its form and skills: `hop thing | relation, two-hop | answer=bear` → the first two.
     """
-    *head, tail = subject.rsplit(" | ", 1) if subject.count(" | ") > 1 else [subject]
-    name, *clauses = tail.split("; ")
-    known = [] if not head else [*head, name.partition("=")[0]]
-    return *(known or [name]), *sorted(clause.partition("=")[0] for clause in clauses)
+    if " | " in subject:
+        return tuple(subject.split(" | ")[:2])
+    name, *clauses = subject.split("; ")
+    return name, *sorted(clause.partition("=")[0] for clause in clauses)

@@ -30,7 +30,7 @@ def test_rules_leave_values_out() -> None:
     assert rule_of(FINDINGS[0]) == rule_of(FINDINGS[1]) == ("penguin", "Background: Place")
     one, other = ("count | counting | colour=red; size=big", "count | counting | colour=blue; size=small")
     assert rule_of(one) == rule_of(other)
-    assert rule_of(one) != rule_of("count | counting | colour=red")
+    assert rule_of(one) != rule_of("count thing | counting | colour=red")
 
 
 def planted(seed: int = 0) -> tuple[Layer, Rows, Rows]:
