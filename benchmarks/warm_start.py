@@ -1,10 +1,11 @@
 """What a warm start gains, and what a misleading one costs, on planted worlds.
 
-    python -m benchmarks.warm_start [--regime strong] [--shape clear] [--images 4000] [--seeds 4]
+    python -m benchmarks.warm_start [--regime strong] [--shape clear] [--images 4000] [--seeds 4] [--first 0]
 
 An old hunt spends the whole budget on one model. The next model is the same one moved a little (.4 in
-log-odds for every entity and every value of one). It is hunted cold; warm; from an atlas with passes and
-fails swapped; and from one whose entities were exchanged: at a quarter of the budget and at the whole.
+log-odds for every entity and every value of one). It is hunted cold; warm; and from three misleading
+atlases, with passes and fails swapped, with entities exchanged, and with nodes shuffled: at a quarter of the
+budget and at the whole.
 """
 
 from __future__ import annotations
@@ -47,18 +48,35 @@ def earlier_from(hunt: CertifiedHunt, trials: list[Trial]) -> Earlier:
 
 def swapped(earlier: Earlier) -> Earlier:
     """What passed failed, and the other way round."""
-    return replace(earlier, counts={subject: pair[::-1] for subject, pair in earlier.counts.items()})
+    counts = {subject: pair[::-1] for subject, pair in earlier.counts.items()}
+    worst = sorted(counts, key=lambda subject: (counts[subject][0] - counts[subject][1], subject))
+    return replace(earlier, counts=counts, findings=tuple(worst[: len(earlier.findings)]))
 
 
 def exchanged(earlier: Earlier) -> Earlier:
     """What it says of one entity is true of another."""
     names = [entity.name for entity in CORPUS.entities]
     others = dict(zip(names, random.Random(1).sample(names, len(names)), strict=True))
-    counts = {}
-    for subject, pair in earlier.counts.items():
+
+    def moved(subject: str) -> str:
         name, *values = subject.split("; ")
-        counts["; ".join([others[name], *values])] = pair
-    return replace(earlier, counts=counts)
+        return "; ".join([others[name], *values])
+
+    counts = {moved(subject): pair for subject, pair in earlier.counts.items()}
+    return replace(earlier, counts=counts, findings=tuple(map(moved, earlier.findings)))
+
+
+def shuffled(earlier: Earlier) -> Earlier:
+    """What it says of one node is true of another with as many values: it says nothing."""
+    by_layer: dict[int, list[str]] = {}
+    for subject in earlier.counts:
+        by_layer.setdefault(subject.count("; "), []).append(subject)
+    rng = random.Random(2)
+    others = {
+        a: b for group in by_layer.values() for a, b in zip(group, rng.sample(group, len(group)), strict=True)
+    }
+    counts = {others[subject]: pair for subject, pair in earlier.counts.items()}
+    return replace(earlier, counts=counts, findings=tuple(others[one] for one in earlier.findings))
 
 
 ARMS: dict[str, Callable[[Earlier], Earlier | None]] = {
@@ -66,6 +84,7 @@ ARMS: dict[str, Callable[[Earlier], Earlier | None]] = {
     "warm": lambda earlier: earlier,
     "swapped": swapped,
     "exchanged": exchanged,
+    "shuffled": shuffled,
 }
 
 
@@ -102,12 +121,14 @@ def main() -> None:
     parser.add_argument("--strategy", default="listed")
     parser.add_argument("--images", type=int, default=4_000)
     parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first world")
+    parser.add_argument("--parts", type=int, nargs="+", default=[4, 1], help="of the budget: 4 is a quarter")
     given = parser.parse_args()
     found: dict[tuple[str, int], list[Checkpoint]] = {}
-    for seed in range(given.seeds):
+    for seed in range(given.first, given.first + given.seeds):
         setup = Setup.of(given.regime, given.shape, given.strategy, given.images, seed)
         for arm in ARMS:
-            for images in (given.images // 4, given.images):
+            for images in (given.images // part for part in given.parts):
                 found.setdefault((arm, images), []).append(setup.play(arm, images))
         print(f"seed {seed}: {len(setup.earlier.findings)} old findings", flush=True)
         for (arm, images), rows in found.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from failscape.config.files import parse_config
 from failscape.errors import AtlasError, ConfigError
 from failscape.hunts.belief.belief import Belief, Taxonomy, counts_of
 from failscape.hunts.belief.nodes import Nodes
-from failscape.hunts.belief.transfer import learn_share
+from failscape.hunts.belief.transfer import learn_share, to_try_first
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
 from failscape.hunts.t2i.prompts.hunt import PromptHunt, PromptSettings
@@ -85,16 +86,35 @@ def test_larger_nodes_are_carried_over_one_by_one() -> None:
     assert beyond[7] < np.median(beyond) - 2
 
 
-def test_old_findings_come_first_once_entities_were_looked_at() -> None:
+def test_the_first_looks_go_to_old_findings_and_to_what_passed_in_turn() -> None:
     made = hunt()
-    world = PlantedWorld(LATTICE, "medium", 1)
-    asked: list[str] = []
-    while len(asked) < len(FAILING):
-        for probe in made.ask(8):
-            made.tell(world.run(probe))
-            above = probe.subject.count("; ")
-            asked += [probe.subject] if above and "#p" not in probe.key and probe.subject not in asked else []
-    assert len(set(asked[: len(FAILING)]) & set(FAILING)) >= 0.6 * len(FAILING)
+    above = [probe for probe in made.ask(60) if "; " in probe.subject and "#p" not in probe.key]
+    first = above[: 2 * len(FAILING)]
+    looked = [probe.subject in FAILING for probe in first]
+    assert sum(looked) >= len(FAILING) - len(set(made.panel.subjects) & set(FAILING))
+    assert abs(sum(looked) - looked.count(False)) <= 2
+    assert all("#s" in probe.key for probe in first)  # a look, never evidence
+    assert not {probe.subject for probe in first} & set(made.panel.subjects)
+
+
+def test_a_small_budget_has_few_first_looks_and_entities_need_none() -> None:
+    assert len(to_try_first(LATTICE, EARLIER, LATTICE.entities, 200)) == 10
+    entities = replace(EARLIER, findings=tuple(LATTICE.subject(node) for node in LATTICE.nodes(0)))
+    assert not to_try_first(LATTICE, entities, LATTICE.entities, None)
+    assert not to_try_first(LATTICE, EARLIER, (), None)
+
+
+@pytest.mark.parametrize(("holds", "least", "most"), [(True, 0.5, 1.0), (False, 0.0, 0.1)])
+def test_the_first_looks_tell_how_much_holds(holds: bool, least: float, most: float) -> None:
+    """Before the second refit, on one image each: as told by the old hunt, or the other way round."""
+    first = to_try_first(LATTICE, EARLIER, LATTICE.entities, None)
+    seen = {LATTICE.subject(node): (LATTICE.subject(node) in FAILING) is holds for node in first}
+    counts = {subject: (int(not failed), int(failed)) for subject, failed in seen.items()}
+    taxonomy = Taxonomy.of_lattice(LATTICE)
+    earlier = Belief(taxonomy, 2, counts_of(LATTICE, EARLIER.counts), 0.8)
+    carried = Belief(taxonomy, 2, counts_of(LATTICE, counts), 0.8, earlier, 0.7).carried
+    assert least <= carried[1] <= most
+    assert carried[2] <= carried[1]
 
 
 def test_nothing_old_is_evidence() -> None:

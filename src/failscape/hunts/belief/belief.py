@@ -34,6 +34,9 @@ NO_ROW = -1
 _LEAST_NODES = 12
 """Fewer nodes than this teach a layer nothing; its first guess stays."""
 
+_LEAST_TO_CARRY = 6
+"""A single number is learned from fewer: how much of an earlier hunt holds on a layer."""
+
 
 @dataclass(frozen=True, slots=True)
 class CountsAtRefit:
@@ -210,9 +213,12 @@ class Belief:
         """Learn how much of the earlier belief holds on a layer; before that, as much as on the one above."""
         expected = self.carried[-1] if self.carried else self._hope
         self.carried.append(0.0)
-        if self._earlier is not None and len(nodes) >= _LEAST_NODES:
+        if self._earlier is not None and len(nodes) >= _LEAST_TO_CARRY:
             offset, beyond = self._offset(layer, nodes), self._earlier.beyond(layer, nodes)
-            expected = learn_share(beyond, offset, passes, passes + fails, expected)
+            learned = learn_share(beyond, offset, passes, passes + fails, expected)
+            # What was opened on the word of the old hunt looks right by selection: no layer is trusted more
+            # than the one that it builds on.
+            expected = min(learned, expected) if layer > 1 else learned
         self.carried[layer] = expected
 
     def _pass_on(self, layer: int, nodes: Nodes, passes: Floats, fails: Floats, slots: Ints) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from failscape.errors import ConfigError
 from failscape.hunts.belief.belief import Belief, CountsAtRefit, Taxonomy, counts_of
 from failscape.hunts.belief.nodes import Key, Nodes
+from failscape.hunts.belief.transfer import to_try_first
 from failscape.hunts.certify import certify, evidence_for, evidence_needed
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.baselines.failureatlas import entities_of_shard
@@ -106,6 +107,7 @@ class CertifiedHunt(Hunt):
         self.groups = GroupTests((half, self.bars), self.ledger.width, seed)
         self._taxonomy = Taxonomy.of_lattice(lattice)
         self._earlier: Belief | None = None
+        self._first: deque[Node] = deque()
         self._policy = Policy(parks=not settings.listing)
         self._size = sum(lattice.layer_size(layer) for layer in range(lattice.depth + 1))
         levels = Levels(tuning.FILLED * settings.fdr, settings.minimal_doubt)
@@ -150,6 +152,7 @@ class CertifiedHunt(Hunt):
         refuse_unshared(earlier, len(counts.nodes))
         depth, threshold = self.lattice.depth, self.settings.threshold
         self._earlier = Belief(self._taxonomy, depth, counts, threshold)
+        self._first = to_try_first(self.lattice, earlier, self._mine, self.settings.images)
         self._posterior = self._agenda = None
 
     # Telling
@@ -352,10 +355,10 @@ class CertifiedHunt(Hunt):
 
     @property
     def _guide(self) -> Posterior:
-        """What choices go by. After a warm start that is the hope that old rates hold, until enough images
-        tell whether they do; claims never go by it."""
+        """What choices go by. After a warm start that is the hope that old rates hold, once those tried first
+        had a say, and until enough images tell whether they do; claims never go by it."""
         told = int(self._counts_at_refit.passes.sum() + self._counts_at_refit.fails.sum())
-        hopeful = self._earlier is not None and told < tuning.HOPEFUL
+        hopeful = self._earlier is not None and 0 < told < tuning.HOPEFUL
         return self._believe(tuning.HOPE) if hopeful else self.posterior
 
     def _current_agenda(self) -> Agenda:
@@ -502,6 +505,11 @@ class CertifiedHunt(Hunt):
         return entities + now - len(self.ledger.adopted)
 
     def _next_search(self, least: float) -> Probe | None:
+        while self._first:
+            node = self._first.popleft()
+            subject = self.lattice.subject(node)
+            if subject not in self.ledger.slot_of and subject not in self.panel.subjects:
+                return self._probe_slot(self.ledger.open(subject, node), bet=False)
         taken = self._current_agenda().take(self._room, least)
         if taken is None:
             return None
