@@ -50,6 +50,12 @@ USUAL = RepairWish()
 @click.option(
     "--rest", default=USUAL.rest, show_default=True, help="Other subjects in the proof, to look for harm."
 )
+@click.option(
+    "--findings",
+    default=USUAL.findings,
+    show_default=True,
+    help="With --after: try at most so many findings, two thirds of them shown.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as one JSON object.")
 def command(
     atlas: Path,
@@ -63,6 +69,7 @@ def command(
     clean: int,
     images: int,
     rest: int,
+    findings: int,
     as_json: bool,
 ) -> None:
     """Fit the last layer of the classifier in ATLAS anew on its failures, and prove what that changed.
@@ -70,7 +77,7 @@ def command(
     Two thirds of the findings are shown to the repair, the others are hidden from it. A placebo twin is
     fitted in the same way without failures. All three are tried on fresh seeds.
     """
-    wish = RepairWish(failures, clean, images, rest)
+    wish = RepairWish(failures, clean, images, rest, findings)
     given, twins = _model(model, labels), _twins(after, placebo)
     with Atlas.open(atlas, readonly=True) as opened:
         loaded = load_hunt(opened, hunt_id, watch=TellingLine())

@@ -1,7 +1,8 @@
 """Who sees what: findings that a repair is shown, hidden ones of the same rules, and the rest. Pure.
 
-A rule is a class with the kinds of its clauses (`penguin × Background: Place`), or a form of question with its
-skills. A repair that learned the rule mends hidden findings too; one that learned pictures by heart does not.
+A rule is a class with the kinds of its clauses (`penguin × Background: Place`), or a form of question with
+its skills. A repair that learned the rule mends hidden findings too; one that learned pictures by heart does
+not.
 """
 
 from __future__ import annotations
@@ -35,6 +36,19 @@ class Parts(NamedTuple):
             if subject in subjects:
                 return name
         return CLEAN
+
+    def sampled(self, most: int) -> Parts:
+        """At most so many findings, two thirds of them shown: of many, those first by digest, which is chance
+        that nobody chose."""
+        shown, hidden = self.shown, self.hidden
+        if len(shown) + len(hidden) <= most:
+            return self
+        few = min(len(hidden), most // EVERY)
+        return Parts(_by_digest(shown)[: most - few], _by_digest(hidden)[:few], self.rest)
+
+
+def _by_digest(subjects: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted(subjects, key=lambda one: hashlib.blake2b(one.encode(), digest_size=8).digest()))
 
 
 def choose_parts(findings: Sequence[str], others: Sequence[str], most_others: int, seed: int) -> Parts:

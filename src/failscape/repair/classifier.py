@@ -54,12 +54,14 @@ _CLEAN_STREAM = -3
 class RepairWish:
     """How much to draw. `failures` more of each shown finding; `clean` plain pictures of every class to train
     with; for the proof `images` of each finding, `rest_images` of each of at most `rest` other subjects and
-    `clean_images` of each class. A subject counts as failing above the rate `limit`."""
+    `clean_images` of each class. A subject counts as failing above the rate `limit`. Models trained elsewhere
+    are tried on at most `findings`."""
 
     failures: int = 40
     clean: int = 24
     images: int = 80
     rest: int = 40
+    findings: int = 60
     rest_images: int = 40
     clean_images: int = 24
     limit: float = 0.2

@@ -47,7 +47,7 @@ def write_page(
 ) -> Path:
     """`made` says in a sentence what was done to the model. `folder` is the atlas of the proof."""
     with Atlas.open(folder, readonly=True) as atlas:
-        parts = {part: _rows(proof, part, cases, atlas) for part in PARTS}
+        parts = {part: _rows(proof, part, cases, atlas) for part in PARTS if proof.rows(part)}
     page = (
         templates()
         .get_template("repair.html")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from failscape.comparison.decide import overall_of
 from failscape.comparison.result import BETTER, FIXED, NEW, WORSE, ComparedSubject, OverallDifference
 from failscape.config import HuntConfig, ModelConfig
 from failscape.errors import ConfigError
-from failscape.export.parts import CLEAN, HIDDEN, PARTS, SHOWN, Parts
+from failscape.export.parts import CLEAN, HIDDEN, PARTS, REST, SHOWN, Parts
 from failscape.hunts.fresh import MakeTry
 from failscape.runtime.progress import Reporter
 from failscape.trials import Probe, Verify, derive_seed
@@ -42,14 +42,14 @@ _PROOF = -2
 class RepairProof:
     """What a repair changed, and what its placebo did. `parts` tells shown from hidden from the rest.
 
-    `clean` is the change of failures on plain pictures, where there are such.
+    `harm` is the change of failures on plain pictures, or, where there are none, on the rest.
     """
 
     parts: Parts
     after: PairedComparison
     placebo: PairedComparison
-    clean: OverallDifference | None = None
-    placebo_clean: OverallDifference | None = None
+    harm: OverallDifference | None = None
+    placebo_harm: OverallDifference | None = None
 
     def rows(self, part: str, placebo: bool = False) -> list[ComparedSubject]:
         compared = self.placebo if placebo else self.after
@@ -66,15 +66,20 @@ class RepairProof:
         worse = sum(self.count(part, WORSE) for part in PARTS)
         told.append(f"{harmed} new failure{'' if harmed == 1 else 's'}")
         told += [f"{worse} more got worse"] if worse else []
-        told += [f"clean accuracy {points_of(self.clean)}"] if self.clean else []
-        return ", ".join(told)
+        return ", ".join(told + self._accuracy(self.harm))
 
     @property
     def placebo_sentence(self) -> str:
         told = [self._mended(part, placebo=True) for part in (SHOWN, HIDDEN) if self.rows(part, True)]
-        return ", ".join(
-            told + ([f"clean accuracy {points_of(self.placebo_clean)}"] if self.placebo_clean else [])
-        )
+        return ", ".join(told + self._accuracy(self.placebo_harm))
+
+    @property
+    def harm_part(self) -> str:
+        return CLEAN if self.rows(CLEAN) else REST
+
+    def _accuracy(self, harm: OverallDifference | None) -> list[str]:
+        what = "clean accuracy" if self.harm_part == CLEAN else "accuracy on other requests"
+        return [f"{what} {points_of(harm)}"] if harm else []
 
     def _mended(self, part: str, placebo: bool = False) -> str:
         fixed, better = (self.count(part, status, placebo=placebo) for status in (FIXED, BETTER))
@@ -88,8 +93,9 @@ class RepairProof:
             "parts": self.parts._asdict(),
             "after": self.after.as_data(),
             "placebo": self.placebo.as_data(),
-            "clean": self.clean.as_data() if self.clean else None,
-            "placebo_clean": self.placebo_clean.as_data() if self.placebo_clean else None,
+            "harm_part": self.harm_part,
+            "harm": self.harm.as_data() if self.harm else None,
+            "placebo_harm": self.placebo_harm.as_data() if self.placebo_harm else None,
         }
 
 
@@ -164,14 +170,17 @@ def weigh(
 ) -> RepairProof:
     """What the three models' cases say. Pure."""
     results = {name: _results(name, mine, titles) for name, mine in cases.items()}
-    plain = {name: _clean(one, parts) for name, one in results.items()}
     before = results[BEFORE]
-    return RepairProof(
+    proof = RepairProof(
         parts,
         compare_results(before, results[AFTER], rules),
         compare_results(before, results[PLACEBO], rules),
-        overall_of(pair_up(plain[BEFORE], plain[AFTER])),
-        overall_of(pair_up(plain[BEFORE], plain[PLACEBO])),
+    )
+    unharmed = {name: _of_part(one, parts, proof.harm_part) for name, one in results.items()}
+    return replace(
+        proof,
+        harm=overall_of(pair_up(unharmed[BEFORE], unharmed[AFTER])),
+        placebo_harm=overall_of(pair_up(unharmed[BEFORE], unharmed[PLACEBO])),
     )
 
 
@@ -180,6 +189,6 @@ def _results(name: str, cases: Iterable[AskedCase], titles: Mapping[str, str]) -
     return ModelResults(name, found, titles=titles)
 
 
-def _clean(results: ModelResults, parts: Parts) -> ModelResults:
-    mine = tuple(one for one in results.results if parts.of(one.subject) == CLEAN)
+def _of_part(results: ModelResults, parts: Parts, part: str) -> ModelResults:
+    mine = tuple(one for one in results.results if parts.of(one.subject) == part)
     return ModelResults(results.name, mine)

@@ -60,7 +60,7 @@ async def prove(
 
     Which findings the training was shown follows from the seed of the hunt, as in `parts`.
     """
-    parts = parts_of(hunt, wish.rest)
+    parts = parts_of(hunt, wish.rest).sampled(wish.findings)
     config = with_seed(config_of(hunt.row))
     number = {
         **dict.fromkeys((*parts.shown, *parts.hidden), wish.images),
