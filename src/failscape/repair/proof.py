@@ -106,7 +106,7 @@ def points_of(overall: OverallDifference) -> str:
 
 
 def _points(share: float) -> str:
-    return f"{100 * share:+.1f}".replace("-", "−")
+    return f"{round(100 * share, 1) + 0.0:+.1f}".replace("-", "−")  # no −0.0
 
 
 def with_seed(config: HuntConfig, stream: int = _PROOF) -> HuntConfig:

@@ -80,12 +80,14 @@ def test_models_trained_elsewhere_are_proven_or_refuted(tmp_path: Path) -> None:
     """The same painter again: nothing is better, nothing is worse."""
     folder = Path(shutil.copytree(FIXTURES / "t2i", tmp_path / "t2i"))
     same = ModelConfig(provider="toybox", model="toy-painter", batch=16)
-    wish = RepairWish(images=4, rest=2, rest_images=2)
+    wish = RepairWish(images=4, rest=2, rest_images=2, findings=6)
     with Atlas.open(folder, readonly=True) as atlas:
         hunt = load_hunt(atlas)
         twins = {"placebo": same, "after": same}
         proof, page = asyncio.run(prove(hunt, twins, tmp_path / "out", wish, choose_reporter(True)))
     assert {row.status for row in proof.after.rows} <= {"undecided", "unchanged"}
+    assert len(proof.rows("shown")) + len(proof.rows("hidden")) <= 6
+    assert "accuracy on other requests +0.0 points" in proof.sentence
     assert proof.after.overall is not None
     assert proof.after.overall.difference == 0
     assert page.is_file()

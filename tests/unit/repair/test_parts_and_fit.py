@@ -26,6 +26,16 @@ def test_a_third_of_each_rule_is_hidden_and_single_findings_are_shown() -> None:
     ]
 
 
+def test_of_many_findings_a_proof_takes_some_by_chance_a_third_of_them_hidden() -> None:
+    many = [f"{entity}; Base: Colour={at}" for entity in ("owl", "car", "crab") for at in range(20)]
+    parts = choose_parts(many, ["owl; Base: Size=small"], 5, 7)
+    few = parts.sampled(12)
+    assert (len(few.shown), len(few.hidden), few.rest) == (8, 4, parts.rest)
+    assert set(few.shown) < set(parts.shown)
+    assert set(few.hidden) < set(parts.hidden)
+    assert parts.sampled(60) == parts
+
+
 def test_rules_leave_values_out() -> None:
     assert rule_of(FINDINGS[0]) == rule_of(FINDINGS[1]) == ("penguin", "Background: Place")
     one, other = ("count | counting | colour=red; size=big", "count | counting | colour=blue; size=small")
