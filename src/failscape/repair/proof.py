@@ -146,7 +146,7 @@ async def ask_all(
     found: dict[str, list[AskedCase]] = {}
     with Atlas.open(folder, create=True) as atlas:
         async with AsyncExitStack() as stack:
-            before = await stack.enter_async_context(ModelAsker(config, atlas, reporter))
+            before = await stack.enter_async_context(ModelAsker(config, atlas, reporter, draws=True))
             await _ask(before, probes)
             found[BEFORE] = before.cases()
             asked = [case.probe() for case in found[BEFORE]]

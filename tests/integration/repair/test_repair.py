@@ -91,3 +91,16 @@ def test_models_trained_elsewhere_are_proven_or_refuted(tmp_path: Path) -> None:
     assert proof.after.overall is not None
     assert proof.after.overall.difference == 0
     assert page.is_file()
+
+
+def test_pictures_of_questions_are_drawn_anew_and_shown_to_all_three(tmp_path: Path) -> None:
+    """The same answerer again, on questions that the hunt never asked."""
+    folder = Path(shutil.copytree(FIXTURES / "vlm", tmp_path / "vlm"))
+    same = ModelConfig(provider="toybox", model="toy-vlm")
+    wish = RepairWish(images=3, rest=2, rest_images=2, findings=3)
+    with Atlas.open(folder, readonly=True) as atlas:
+        twins = {"placebo": same, "after": same}
+        proof, _ = asyncio.run(prove(load_hunt(atlas), twins, tmp_path / "out", wish, choose_reporter(True)))
+    assert proof.after.rows
+    assert proof.after.overall is not None
+    assert proof.after.overall.difference == 0
