@@ -18,13 +18,21 @@ SEEDS = range(100, 103)
 @pytest.mark.parametrize(
     "runs",
     [
-        partial(lattice_runs, 300, {**SPACE, "entities": THINGS[:6]}),
-        partial(lattice_runs, 800, {**SPACE, "entities": THINGS}),
+        partial(lattice_runs, 300, {**SPACE, "entities": THINGS[:6]}, strategy="listed"),
+        partial(lattice_runs, 800, {**SPACE, "entities": THINGS}, strategy="listed"),
+        partial(lattice_runs, 800, {**SPACE, "entities": THINGS}, strategy="certified"),
         partial(prompt_runs, 40, 300),
         partial(question_runs, 250),
         partial(classifier_runs, 600, 2),
     ],
-    ids=["t2i", "t2i, scaled up from a part", "prompts", "vlm", "classifier"],
+    ids=[
+        "t2i",
+        "t2i, scaled up from parts",
+        "t2i, certified, scaled up from parts",
+        "prompts",
+        "vlm",
+        "classifier",
+    ],
 )
 def test_ranges_hold_the_truth_in_four_of_five_worlds(
     runs: Callable[[range], Iterator[Row]], monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,7 @@ from failscape.planning.foresight import (
     SIMULATED_IMAGES,
     Expectation,
     Foresight,
+    Part,
     Proposal,
     expected,
     worlds_for,
@@ -98,8 +99,8 @@ def expect(
     number = max(FEWEST_CLASSES, min(classes, SIMULATED_CLASSES, round(SIMULATED_IMAGES / each)))
     images = round(each * number)
     seeds = range(worlds or worlds_for(images))
-    counts = [float(len(race(config, bugs, number, images, seed, accuracy))) for seed in seeds]
-    return expected(name, about, counts, classes / number)
+    parts = [Part(number, len(race(config, bugs, number, images, seed, accuracy))) for seed in seeds]
+    return expected(name, about, parts, classes)
 
 
 def race(

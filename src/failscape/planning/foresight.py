@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from scipy import special
 
 from failscape.config import HuntConfig
 
 SIMULATED_IMAGES = 1000
-"""Most images of one simulated world. A larger run is simulated on a part of its space with as many images
-for each entity, and counts are scaled up: a hunt spends its budget entity by entity, e-BH counts shares."""
+"""Most images of one simulated world, where classes or prompts have nothing in common: a larger run is
+simulated on some of them, with as many images for each, and counts are scaled up."""
 
 FEWEST_WORLDS, MOST_WORLDS = 4, 8
 """Simulated worlds of each sort, more of them where they are small: with few, how much worlds differ is
@@ -102,27 +102,54 @@ def worlds_for(images: int) -> int:
     return max(FEWEST_WORLDS, min(MOST_WORLDS, FEWEST_WORLDS * SIMULATED_IMAGES // max(images, 1)))
 
 
+class Part(NamedTuple):
+    """One simulated run: how large it was, and what it found."""
+
+    size: float
+    found: float
+
+
 def expected(
-    like: str, about: str, counts: Sequence[float], scale: float, depths: Sequence[Mapping[str, float]] = ()
+    like: str,
+    about: str,
+    parts: Sequence[Part],
+    whole: float,
+    depths: Sequence[Mapping[str, float]] = (),
 ) -> Expectation:
-    """A range from the counts of simulated worlds; `depths` are the same counts by number of values."""
+    """A range from simulated runs; `depths` are what each of them found by number of values."""
     names = list(dict.fromkeys(name for row in depths for name in row))
-    by_depth = {name: count_range([row.get(name, 0.0) for row in depths], scale) for name in names}
-    return Expectation(like, about, *count_range(counts, scale), by_depth=by_depth)
+    by_depth = {
+        name: count_range(
+            [Part(part.size, row.get(name, 0.0)) for part, row in zip(parts, depths, strict=True)], whole
+        )
+        for name in names
+    }
+    return Expectation(like, about, *count_range(parts, whole), by_depth=by_depth)
 
 
-def count_range(counts: Sequence[float], scale: float = 1.0) -> tuple[int, int]:
+def count_range(parts: Sequence[Part], whole: float) -> tuple[int, int]:
     """Where one more world would lie, by how much the simulated ones differ: nothing else is known of it.
 
-    A prediction interval (Student's) of the logarithms. A whole is taken to vary as much as its parts do:
-    entities of one world have their attributes in common, so that luck need not even out.
+    A prediction interval (Student's) of the logarithms, at the size of the largest parts; where parts have
+    several sizes, by the line through them. A whole is taken to vary as much as its parts do: entities of one
+    world have their attributes in common, so that luck need not even out. Beyond the largest parts, a run
+    finds in proportion at least, and at most it goes on growing as it did among the parts.
     """
-    logs = [math.log(count + 1) for count in counts]
-    mean, number = statistics.fmean(logs), len(logs)
-    spread = max(statistics.stdev(logs), ROUNDING / math.exp(mean))
-    width = float(special.stdtrit(number - 1, (1 + COVERED) / 2)) * spread * math.sqrt(1 + 1 / number)
-    low, high = math.exp(mean - width) - 1, math.exp(mean + width) - 1
-    return max(0, math.floor(scale * low)), math.ceil(scale * high)
+    logs = np.log([part.found + 1 for part in parts])
+    sizes = np.log([part.size for part in parts])
+    top = float(sizes.max())
+    columns = [np.ones_like(logs)] if np.ptp(sizes) == 0 else [np.ones_like(logs), sizes - top]
+    design = np.stack(columns, axis=1)
+    line = np.linalg.lstsq(design, logs, rcond=None)[0]
+    freedom = max(1, len(logs) - len(line))
+    spread = math.sqrt(float(np.sum((logs - design @ line) ** 2)) / freedom)
+    at_top = float(np.linalg.inv(design.T @ design)[0, 0])
+    middle, growth = float(line[0]), max([1.0, *map(float, line[1:])])
+    width = max(spread, ROUNDING / math.exp(middle)) * math.sqrt(1 + at_top)
+    width *= float(special.stdtrit(freedom, (1 + COVERED) / 2))
+    larger = whole / math.exp(top)
+    low, high = math.exp(middle - width) - 1, math.exp(middle + width) - 1
+    return max(0, math.floor(larger * low)), max(0, math.ceil(larger**growth * high))
 
 
 def reckon(config: HuntConfig, foresight: Foresight, measured: Pace) -> RunPlan:

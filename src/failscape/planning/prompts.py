@@ -7,7 +7,7 @@ import random
 
 from failscape.hunts.t2i.build import build_hunt, forewarn
 from failscape.hunts.t2i.config import T2IConfig
-from failscape.planning.foresight import SIMULATED_IMAGES, Expectation, Foresight, expected, worlds_for
+from failscape.planning.foresight import SIMULATED_IMAGES, Expectation, Foresight, Part, expected, worlds_for
 from failscape.spaces.prompt_list import load_prompts
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
@@ -51,8 +51,8 @@ def expect(
     parts = min(math.ceil(2 * images / SIMULATED_IMAGES), prompts) if images > SIMULATED_IMAGES else 1
     simulated = round(images / parts)
     numbers = range(worlds or worlds_for(simulated))
-    counts = [float(found(config, regime, simulated, world, parts)) for world in numbers]
-    return expected(regime, f"{FAILING[regime]:.0%} of the prompts fail", counts, parts)
+    runs = [Part(1, found(config, regime, simulated, world, parts)) for world in numbers]
+    return expected(regime, f"{FAILING[regime]:.0%} of the prompts fail", runs, parts)
 
 
 def found(config: T2IConfig, regime: str, images: int, world: int, parts: int = 1) -> int:

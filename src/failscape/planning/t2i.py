@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from failscape.hunts.t2i.build import build_hunt, build_lattice, forewarn
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.planning.foresight import (
-    SIMULATED_IMAGES,
+    FEWEST_WORLDS,
     Expectation,
     Foresight,
+    Part,
     Proposal,
     expected,
     worlds_for,
@@ -38,6 +39,10 @@ TOO_FEW = 5
 
 ROOMY = 100
 """Images per entity that a proposal gives."""
+
+SIMULATED_IMAGES = 4000
+"""Most images of one simulated world. What values do is learnt from all entities together, and a certificate
+is the cheaper the more there are: so a part finds less than its share, and several sizes tell how much."""
 
 NO_LIMIT = 20_000
 """Images that are reckoned with where a config has no budget of images."""
@@ -73,24 +78,35 @@ def expect(
     accuracy: JudgeAccuracy | None,
     worlds: int | None = None,
 ) -> Expectation:
-    """Findings of simulated runs on parts of the space, scaled up to the whole."""
-    counts, depths = list[float](), list[dict[str, float]]()
-    for world in range(worlds or worlds_for(images)):
-        share, entities = _share(config, lattice, images, world)
+    """By simulated runs of the whole where it is small, else of parts of three sizes."""
+    parts, depths = list[Part](), list[dict[str, float]]()
+    for world, wanted in enumerate(_sizes(images, worlds)):
+        share, entities = _share(config, lattice, wanted / images, world)
         found = [finding.subject.count("; ") for finding in _run(share, regime, world, accuracy)]
-        counts.append(float(len(found)))
+        parts.append(Part(entities, len(found)))
         depths.append({str(depth): float(found.count(depth)) for depth in range(config.space.depth + 1)})
-    return expected(regime, ABOUT[regime], counts, len(lattice.entities) / entities, depths)
+    return expected(regime, ABOUT[regime], parts, len(lattice.entities), depths)
 
 
-def _share(config: T2IConfig, lattice: Lattice, images: int, world: int) -> tuple[T2IConfig, int]:
+def _sizes(images: int, worlds: int | None) -> list[float]:
+    """Images of each simulated run: whole ones, or some of the largest size, its half and its quarter."""
+    top = min(images, SIMULATED_IMAGES)
+    if top <= SIMULATED_IMAGES / 2:
+        return [top] * (worlds or worlds_for(images))
+    number = worlds or FEWEST_WORLDS
+    fewer = max(1, number // 2)
+    return [top / 4] * number + [top / 2] * fewer + [top] * fewer
+
+
+def _share(config: T2IConfig, lattice: Lattice, share: float, world: int) -> tuple[T2IConfig, int]:
     """A part of the space with its share of the budget, and how many entities it has."""
     names = [lattice.corpus.entities[entity].name for entity in lattice.entities]
-    wanted = max(FEWEST_ENTITIES, round(len(names) * SIMULATED_IMAGES / images))
-    chosen = random.Random(f"plan/{config.seed}/{world}").sample(names, min(wanted, len(names)))
-    budget = config.budget.model_copy(update={"images": max(1, round(images * len(chosen) / len(names)))})
+    wanted = min(max(FEWEST_ENTITIES, round(len(names) * share)), len(names))
+    chosen = random.Random(f"plan/{config.seed}/{world}").sample(names, wanted)
+    images = (config.budget.images or NO_LIMIT) * wanted / len(names)
+    budget = config.budget.model_copy(update={"images": max(1, round(images))})
     space = config.space.model_copy(update={"entities": tuple(chosen)})
-    return config.model_copy(update={"space": space, "budget": budget, "polish": None}), len(chosen)
+    return config.model_copy(update={"space": space, "budget": budget, "polish": None}), wanted
 
 
 def _run(config: T2IConfig, regime: str, number: int, accuracy: JudgeAccuracy | None) -> Sequence[Finding]:

@@ -10,7 +10,7 @@ from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds
-from failscape.planning.foresight import Foresight, Proposal, expected, worlds_for
+from failscape.planning.foresight import Foresight, Part, Proposal, expected, worlds_for
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
@@ -25,9 +25,9 @@ def foresee(config: VlmConfig, accuracy: JudgeAccuracy | None = None, worlds: in
     questions, confirm = config.questions, config.confirm
     expectations = []
     for name, spots in WEAK_SPOTS.items():
-        counts = [float(found(config, spots, seed)) for seed in range(worlds or worlds_for(questions))]
+        parts = [Part(1, found(config, spots, seed)) for seed in range(worlds or worlds_for(questions))]
         about = f"{spots} weak spots among 21 forms of question"
-        expectations.append(expected(name, about, counts, 1.0))
+        expectations.append(expected(name, about, parts, 1))
     warnings = forewarn(config, accuracy)
     if questions > MOST_SIMULATED:
         warnings.append(f"simulated with {MOST_SIMULATED:,} questions; more of them find what is rarer")

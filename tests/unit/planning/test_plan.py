@@ -18,6 +18,7 @@ from failscape.planning.foresight import (
     Expectation,
     Foresight,
     Pace,
+    Part,
     count_range,
     labels_for,
     reckon,
@@ -71,15 +72,32 @@ def test_a_limit_of_seconds_ends_it_sooner() -> None:
     assert plan.seconds == 60
 
 
+def ranged(counts: list[float], whole: float = 1.0) -> tuple[int, int]:
+    return count_range([Part(1.0, count) for count in counts], whole)
+
+
 def test_ranges_are_as_wide_as_worlds_differ() -> None:
-    assert count_range([0.0] * 4) == (0, 2), "all alike: a world may still find one"
-    low, high = count_range([100.0, 130.0, 110.0, 120.0])
+    assert ranged([0.0] * 4) == (0, 2), "all alike: a world may still find one"
+    low, high = ranged([100.0, 130.0, 110.0, 120.0])
     assert low < 100 < 130 < high
     assert high - low < 120
-    wider = count_range([50.0, 200.0, 110.0, 120.0])
+    wider = ranged([50.0, 200.0, 110.0, 120.0])
     assert wider[0] < low < high < wider[1]
-    scaled = count_range([10.0, 13.0, 11.0, 12.0], 10)
+    scaled = ranged([10.0, 13.0, 11.0, 12.0], 10)
     assert scaled[0] < 100 < 130 < scaled[1]
+
+
+def test_a_larger_run_finds_in_proportion_at_least_and_at_most_as_it_grew() -> None:
+    """Twice the size brings four times as much here: three times the largest brings three to nine times."""
+    parts = [Part(size, size**2 - 1) for size in (10, 10, 20, 20, 40)]
+    at_top = count_range(parts, 40)
+    assert at_top[0] <= 1600 <= at_top[1]
+    assert at_top[1] - at_top[0] < 10, "all lie on one line"
+    low, high = count_range(parts, 120)
+    assert low == pytest.approx(3 * 1600, rel=0.01)
+    assert high == pytest.approx(9 * 1600, rel=0.01)
+    nothing = count_range([Part(size, 0.0) for size in (10, 10, 20, 40)], 400)
+    assert nothing[0] == 0
 
 
 def test_more_kinds_of_checks_need_more_labels() -> None:
