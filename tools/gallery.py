@@ -1,12 +1,15 @@
-"""Makes docs/gallery.md and its pictures from atlases: `python -m tools.gallery T2I CLASSIFIER VLM [PHOTOS]`.
+"""Makes docs/gallery.md and its pictures from atlases: `python -m tools.gallery T2I CLASSIFIER VLM PHOTOS`.
 
-Each argument is the atlas of a demo (`failscape demo --atlas …` and so on), or of examples/photos. What is
-shown is chosen by the rule of the report: certain findings about different things. Nothing is picked by hand.
+Each argument is the atlas of a demo (`failscape demo --atlas …` and so on), or of examples/photos; sections
+of which none is given stay. What is shown is chosen by the rule of the report: certain findings about
+different things. Nothing is picked by hand, but for the one photo that may be shown.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +20,7 @@ from failscape.evidence import load_hunt
 from failscape.evidence.findings import varied_order
 from failscape.evidence.hunt import HuntEvidence
 from failscape.evidence.shots import FindingEvidence, Shot, ShotRow
-from failscape.trials import Verdict
+from failscape.trials import Finding, Verdict
 
 DOCS = Path(__file__).parents[1] / "docs"
 EXAMPLES = 6
@@ -42,11 +45,17 @@ KINDS = {
         "Vision-language model: toy-vlm",
         "`failscape demo vlm` asks questions about pictures whose right answers are known.",
     ),
-    "photos": (
-        "Real photos: an ImageNet classifier",
-        "`examples/photos` hunts a real network in 220 pictures of a Debian package, not shown here.",
-    ),
 }
+PHOTOS_TITLE = "Real photos: an ImageNet classifier"
+PHOTOS_ABOUT = """`examples/photos` hunts EfficientNet-Lite0, a real network, in {trials} photographs of a Debian package, cut out and put
+on plain grounds. A photo is wrong when the network names no class of its group. {wrong} are; {found}"""  # noqa: E501
+SHOWN_PHOTO = "65121f309ed5ad730e0b04c08cf3b8e0"
+"""A seahorse of the NOAA photo library. It alone is documented to be in the public domain: of the others many
+are under licences that a page of ours could not keep."""
+SHOWN_PHOTO_ABOUT = (
+    "A seahorse (photo: NOAA, public domain) is called “{said}”, with {chance:.0%}. The other photos are "
+    "not ours to show; the example fetches them, and its report does."
+)
 
 
 def main() -> None:
@@ -55,36 +64,78 @@ def main() -> None:
     chosen = options.parse_args()
     pictures = DOCS / "img" / "gallery"
     pictures.mkdir(parents=True, exist_ok=True)
-    for old in pictures.glob("*.jpg"):
-        old.unlink()
-    text = [HEAD]
+    page = DOCS / "gallery.md"
+    sections = earlier_sections(page.read_text(encoding="utf-8") if page.exists() else "")
     for path in chosen.atlases:
         with Atlas.open(path, readonly=True) as atlas:
-            text += section(load_hunt(atlas), pictures)
-    (DOCS / "gallery.md").write_text("\n".join(text), encoding="utf-8")
+            hunt = load_hunt(atlas)
+            in_photos = hunt.row.kind == "classifier" and not hunt.row.config.get("generator")
+            title = PHOTOS_TITLE if in_photos else KINDS[hunt.row.kind][0]
+            body = photo_section(hunt, pictures) if in_photos else section(hunt, pictures)
+            sections[title] = "\n".join(body)
+    text = [HEAD, *(f"## {title}\n\n{body}" for title, body in sections.items())]
+    page.write_text("\n".join(text), encoding="utf-8")
+
+
+def earlier_sections(text: str) -> dict[str, str]:
+    """Title → body, in the order of the page."""
+    parts = re.split(r"^## (.*)\n\n", text, flags=re.MULTILINE)
+    return {title: body.rstrip("\n") + "\n" for title, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
 def section(hunt: HuntEvidence, folder: Path) -> Iterator[str]:
-    """`photos` show no pictures: those of others are not ours to ship."""
-    shown = any(finding.keys for finding in hunt.findings)
-    kind = "photos" if shown else hunt.row.kind
-    title, about = KINDS[kind]
+    kind = hunt.row.kind
+    for old in folder.glob(f"{kind}-*.jpg"):
+        old.unlink()
     found = ", ".join(f"{number} {status}" for status, number in hunt.statuses.items())
-    yield f"## {title}\n\n{about} {hunt.trials:,} trials, {len(hunt.findings)} findings ({found}).\n"
+    yield f"{KINDS[kind][1]} {hunt.trials:,} trials, {len(hunt.findings)} findings ({found}).\n"
     number = 0
     for at in varied_order(hunt.findings, hunt.place):
         evidence = hunt.evidence(hunt.findings[at], shots=40)
-        strip = None if shown else draw(hunt, evidence)
-        if strip is None and not shown:
+        strip = draw(hunt, evidence)
+        if strip is None:
             continue
         number += 1
         yield f"**{evidence.own.title.rstrip('.')}**: {words(evidence)}\n"
-        if strip is not None:
-            file = folder / f"{kind}-{number}.jpg"
-            strip.save(file, quality=86, optimize=True)
-            yield f"![{hunt.row.kind} {number}](img/gallery/{file.name})\n"
+        file = folder / f"{kind}-{number}.jpg"
+        strip.save(file, quality=86, optimize=True)
+        yield f"![{kind} {number}](img/gallery/{file.name})\n"
         if number == EXAMPLES:
             return
+
+
+def photo_section(hunt: HuntEvidence, folder: Path) -> Iterator[str]:
+    """Groups of photos and what the wrong ones are called; one picture, which may be shown."""
+    wrong: dict[str, Counter[str]] = {}
+    number = Counter[str]()
+    shown: tuple[str, float] | None = None
+    for stored in hunt.atlas.trials(hunt.row.id):
+        group, trial = stored.trial.subject, stored.trial
+        said, chance = next(call.facts[0] for call in stored.calls if call.role == "classifier")
+        number[group] += 1
+        if trial.verdict is Verdict.FAIL:
+            wrong.setdefault(group, Counter())[said] += 1
+        if SHOWN_PHOTO in getattr(stored.steps[0], "images", ()):
+            shown = said, chance
+    found = f"{len(hunt.findings)} findings ({len(hunt.suspects)} suspects)"
+    if not hunt.findings:
+        found = "with so few photos no slice is proven. " + " ".join(map(suspected, hunt.suspects[:1]))
+    total = sum(row.total() for row in wrong.values())
+    yield PHOTOS_ABOUT.format(trials=hunt.trials, wrong=total, found=found) + "\n"
+    yield "| group | wrong | called, for example |\n|---|---|---|"
+    for group in sorted(number, key=lambda group: -wrong.get(group, Counter()).total() / number[group]):
+        names = wrong.get(group, Counter())
+        yield f"| {group} | {names.total()} of {number[group]} | {', '.join(sorted(names)[:4])} |"
+    if shown is not None:
+        file = folder / "photos-1.jpg"
+        picture = hunt.atlas.images.get(SHOWN_PHOTO).image.convert("RGB")
+        picture.resize((2 * SIDE, 2 * SIDE)).save(file, quality=86, optimize=True)
+        about = SHOWN_PHOTO_ABOUT.format(said=shown[0], chance=shown[1])
+        yield f"\n![a seahorse on a green ground](img/gallery/{file.name})\n\n{about}\n"
+
+
+def suspected(finding: Finding) -> str:
+    return f"The nearest suspect: {finding.title[0].lower()}{finding.title[1:]}"
 
 
 def words(evidence: FindingEvidence) -> str:

@@ -33,7 +33,10 @@ FISH, INSECTS = (*range(7), *range(389, 398)), tuple(range(300, 327))
 """ImageNet's animals stand together, so their numbers say what they are."""
 
 INSTRUMENTS = ("wind instrument", "stringed instrument", "percussion instrument", "musical instrument")
-VEHICLES = ("wheeled vehicle", "car", "truck", "motor vehicle", "vehicle", "boat", "ship", "aircraft")
+VEHICLES = ("wheeled vehicle", "car", "truck", "bus", "motor vehicle", "vehicle", "boat", "ship", "aircraft")
+PAINTBRUSH = 696
+"""ImageNet has it among devices."""
+
 CLOTHING = ("garment", "clothing", "headdress", "footwear", "covering")
 GROUPS: dict[str, tuple[tuple[str, ...], tuple[int | str, ...]]] = {
     "bird": (("animals/birds",), BIRDS),
@@ -42,7 +45,7 @@ GROUPS: dict[str, tuple[tuple[str, ...], tuple[int | str, ...]]] = {
     "insect": (("animals/insects",), INSECTS),
     "fruit or vegetable": (("food/fruit", "food/vegetables"), ("fruit", "vegetable", "fungus")),
     "clothing": (("clothes",), CLOTHING),
-    "tool": (("household/tools",), ("hand tool", "implement", "tool")),
+    "tool": (("household/tools",), ("hand tool", "edge tool", "implement", "tool", PAINTBRUSH)),
     "musical instrument": (("hobbies/music",), INSTRUMENTS),
     "vehicle": (("vehicles",), VEHICLES),
     "ball": (("sports",), ("ball",)),

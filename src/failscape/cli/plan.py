@@ -38,6 +38,8 @@ def command(
 ) -> None:
     """Say what the budget of CONFIG can prove. Nothing is recorded, and nothing drawn but for --measure."""
     settings = load_config(config, overrides)
+    if not as_json:
+        click.echo("simulating hunts of this size, a minute or so …", err=True)
     print_plan(make_plan(settings, measuring, speed, worlds), as_json)
     if not as_json:
         click.echo(f"next:    failscape run {config} --atlas runs/first")
