@@ -27,8 +27,8 @@ from failscape.planning import classifier, prompts, t2i, vlm
 from failscape.planning.foresight import Expectation
 from failscape.testing.planted import SHAPES, PlantedWorld, simulate
 
+#: Plans simulate the worlds 0 to 7; tests use those from 100 on.
 FIRST_SEED = 5000
-"""Plans simulate the worlds 0 to 7; tests use those from 100 on."""
 
 TOY = {"provider": "toybox"}
 Row = tuple[str, Expectation, int, Expectation | None]

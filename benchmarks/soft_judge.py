@@ -33,18 +33,18 @@ from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.stats.judging.confidence import LabelledChance, soft_accuracy
 
 Floats = NDArray[np.float64]
+#: From chances [node, picture] to log e after each picture.
 Bet = Callable[[Floats], Floats]
-"""From chances [node, picture] to log e after each picture."""
 
 TAU = 0.8
+#: Share of checks that hold among those that a search puts: it looks where failures are likely.
 HOLDING = 0.6
-"""Share of checks that hold among those that a search puts: it looks where failures are likely."""
 
 RATES = (0.1, 0.4, 0.6)
 PICTURES, PROOF = 40, 1000.0
 LONG, LEVEL = 200, 0.05
+#: Shares of right answers at a threshold of one half, on both sides.
 ACCURACIES = (0.98, 0.95, 0.9, 0.84)
-"""Shares of right answers at a threshold of one half, on both sides."""
 
 GRID = np.linspace(0.005, TAU - 0.005, 80)
 

@@ -49,9 +49,9 @@ KINDS = {
 PHOTOS_TITLE = "Real photos: an ImageNet classifier"
 PHOTOS_ABOUT = """`examples/photos` hunts EfficientNet-Lite0, a real network, in {trials} photographs of a Debian package, cut out and put
 on plain grounds. A photo is wrong when the network names no class of its group. {wrong} are; {found}"""  # noqa: E501
+#: A seahorse of the NOAA photo library. It alone is documented to be in the public domain: of the others many
+#: are under licences that a page of ours could not keep.
 SHOWN_PHOTO = "65121f309ed5ad730e0b04c08cf3b8e0"
-"""A seahorse of the NOAA photo library. It alone is documented to be in the public domain: of the others many
-are under licences that a page of ours could not keep."""
 SHOWN_PHOTO_ABOUT = (
     "A seahorse (photo: NOAA, public domain) is called “{said}”, with {chance:.0%}. The other photos are "
     "not ours to show; the example fetches them, and its report does."

@@ -15,8 +15,8 @@ from playwright.sync_api import Page, sync_playwright
 
 GOAL = Path(__file__).parents[1] / "docs" / "img"
 WIDTH, HEIGHT = 1280, 860
+#: Milliseconds: the first screen waits for the hunt to be read.
 PATIENCE = 180_000
-"""Milliseconds: the first screen waits for the hunt to be read."""
 
 
 def main() -> None:

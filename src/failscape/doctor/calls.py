@@ -13,8 +13,8 @@ from failscape.errors import BadReply, Refused
 from failscape.models.roles import Model, Reply
 from failscape.runtime.stages import Item, Stage
 
+#: Calls under way at once: enough to see how a server batches, few enough for any server.
 TOGETHER = 8
-"""Calls under way at once: enough to see how a server batches, few enough for any server."""
 
 
 class Calls:

@@ -25,14 +25,14 @@ from failscape.hunts.classifier.tallies import Target
 from failscape.models.roles import Classifier, Conversation, Ranking, Reply
 from failscape.pictures import Picture
 
+#: Pictures that the classifier sees.
 LOOKED_AT = 16
-"""Pictures that the classifier sees."""
 
+#: Photos that a judge sees: enough to prove that it looks, if it does.
 PHOTOS = 32
-"""Photos that a judge sees: enough to prove that it looks, if it does."""
 
+#: A picture, the name of its class, and all spellings that count as right.
 Seen = tuple[Picture, str, Sequence[str]]
-"""A picture, the name of its class, and all spellings that count as right."""
 
 
 class ClassSamples:

@@ -19,8 +19,8 @@ from failscape.hunts.classifier.tallies import Target
 from failscape.models.roles import Model
 
 PAIRS = 12
+#: How many more it must see where they were asked for: one that tosses a coin does so once in thirteen.
 CLEARLY = 4
-"""How many more it must see where they were asked for: one that tosses a coin does so once in thirteen."""
 
 
 async def examine_clauses(

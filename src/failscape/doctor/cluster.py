@@ -11,8 +11,8 @@ from failscape.engines.ray_actor import RoleActor
 from failscape.engines.ray_models import IN_CONTROLLER, connect
 from failscape.errors import FailscapeError
 
+#: Longer than this, and the environment of the nodes is probably built anew for each actor.
 SLOW_SECONDS = 30.0
-"""Longer than this, and the environment of the nodes is probably built anew for each actor."""
 
 MOST_SECONDS = 120.0
 

@@ -22,28 +22,28 @@ from failscape.stats.evalues import log_e_value
 
 Finding = Literal["sees", "blind", "open"]
 
+#: Evidence that settles a question: a wrong settlement has a chance of at most 1 in 1,000 per question.
 PROOF = math.log(1000)
-"""Evidence that settles a question: a wrong settlement has a chance of at most 1 in 1,000 per question."""
 
+#: Shares of yes that differ by less than this, at the end, count as no difference.
 CLEAR_MARGIN = 0.3
-"""Shares of yes that differ by less than this, at the end, count as no difference."""
 
+#: Pairs below which nothing is said of a single kind of check.
 FEWEST = 6
-"""Pairs below which nothing is said of a single kind of check."""
 
+#: Pictures between two looks at what is proven.
 ROUND = 8
-"""Pictures between two looks at what is proven."""
 
+#: Of pictures: with 64 of them a judge that is right nine times in ten is known on eight kinds of check.
 MOST_ROUNDS = 8
-"""Of pictures: with 64 of them a judge that is right nine times in ten is known on eight kinds of check."""
 
+#: What a check that should hold is compared with, in words.
 OTHERS = {
     "blank": "a blank picture",
     "picture": "another prompt's picture",
     "value": "another value",
     "known": "a picture whose content is known",
 }
-"""What a check that should hold is compared with, in words."""
 
 EVERY = "all attributes"
 

@@ -16,8 +16,8 @@ from failscape.models.roles import ImageEditor, ImageGenerator, Reply
 from failscape.pictures import Picture
 
 SEEDS = (101, 202)
+#: Mean difference of 8-bit pixels that GPU rounding can cause.
 NEARLY_SAME = 2.0
-"""Mean difference of 8-bit pixels that GPU rounding can cause."""
 
 SEED_FIX = "pass `seed` on to the sampler in the server, one generator per picture of a batch"
 

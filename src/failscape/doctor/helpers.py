@@ -20,8 +20,8 @@ from failscape.pictures import Picture
 from failscape.spaces.wording import plural_of
 from failscape.stats.texts import words_of
 
+#: Share of known things that a captioner must name: below it, what failures have in common goes unseen.
 LEAST_MENTIONED = 0.5
-"""Share of known things that a captioner must name: below it, what failures have in common goes unseen."""
 
 
 async def examine_captioner(

@@ -23,8 +23,8 @@ from failscape.models.roles import Judge, Reply
 from failscape.pictures import Picture
 from failscape.trials import Check
 
+#: Accepted pictures that are changed to see whether the judge notices: those that allow most changes.
 MOST_SPOILED = 24
-"""Accepted pictures that are changed to see whether the judge notices: those that allow most changes."""
 
 
 @dataclass(frozen=True, slots=True)

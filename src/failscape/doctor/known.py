@@ -20,6 +20,7 @@ from failscape.toybox.world import Attributes, render_attributes
 from failscape.trials import Check
 
 SIDE = 384
+#: Far apart in name, class, colour and place, so that no row's words fit another picture.
 THINGS = (
     ("cow", "blue", "beach"),
     ("car", "red", "forest"),
@@ -42,15 +43,14 @@ THINGS = (
     ("airplane", "orange", "desert"),
     ("butterfly", "red", "meadow"),
 )
-"""Far apart in name, class, colour and place, so that no row's words fit another picture."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPicture:
     thing: str
     picture: Picture
+    #: What holds: the thing and its colour.
     checks: tuple[Check, ...]
-    """What holds: the thing and its colour."""
 
     caption: str
 

@@ -14,8 +14,8 @@ from failscape.models.roles import Model
 
 Status = Literal["ok", "warn", "fail"]
 
+#: Seconds: a doctor should not wait five minutes for a server that is down.
 PATIENCE = 5.0
-"""Seconds: a doctor should not wait five minutes for a server that is down."""
 
 
 @dataclass(frozen=True, slots=True)

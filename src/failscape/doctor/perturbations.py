@@ -12,11 +12,11 @@ from failscape.stats.texts import words_of
 from failscape.trials import Check
 
 MIDDLE_GREY = (128, 128, 128)
+#: What stays of a picture whose middle is painted over: a frame of this share of each side.
 FRAME = 0.08
-"""What stays of a picture whose middle is painted over: a frame of this share of each side."""
 
+#: So many pixels a side are left of a blurred picture.
 BLURRED = 5
-"""So many pixels a side are left of a blurred picture."""
 
 SAID = "answer true"
 _HUES = frozenset(("red", "orange", "yellow", "green", "blue", "purple", "pink", "violet", "cyan", "magenta"))

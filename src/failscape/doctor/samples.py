@@ -15,8 +15,8 @@ from failscape.spaces.prompt_list import ListedPrompt, PromptList
 from failscape.spaces.wording import Wording
 from failscape.trials import Check
 
+#: Kinds of attributes that are examined: those that most nodes have, at least one of each family.
 MOST_KINDS = 8
-"""Kinds of attributes that are examined: those that most nodes have, at least one of each family."""
 
 
 @dataclass(frozen=True, slots=True)

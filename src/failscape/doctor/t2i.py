@@ -23,8 +23,8 @@ from failscape.hunts.t2i.config import T2IConfig
 from failscape.models.roles import ImageGenerator, Judge
 from failscape.spaces.prompt_list import load_prompts
 
+#: Things that are drawn first, to find out how the generator behaves.
 PLAIN = 4
-"""Things that are drawn first, to find out how the generator behaves."""
 
 
 class SampleSource(Protocol):

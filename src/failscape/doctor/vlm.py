@@ -27,8 +27,8 @@ SIDE = 224
 QUESTION = "What colour is the picture?"
 VAGUE = "What was the painter thinking about on the day before?"
 COLOURS = ("red", "blue", "yellow", "green", "black", "white", "orange", "purple")
+#: Pairs of a right and a wrong answer that a verifier is given at most.
 MOST = 40
-"""Pairs of a right and a wrong answer that a verifier is given at most."""
 
 QUESTIONS = ("How many apples are on the table?", "What colour is the car left of the tree?")
 

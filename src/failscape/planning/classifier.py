@@ -24,17 +24,17 @@ BUGS = {
     "some": (2, "two bugs a class"),
     "many": (4, "four bugs a class"),
 }
+#: Classes of one simulated world: a race spends its budget class by class.
 SIMULATED_CLASSES = 3
-"""Classes of one simulated world: a race spends its budget class by class."""
 
+#: A planted classifier takes one class for another.
 FEWEST_CLASSES = 2
-"""A planted classifier takes one class for another."""
 
+#: Images of a class that are simulated: what more of them bring is little, and takes long.
 MOST_PER_CLASS = 2000
-"""Images of a class that are simulated: what more of them bring is little, and takes long."""
 
+#: Images for each class that a proposal gives.
 PER_CLASS = 1000
-"""Images for each class that a proposal gives."""
 
 NO_LIMIT = 10_000
 

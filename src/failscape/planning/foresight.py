@@ -12,25 +12,25 @@ from scipy import special
 
 from failscape.config import HuntConfig
 
+#: Most images of one simulated world, where classes or prompts have nothing in common: a larger run is
+#: simulated on some of them, with as many images for each, and counts are scaled up.
 SIMULATED_IMAGES = 1000
-"""Most images of one simulated world, where classes or prompts have nothing in common: a larger run is
-simulated on some of them, with as many images for each, and counts are scaled up."""
 
+#: Simulated worlds of each sort, more of them where they are small: with few, how much worlds differ is
+#: hardly known, and ranges are wide.
 FEWEST_WORLDS, MOST_WORLDS = 4, 8
-"""Simulated worlds of each sort, more of them where they are small: with few, how much worlds differ is
-hardly known, and ranges are wide."""
 
+#: Share of worlds that a range should hold. What scaling up adds to doubt is what lies above 80 %.
 COVERED = 0.9
-"""Share of worlds that a range should hold. What scaling up adds to doubt is what lies above 80 %."""
 
+#: Standard deviation of a rounded number: worlds with the same count differ by so much at least.
 ROUNDING = 1 / math.sqrt(12)
-"""Standard deviation of a rounded number: worlds with the same count differ by so much at least."""
 
+#: A person takes so long to decide one check of a review.
 LABEL_SECONDS = 3.0
-"""A person takes so long to decide one check of a review."""
 
+#: Of a photographic PNG; JPEGs take a fifth of it.
 BYTES_PER_PIXEL = 1.6
-"""Of a photographic PNG; JPEGs take a fifth of it."""
 
 DEFAULT_PIXELS = 512 * 512
 

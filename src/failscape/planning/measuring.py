@@ -17,8 +17,8 @@ from failscape.plugins import kind_of
 from failscape.runtime.stages import Stage, Team
 from failscape.runtime.walk import Walk
 
+#: Trials that are walked: three times what most servers take at once, so that a warm rate shows.
 TRIALS = 24
-"""Trials that are walked: three times what most servers take at once, so that a warm rate shows."""
 
 
 async def measure(config: HuntConfig) -> Pace:

@@ -13,11 +13,11 @@ from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Decide, Probe, Trial, reach_verdict
 
+#: Shares of prompts that fail, by sort of model.
 FAILING = {"weak": 0.5, "medium": 0.25, "strong": 0.08}
-"""Shares of prompts that fail, by sort of model."""
 
+#: Of true rates around the threshold, on the scale of log-odds.
 SPREAD = 1.8
-"""Of true rates around the threshold, on the scale of log-odds."""
 
 NO_LIMIT = 20_000
 

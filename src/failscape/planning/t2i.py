@@ -31,21 +31,27 @@ ABOUT = {
     "strong": "one entity in fifty fails, attributes in one of twelve cases",
 }
 FEWEST_ENTITIES = 4
+#: Images of one node that the arithmetic goes up to; the search itself knows no such limit.
 MOST_PER_NODE = 40
-"""Images of one node that the arithmetic goes up to; the search itself knows no such limit."""
 
+#: A budget that finds fewer than this, if the model is like the medium one, is too small for its space.
 TOO_FEW = 5
-"""A budget that finds fewer than this, if the model is like the medium one, is too small for its space."""
 
+#: Images per entity that a proposal gives.
 ROOMY = 100
-"""Images per entity that a proposal gives."""
 
+#: Most images of one simulated world. What values do is learnt from all entities together, and a certificate
+#: is the cheaper the more there are: so a part finds less than its share, and several sizes tell how much.
 SIMULATED_IMAGES = 4000
-"""Most images of one simulated world. What values do is learnt from all entities together, and a certificate
-is the cheaper the more there are: so a part finds less than its share, and several sizes tell how much."""
 
+#: Findings of a part below which it tells nothing of the whole; then parts are doubled, up to so many times.
+FEW, MOST_SIMULATED = 10, 4
+
+#: Parts smaller than the largest by more than this are no part of the line through them.
+LARGEST_STEP = 5
+
+#: Images that are reckoned with where a config has no budget of images.
 NO_LIMIT = 20_000
-"""Images that are reckoned with where a config has no budget of images."""
 
 
 def foresee(config: T2IConfig, accuracy: JudgeAccuracy | None = None, worlds: int | None = None) -> Foresight:
@@ -78,14 +84,20 @@ def expect(
     accuracy: JudgeAccuracy | None,
     worlds: int | None = None,
 ) -> Expectation:
-    """By simulated runs of the whole where it is small, else of parts of three sizes."""
+    """By simulated runs of the whole where it is small, else of parts of several sizes."""
     parts, depths = list[Part](), list[dict[str, float]]()
-    for world, wanted in enumerate(_sizes(images, worlds)):
-        share, entities = _share(config, lattice, wanted / images, world)
-        found = [finding.subject.count("; ") for finding in _run(share, regime, world, accuracy)]
-        parts.append(Part(entities, len(found)))
-        depths.append({str(depth): float(found.count(depth)) for depth in range(config.space.depth + 1)})
-    return expected(regime, ABOUT[regime], parts, len(lattice.entities), depths)
+    sizes = _sizes(images, worlds)
+    while sizes:
+        for wanted in sizes:
+            share, entities = _share(config, lattice, wanted / images, world=len(parts))
+            found = [finding.subject.count("; ") for finding in _run(share, regime, len(parts), accuracy)]
+            parts.append(Part(entities, len(found)))
+            depths.append({str(depth): float(found.count(depth)) for depth in range(config.space.depth + 1)})
+        sizes = _larger(sizes[-1], parts[-1].found, images)
+    used = [at for at, part in enumerate(parts) if part.size >= parts[-1].size / LARGEST_STEP]
+    return expected(
+        regime, ABOUT[regime], [parts[at] for at in used], len(lattice.entities), [depths[at] for at in used]
+    )
 
 
 def _sizes(images: int, worlds: int | None) -> list[float]:
@@ -96,6 +108,13 @@ def _sizes(images: int, worlds: int | None) -> list[float]:
     number = worlds or FEWEST_WORLDS
     fewer = max(1, number // 2)
     return [top / 4] * number + [top / 2] * fewer + [top] * fewer
+
+
+def _larger(top: float, found: float, images: int) -> list[float]:
+    """Two runs twice as large where parts found hardly anything: they do not show how a whole would grow."""
+    larger = min(2 * top, images)
+    grows = found >= FEW or larger <= top or larger > MOST_SIMULATED * SIMULATED_IMAGES
+    return [] if grows else [larger] * 2
 
 
 def _share(config: T2IConfig, lattice: Lattice, share: float, world: int) -> tuple[T2IConfig, int]:

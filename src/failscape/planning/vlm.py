@@ -16,8 +16,8 @@ from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
 
 WEAK_SPOTS = {"few": 3, "some": 6, "many": 12}
+#: Questions of one simulated hunt: what more of them bring, these show.
 MOST_SIMULATED = 3000
-"""Questions of one simulated hunt: what more of them bring, these show."""
 
 
 def foresee(config: VlmConfig, accuracy: JudgeAccuracy | None = None, worlds: int | None = None) -> Foresight:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 IMAGES_PER_ENTITY = 100
+#: A first budget: about a hundred images for each entity. `failscape plan` says what it can prove.
 FEWEST_IMAGES = 2000
-"""A first budget: about a hundred images for each entity. `failscape plan` says what it can prove."""
 
 _PLAIN = re.compile(r"[A-Za-z_./][\w./:-]*\Z")
 _WORDS = frozenset(("true", "false", "null", "yes", "no", "on", "off", "none"))
@@ -77,6 +77,7 @@ SHARED_HINTS = (
     "api_key_env: MY_KEY             # the name of a variable that holds the key, never the key",
     "price: 0.002                    # money per request, so that budgets in money and `plan` can reckon",
 )
+#: What else can be said about a role, by provider and what it does.
 HINTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("openai", "generator"): (
         "params: {size: 1024x1024}        # passed through to the server",
@@ -101,7 +102,6 @@ HINTS: dict[tuple[str, str], tuple[str, ...]] = {
         "labels: labels.txt              # one label a line, in the order of the output",
     ),
 }
-"""What else can be said about a role, by provider and what it does."""
 
 
 def hints_for(provider: str, what: str, given: Mapping[str, Any]) -> tuple[str, ...]:

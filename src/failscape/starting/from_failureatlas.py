@@ -19,10 +19,10 @@ from failscape.starting.drafts import ConfigDraft, RoleDraft
 FILES = ("default", "t2i_server", "vlm_client", "predictor")
 CORPUS_FILE = "entity_en.json"
 
+#: Settings that are options of commands here (`--atlas`, `--shard`), or are always so.
 _HERE_OTHERWISE = frozenset(
     ("task_name", "output_dir", "out_dir", "output", "resume", "total_tasks", "task_id", "log_dir", "io")
 )
-"""Settings that are options of commands here (`--atlas`, `--shard`), or are always so."""
 
 
 @dataclass(slots=True)

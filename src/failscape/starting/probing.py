@@ -17,8 +17,8 @@ from failscape.models.transport.faults import shown_url
 from failscape.models.transport.http import decode
 
 SECONDS = 8.0
+#: A server that was started a moment ago loads its models, and says so with `Retry-After`.
 PATIENCE = 15.0
-"""A server that was started a moment ago loads its models, and says so with `Retry-After`."""
 LARGEST = 4 * 2**20
 
 

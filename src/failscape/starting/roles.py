@@ -18,8 +18,8 @@ FILE = "my_models.py"
 TOYS = {"generator": "toy-painter", "judge": "toy-eyes", "classifier": "cnn", "answerer": "toy-vlm"}
 EXAMPLES = {"diffusers": "stabilityai/sdxl-turbo", "transformers": "google/vit-base-patch16-224"}
 
+#: Asks a person: question, default, choices.
 Prompt = Callable[[str, str, Sequence[str]], str]
-"""Asks a person: question, default, choices."""
 
 
 @dataclass(slots=True)
