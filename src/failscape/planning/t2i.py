@@ -47,7 +47,8 @@ SIMULATED_IMAGES = 4000
 #: Findings of a part below which it tells nothing of the whole; then parts are doubled, up to so many times.
 FEW, MOST_SIMULATED = 10, 4
 
-#: Parts smaller than the largest by more than this are no part of the line through them.
+#: Parts smaller than the largest by more than this are no part of the line through them; none is needed where
+#: enough runs are whole.
 LARGEST_STEP = 5
 
 #: Images that are reckoned with where a config has no budget of images.
@@ -94,7 +95,9 @@ def expect(
             parts.append(Part(entities, len(found)))
             depths.append({str(depth): float(found.count(depth)) for depth in range(config.space.depth + 1)})
         sizes = _larger(sizes[-1], parts[-1].found, images)
-    used = [at for at, part in enumerate(parts) if part.size >= parts[-1].size / LARGEST_STEP]
+    alike = sum(part.size == parts[-1].size for part in parts) >= FEWEST_WORLDS
+    least = parts[-1].size / (1 if alike else LARGEST_STEP)
+    used = [at for at, part in enumerate(parts) if part.size >= least]
     return expected(
         regime, ABOUT[regime], [parts[at] for at in used], len(lattice.entities), [depths[at] for at in used]
     )
@@ -111,10 +114,11 @@ def _sizes(images: int, worlds: int | None) -> list[float]:
 
 
 def _larger(top: float, found: float, images: int) -> list[float]:
-    """Two runs twice as large where parts found hardly anything: they do not show how a whole would grow."""
+    """Twice as large where parts found hardly anything: they do not show how a whole would grow."""
     larger = min(2 * top, images)
-    grows = found >= FEW or larger <= top or larger > MOST_SIMULATED * SIMULATED_IMAGES
-    return [] if grows else [larger] * 2
+    if found >= FEW or larger <= top or larger > MOST_SIMULATED * SIMULATED_IMAGES:
+        return []
+    return [larger] * (FEWEST_WORLDS if larger == images else 2)
 
 
 def _share(config: T2IConfig, lattice: Lattice, share: float, world: int) -> tuple[T2IConfig, int]:
