@@ -4,8 +4,6 @@ Shipped corpora are part of the package and stay there; a folder of the user's i
 go in before the run that shows them.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ Files are written whole or not at all, and never read through a symbolic link: a
 stranger, and a link in it can lead to any file of the reader.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -4,8 +4,6 @@ One process writes, any number read. Methods may be called from any thread; thos
 It knows nothing of strategies and models.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import time

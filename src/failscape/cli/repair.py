@@ -1,7 +1,5 @@
 """`failscape repair ATLAS`: from findings to a better model, its placebo twin, and the proof."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """Calls of a role for experiments: many at a time where that is allowed, timed, and never guessed at."""
 
-from __future__ import annotations
-
 import asyncio
 import statistics
 import time

@@ -1,7 +1,5 @@
 """Experiments with the models of a classifier config: drawn pictures or photos, presence, labels, helpers."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ A judge that does not would either hide bugs, when it never sees a clause, or ad
 asked: `clause_check: false`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from failscape.doctor.calls import Calls

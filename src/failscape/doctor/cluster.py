@@ -1,7 +1,5 @@
 """Looks at the Ray cluster of a config: is it there, has it room, how long does an actor take."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

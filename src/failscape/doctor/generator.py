@@ -1,7 +1,5 @@
 """Experiments with what draws and edits: seeds, sizes, prompts, and many requests at once."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 One that is dead, or says always the same, would stop a run or spoil it hours later.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 What is concluded from its replies is decided in `comparisons`, which is pure.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 They tell a judge or a captioner that sees little from a target that draws badly.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

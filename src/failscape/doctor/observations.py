@@ -1,7 +1,5 @@
 """What an experiment of the doctor brings to light, and the models of a config, each started by itself."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Changes of a picture after which a check cannot hold any more, or must still not hold. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -4,8 +4,6 @@ Samples come in pairs of the same kinds of attributes and of different values, s
 put to the other's picture.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 `examine` knows no hunt: where samples come from is an argument, observations are the result.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Sequence

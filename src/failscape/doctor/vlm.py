@@ -4,8 +4,6 @@ A verifier must call right answers right and wrong ones wrong, proven by as many
 that no picture answers invalid; a target should not say the same about all pictures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

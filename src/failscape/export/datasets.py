@@ -5,8 +5,6 @@ its own files beside them: chats, preference pairs. Rows come from the hunt's ow
 drawn of its findings (`draw`), from those.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

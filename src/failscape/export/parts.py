@@ -19,8 +19,8 @@ PARTS = {
     CLEAN: "plain pictures of every class",
 }
 
+#: Of a rule's findings one in three is hidden, the second one first: a rule with two findings hides one.
 EVERY = 3
-"""Of a rule's findings one in three is hidden, the second one first: a rule with two findings hides one."""
 
 
 class Parts(NamedTuple):

@@ -1,7 +1,5 @@
 """What a classifier config can prove: classes, descriptions to try, simulated races on planted worlds."""
 
-from __future__ import annotations
-
 from failscape.hunts.classifier.build import forewarn, photos_of, rules_of, targets_of
 from failscape.hunts.classifier.config import ClassifierConfig
 from failscape.hunts.classifier.hunt import ClassifierHunt

@@ -1,7 +1,5 @@
 """What is foreseen of a run, whatever its kind: how large, what it may find, what it takes. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """How fast the models of a config are, and how large their pictures: by a few trials, before a plan."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from typing import Any

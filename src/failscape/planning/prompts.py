@@ -1,7 +1,5 @@
 """What a t2i config over a list of prompts can prove: its own hunt on prompts with planted rates."""
 
-from __future__ import annotations
-
 import math
 import random
 

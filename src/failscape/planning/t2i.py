@@ -1,8 +1,6 @@
 """What a t2i config can prove: the size of its space, evidence that a node needs, and simulated runs of its
 own strategy on planted worlds of three sorts."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What a vlm config can prove: how many questions a mode takes, and simulated hunts on planted answerers."""
 
-from __future__ import annotations
-
 import math
 
 from failscape.hunts.vlm.build import forewarn

@@ -3,8 +3,6 @@
 ONNX in, ONNX out. The placebo twin is fitted in the same way without any failure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,8 +42,8 @@ from failscape.runtime.walk import TESTING_STEPS
 from failscape.trials import Finding
 
 REPAIRED_FILE, PLACEBO_FILE = "repaired.onnx", "placebo.onnx"
+#: With fewer failures a new layer learns those pictures and nothing else.
 FEWEST_FAILURES = 20
-"""With fewer failures a new layer learns those pictures and nothing else."""
 
 _CLEAN_STREAM = -3
 

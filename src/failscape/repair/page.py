@@ -1,7 +1,5 @@
 """Writes the page of a repair: what became of shown, hidden and other requests, and what the placebo did."""
 
-from __future__ import annotations
-
 import base64
 import time
 from collections.abc import Mapping, Sequence
@@ -19,11 +17,11 @@ from failscape.repair.proof import AFTER, BEFORE, PLACEBO, RepairProof
 from failscape.report.sections import templates
 
 PAGE, DATA = "repair.html", "repair.json"
+#: Pictures of a row, those first whose verdict changed.
 PICTURES = 4
-"""Pictures of a row, those first whose verdict changed."""
 
+#: Rows of a part on the page; `repair.json` has all.
 ROWS = 60
-"""Rows of a part on the page; `repair.json` has all."""
 
 
 @dataclass(frozen=True, slots=True)

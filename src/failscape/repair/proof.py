@@ -4,8 +4,6 @@ All subjects get the same fresh seeds on all three models, none of which any of 
 recorded as three hunts of one atlas; `compare`'s core decides what became of each subject.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -34,8 +32,8 @@ from failscape.trials import Probe, Verify, derive_seed
 
 BEFORE, PLACEBO, AFTER = "before", "placebo", "after"
 
+#: The stream of seeds of a proof: neither a search, nor `draw`, nor a training draws from it.
 _PROOF = -2
-"""The stream of seeds of a proof: neither a search, nor `draw`, nor a training draws from it."""
 
 
 @dataclass(frozen=True)

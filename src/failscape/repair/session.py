@@ -1,7 +1,5 @@
 """One repair from start to page: which model file, where everything goes, and what is told at the end."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

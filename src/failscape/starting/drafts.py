@@ -1,7 +1,5 @@
 """The text of a first config, with a comment for each thing that a user may want to change. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

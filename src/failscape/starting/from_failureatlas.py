@@ -4,8 +4,6 @@ Names of keys differ between its versions, so each setting is looked for under s
 What is there and has no place here is told, never dropped in silence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Asks an endpoint which models it has, before anything is written down."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """From what a user says about a role to how it is reached: what is missing is asked, endpoints too."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 It understands the instructions of minimal pairs: "Add a red penguin on the left of the picture."
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Final

@@ -6,8 +6,6 @@ while it works.
 toy-world: the renderer as an image generator. A prompt is the key of a sight, and the scene is exact.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import importlib.util

@@ -6,8 +6,6 @@ most penguins stand in snow. These spurious ties are the documented cause of rea
 hardly ever seen a penguin outside the snow may not know one on a meadow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 

@@ -3,8 +3,6 @@
 The Parquet table has a row a trial, with steps and facts as JSON (extra `export`).
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How much of what an earlier hunt saw holds for another model, learned from its own trials. Pure."""
 
-from __future__ import annotations
-
 import contextlib
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
@@ -16,18 +14,18 @@ from failscape.spaces.lattice import Lattice, Node
 Floats = NDArray[np.float64]
 
 _ROUNDS = 12
+#: Nodes differ by themselves: many images of one count as few of many, as `stats.effects` begins.
 _SPREAD = 0.6
-"""Nodes differ by themselves: many images of one count as few of many, as `stats.effects` begins."""
 
+#: How much the expected share weighs against the trials: about as much as a dozen nodes with three images
+#: each, whose old rates differ as those of planted worlds do.
 _STIFFNESS = 6.0
-"""How much the expected share weighs against the trials: about as much as a dozen nodes with three images
-each, whose old rates differ as those of planted worlds do."""
 
 
+#: So many nodes are tried before any choice goes by the old hunt, and at most this share of the budget. Half
+#: are old findings, half never failed there: nodes that differ in what it says of them tell how much of it
+#: holds, even where they mislead.
 FIRST, FIRST_SHARE = 24, 0.05
-"""So many nodes are tried before any choice goes by the old hunt, and at most this share of the budget. Half
-are old findings, half never failed there: nodes that differ in what it says of them tell how much of it
-holds, even where they mislead."""
 
 
 def to_try_first(

@@ -3,8 +3,6 @@
 `model` is a name on the hub, `path` a folder with `model_index.json`. Needs the extra `diffusers`.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 import time

@@ -5,8 +5,6 @@ another answer of its kind ("yes and no", "two or three"), or the text avoids it
 denied ("it isn't a cat") is not said.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Request `{"prompts": [str, …], "seeds": [int, …], …params}`; reply `{"imag
 image (PNG, JPEG, WEBP) per prompt, in order. Other keys of the reply are ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from failscape.config import ModelConfig

@@ -4,8 +4,6 @@ Request `{"images": [base64, …], …params}`; reply `{"labels": [[["cat", 0.9]
 with scores per image, in order. Other keys of the reply are ignored.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ Judge, captioner, answerer, verifier, questioner and llm are one chat request ea
 what to say and how to read the reply. Generator, editor and embedder have requests of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar

@@ -3,8 +3,6 @@
 `model` is a name on the hub, `path` a folder or file. torch is imported when a model starts, not before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,10 +22,10 @@ class TorchModel(InProcess):
 
     role = ""
     provider = "transformers"
+    #: The file that a folder with such a model must hold.
     index = "config.json"
-    """The file that a folder with such a model must hold."""
+    #: Which files of a folder make the model what it is.
     files: tuple[str, ...] = WEIGHTS
-    """Which files of a folder make the model what it is."""
 
     def __init__(self, config: ModelConfig, batch: int) -> None:
         self.source = str(Path(config.path).expanduser()) if config.path else config.model

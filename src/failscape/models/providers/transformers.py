@@ -5,8 +5,6 @@ imported when the model starts, not before. Chat models are in `transformers_cha
 texts and pictures into one space; text encoders take texts only, vision encoders pictures only.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -5,8 +5,6 @@ questioner are a contract (what to say, how to read the reply) each. Decoding is
 otherwise: a reply out of form would be the same again, so it is not asked for twice.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Sequence
