@@ -35,7 +35,10 @@ def cluster() -> Iterator[Any]:
 
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
     os.environ["PYTHONPATH"] = paths
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    # On a busy machine a node may take long to say that it lives: only one that cannot be reached is dead.
+    patient = {"health_check_timeout_ms": 300_000}
+    head = {"num_cpus": 0, "include_dashboard": False, "_system_config": patient}
+    made = Cluster(initialize_head=True, head_node_args=head)
     made.add_node(num_cpus=4)
     ray.init(address=made.address, log_to_driver=False, logging_level="error")
     yield made
