@@ -23,8 +23,8 @@ from failscape.comparison.harm import (
     judge_harm,
     next_cases,
 )
+from failscape.stats.differences import log_e_more
 from failscape.stats.evalues import Floats
-from failscape.stats.paired import log_e_more
 
 SUBJECTS, REGRESSED, TRIALS = 80, 4, 1_500
 RULES = GateRules()

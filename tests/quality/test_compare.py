@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.gate import SUBJECTS, caught, false_alarms
 
 from failscape.comparison.decide import evidence, proven
+from failscape.stats.differences import pairs_needed
 from failscape.stats.evalues import Floats, log_e_value
-from failscape.stats.paired import pairs_needed
 
 RUNS, LEVEL, LIMIT = 200, 0.05, 0.2
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from failscape.spaces.corpus import folder_of
 from failscape.spaces.wording import phrasing_of
-from failscape.toybox.world.vocab import CONFLICTS, FAMILIES, KINDS, MENTIONABLE
-from failscape.toybox.world.wording import ADJECTIVES, PHRASES
+from failscape.toybox.world.vocab import ADJECTIVES, CONFLICTS, FAMILIES, KINDS, MENTIONABLE, PHRASES
 
 
 def corpus_files() -> dict[str, Any]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from failscape.spaces import Wording, load_corpus
 from failscape.toybox import world
-from failscape.toybox.world.wording import ADJECTIVES, PHRASES
+from failscape.toybox.world.vocab import ADJECTIVES, PHRASES
 
 Value = tuple[str, str]
 Said = tuple[Value, ...]

@@ -18,7 +18,7 @@ from typing import Any
 
 from failscape.atlas.files import explained
 from failscape.atlas.migrations import check_is_atlas, migrate, version_of
-from failscape.atlas.rows import refuse_unsound
+from failscape.atlas.records import refuse_unsound
 from failscape.errors import AtlasError
 
 DATABASE = "atlas.db"

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
-from failscape.atlas.records import images_of
-from failscape.atlas.rows import understood
+from failscape.atlas.records import images_of, understood
 from failscape.atlas.store import Atlas
 from failscape.trials import (
     Answer,

@@ -17,12 +17,11 @@ from failscape.atlas import reader
 from failscape.atlas.connect import DATABASE, reader_uri
 from failscape.atlas.contents import copy_corpus
 from failscape.atlas.files import explained, link_or_copy, refuse_link, sync_folder
+from failscape.atlas.images import pack_path
 from failscape.atlas.migrations import MIGRATIONS
-from failscape.atlas.packs import pack_path
 from failscape.atlas.reader import CORPORA
-from failscape.atlas.records import HuntRow
+from failscape.atlas.records import HuntRow, refuse_unsound
 from failscape.atlas.resume import diff_hunts
-from failscape.atlas.rows import refuse_unsound
 from failscape.atlas.store import Atlas
 from failscape.atlas.writer import RowWriter
 from failscape.errors import AtlasError

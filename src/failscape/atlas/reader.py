@@ -9,11 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas.files import refuse_link
-from failscape.atlas.images import ImageRow
+from failscape.atlas.images import ImageRow, PackPlace
 from failscape.atlas.migrations import version_of
-from failscape.atlas.packs import PackPlace
-from failscape.atlas.records import Event, HuntRow, RunRow, Spent, StoredCall, StoredTrial, prompts_of
-from failscape.atlas.rows import FIX, check_facts, check_texts, understood, unsound
+from failscape.atlas.records import (
+    FIX,
+    Event,
+    HuntRow,
+    RunRow,
+    Spent,
+    StoredCall,
+    StoredTrial,
+    check_facts,
+    check_texts,
+    prompts_of,
+    understood,
+    unsound,
+)
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity, Usage
 from failscape.pictures import SUFFIXES

@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 from failscape.atlas import reader
 from failscape.atlas.decisions import Plans
+from failscape.atlas.images import SUFFIX, PackPlace, PackWriter, read_place
 from failscape.atlas.migrations import MIGRATIONS, version_of
-from failscape.atlas.packs import SUFFIX, PackPlace, PackWriter, read_place
-from failscape.atlas.records import HuntRow, images_of
-from failscape.atlas.rows import check_facts, understood, unsound_rows
+from failscape.atlas.records import HuntRow, check_facts, images_of, understood, unsound_rows
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
 from failscape.pictures import Picture

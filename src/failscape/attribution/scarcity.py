@@ -14,7 +14,7 @@ import numpy as np
 from failscape.attribution.counts import MentionCounts, key_of, layer_of
 from failscape.errors import ConfigError
 from failscape.evidence import HuntEvidence, SubjectCounts
-from failscape.spaces.subjects import split_subject
+from failscape.spaces.lattice import split_subject
 from failscape.stats.intervals import clopper_pearson, grouped_share
 from failscape.stats.ranks import rank_correlation
 from failscape.trials import Finding

@@ -23,8 +23,7 @@ from failscape.servers.running import serve, serve_app
 from failscape.servers.scoring import SCORE, read_prompts, scoring_app
 from failscape.servers.supervisor import account, children_of, read_gpus, supervise
 from failscape.spaces.corpus import load_corpus
-from failscape.spaces.understanding import Understanding
-from failscape.spaces.wording import Wording
+from failscape.spaces.wording import Understanding, Wording
 from failscape.toybox.classifiers import NAMES as CLASSIFIERS
 from failscape.toybox.sessions import SIDE
 

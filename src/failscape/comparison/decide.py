@@ -26,8 +26,8 @@ from failscape.comparison.result import (
     PairedComparison,
     PowerLine,
 )
+from failscape.stats.differences import anytime_difference, grouped_difference, log_e_more, pairs_needed
 from failscape.stats.evalues import Floats, log_e_bh, log_e_value
-from failscape.stats.paired import anytime_difference, grouped_difference, log_e_more, pairs_needed
 
 Flags = NDArray[np.bool_]
 

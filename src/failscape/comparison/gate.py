@@ -29,8 +29,8 @@ from failscape.comparison.reading import ModelSide
 from failscape.config import HuntConfig
 from failscape.evidence import config_of
 from failscape.runtime.progress import Reporter
+from failscape.stats.differences import anytime_difference, log_e_more
 from failscape.stats.evalues import Floats
-from failscape.stats.paired import anytime_difference, log_e_more
 from failscape.trials import Probe, Show, Step
 
 #: With more than this share of cases whose pictures came out otherwise, nothing is compared.

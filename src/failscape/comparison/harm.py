@@ -11,8 +11,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.stats.differences import grouped_difference, log_e_more
 from failscape.stats.evalues import Floats, log_e_bh
-from failscape.stats.paired import grouped_difference, log_e_more
 
 Ints = NDArray[np.int64]
 

@@ -8,16 +8,16 @@ from pydantic import ValidationError
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.contents import changed_corpus, earlier_of
+from failscape.atlas.records import understood
 from failscape.atlas.results import kept_results, last_results, rules_version
 from failscape.atlas.reviews import hunt_accuracy, people_said, reckoned_with
-from failscape.atlas.rows import understood
 from failscape.config import HuntConfig
 from failscape.errors import AtlasError, ConfigError, FailscapeError
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.findings import corrected
 from failscape.hunts.told import Told, from_bytes, told_by
 from failscape.plugins import begin_hunt, find_kind, kind_names
-from failscape.spaces.subjects import ancestors_of
+from failscape.spaces.lattice import ancestors_of
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Finding
 

@@ -17,8 +17,7 @@ from failscape.models.roles import ROLES
 from failscape.servers.backends import Served
 from failscape.servers.running import serve
 from failscape.spaces.corpus import load_corpus
-from failscape.spaces.understanding import Understanding
-from failscape.spaces.wording import Wording
+from failscape.spaces.wording import Understanding, Wording
 
 
 def _settings(role: str, text: str) -> ModelConfig:

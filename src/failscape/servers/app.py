@@ -45,7 +45,7 @@ from failscape.servers.requests import (
     read_picture,
     read_texts,
 )
-from failscape.spaces.understanding import Understanding
+from failscape.spaces.wording import Understanding
 from failscape.trials import Check
 
 Decided = list[bool | None]

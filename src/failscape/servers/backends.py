@@ -23,7 +23,7 @@ from failscape.models.roles import (
 )
 from failscape.pictures import Picture
 from failscape.servers.requests import RequestError
-from failscape.spaces.understanding import Understanding
+from failscape.spaces.wording import Understanding
 
 T = TypeVar("T")
 #: What a request may say beside prompt and seed: width, height, steps, guidance, negative_prompt.

@@ -2,16 +2,15 @@
 
 A node takes at most one value per sub-category, only values plausible for its entity, and no two values
 that contradict each other. Every subset of a node's values is therefore a node too. Nodes are numbered
-layer by layer, entity by entity; numbers come from per-entity prefix counts.
-
-How many nodes of a lattice have a value, a family or a set of values: by arithmetic, not by walking.
-
-Rows are the lattice's entities in their order. Entities that allow the same values are counted once.
+layer by layer, entity by entity; numbers come from per-entity prefix counts. `NodeCounts` counts nodes with a
+value, a family or a set of values by arithmetic, not by walking. A node's text, its subject, can be taken
+apart without a corpus: `split_subject`.
 """
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -382,3 +381,34 @@ def _to_mask(sets: Sequence[Bits], width: int) -> Mask:
     return np.unpackbits(packed.reshape(len(sets), size), axis=1, count=width, bitorder="little").astype(
         np.bool_
     )
+
+
+#: A kind such as `Base: Colour`, and a value.
+Pair = tuple[str, str]
+
+
+def split_subject(subject: str) -> tuple[str, list[Pair]]:
+    """The entity, and its values in the subject's order."""
+    entity, *labels = subject.split("; ")
+    pairs = []
+    for label in labels:
+        kind, _, value = label.partition("=")
+        pairs.append((kind, value))
+    return entity, pairs
+
+
+def join_subject(entity: str, pairs: list[Pair]) -> str:
+    return "; ".join((entity, *(f"{kind}={value}" for kind, value in pairs)))
+
+
+def parents_of(subject: str) -> list[str]:
+    """The subjects with one value less."""
+    entity, *labels = subject.split("; ")
+    return ["; ".join((entity, *labels[:at], *labels[at + 1 :])) for at in range(len(labels))]
+
+
+def ancestors_of(subject: str) -> Iterator[str]:
+    """The subjects with fewer values, each once, the entity alone last."""
+    entity, *labels = subject.split("; ")
+    for size in range(len(labels) - 1, -1, -1):
+        yield from ("; ".join((entity, *some)) for some in combinations(labels, size))

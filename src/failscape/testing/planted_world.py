@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 from failscape.errors import ConfigError
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.lattice import Lattice, Node
-from failscape.spaces.understanding import Understanding
-from failscape.spaces.wording import Wording
+from failscape.spaces.wording import Understanding, Wording
 from failscape.testing.planted_landscape import make_landscape
 from failscape.trials import Probe, Trial, Verdict, reach_verdict
 

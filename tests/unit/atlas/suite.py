@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from failscape.atlas import Atlas, Call, Recorded
-from failscape.atlas.packs import pack_path
+from failscape.atlas.images import pack_path
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity, Usage
 from failscape.pictures import Picture

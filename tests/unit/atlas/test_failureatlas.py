@@ -21,7 +21,7 @@ from failscape.errors import AtlasError
 from failscape.evidence import load_hunt
 from failscape.hunts.t2i.build import build_hunt
 from failscape.hunts.t2i.config import T2IConfig
-from failscape.spaces.subjects import join_subject, parents_of, split_subject
+from failscape.spaces.lattice import join_subject, parents_of, split_subject
 from failscape.trials import Verdict
 from tests.unit.atlas.suite import CONFIG, make_recorded
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from failscape.atlas import Atlas, images, packs
-from failscape.atlas.packs import PackWriter, records
+from failscape.atlas import Atlas, images
+from failscape.atlas.images import PackWriter, records
 from failscape.errors import AtlasError
 from failscape.pictures import Picture
 from tests.unit.atlas.suite import CONFIG, make_picture, make_recorded
@@ -37,12 +37,12 @@ def test_large_and_small_pictures_lie_side_by_side(tmp_path: Path, monkeypatch: 
     """Large ones are written from where they are, small ones joined; the pack is the same."""
     pictures = [Picture(bytes([n]) * length) for n, length in enumerate((9, 70_000, 8, 7, 90_000, 66_000, 5))]
     found = []
-    for limit in (0, packs.COPIED_BYTES, 1 << 30):
-        monkeypatch.setattr(packs, "COPIED_BYTES", limit)
+    for limit in (0, images.COPIED_BYTES, 1 << 30):
+        monkeypatch.setattr(images, "COPIED_BYTES", limit)
         writer = PackWriter(tmp_path, f"{limit:016x}", 0)
         places = writer.append(pictures)
         writer.close()
-        assert [packs.read_place(tmp_path, place) for place in places] == [one.data for one in pictures]
+        assert [images.read_place(tmp_path, place) for place in places] == [one.data for one in pictures]
         found.append((tmp_path / f"{writer.name}.pack").read_bytes())
     assert found[0] == found[1] == found[2]
 
@@ -57,7 +57,7 @@ def test_pictures_are_synced_before_their_rows_are_written(
             rows_then.append(db.execute("SELECT count(*) FROM images").fetchone()[0])
         os.fsync(handle)
 
-    monkeypatch.setattr(packs, "_sync", sync)
+    monkeypatch.setattr(images, "_sync", sync)
     with Atlas.open(folder) as atlas:
         atlas.record(1, [make_recorded(n) for n in range(3, 6)])
         assert len(list(atlas.image_digests())) == 6

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from failscape.atlas import Atlas
-from failscape.atlas import packs as packs_module
+from failscape.atlas import images as images_module
 from failscape.atlas.formats.plain import no_formula
 from failscape.atlas.migrations import MIGRATIONS
 from failscape.errors import AtlasError
@@ -109,7 +109,7 @@ def test_a_full_disk_while_writing_pictures_records_nothing(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with Atlas.open(folder) as atlas:
-        monkeypatch.setattr(packs_module.os, "write", full)
+        monkeypatch.setattr(images_module.os, "write", full)
         with pytest.raises(AtlasError, match="disk is full") as caught:
             atlas.record(1, [make_recorded(10)])
         monkeypatch.undo()

@@ -18,7 +18,7 @@ from failscape.servers.backends import Served
 from failscape.servers.requests import RequestError, read_conversation
 from failscape.spaces import Wording, load_corpus
 from failscape.spaces.lattice import Lattice
-from failscape.spaces.understanding import Understanding
+from failscape.spaces.wording import Understanding
 from failscape.testing.model_suite import plain_pictures
 from failscape.trials import Check
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from failscape.spaces import FAMILIES, Corpus, Lattice, Wording, corpus_names, load_corpus
-from failscape.spaces.understanding import Understanding
-from failscape.spaces.wording import plural_of
+from failscape.spaces.wording import Understanding, plural_of
 from tests.counting import calls_of
 
 CORPUS = load_corpus("general")

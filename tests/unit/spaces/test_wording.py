@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from failscape.spaces import Lattice, Wording, load_corpus
-from failscape.spaces.understanding import Understanding
-from failscape.spaces.wording import plural_of, with_article
+from failscape.spaces.wording import Understanding, plural_of, with_article
 from tests.unit.spaces.tiny import write_corpus
 
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from failscape.stats.evalues import log_e_value
-from failscape.stats.excess import (
+from failscape.stats.differences import (
     absent_share,
     log_below,
     log_excess,
     log_excess_grid,
     paired_difference,
 )
+from failscape.stats.evalues import log_e_value
 
 counts = st.integers(0, 200)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from failscape.stats.differences import anytime_difference, grouped_difference, log_e_more, pairs_needed
 from failscape.stats.intervals import STAKES, mean_interval
-from failscape.stats.paired import anytime_difference, grouped_difference, log_e_more, pairs_needed
 
 
 def test_evidence_is_the_mean_of_what_fixed_stakes_pay() -> None:

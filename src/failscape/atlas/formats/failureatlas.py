@@ -14,7 +14,7 @@ from failscape.atlas.records import HuntRow, StoredTrial
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError, FailscapeError
 from failscape.spaces.corpus import load_corpus
-from failscape.spaces.subjects import Pair, ancestors_of, parents_of, split_subject
+from failscape.spaces.lattice import Pair, ancestors_of, parents_of, split_subject
 from failscape.trials import Decide, Facts, Generate, Step
 
 #: The kind of hunt that these files are about.

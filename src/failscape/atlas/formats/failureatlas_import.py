@@ -22,7 +22,7 @@ from failscape.atlas.records import Recorded
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
 from failscape.plugins import find_kind
-from failscape.spaces.subjects import Pair, ancestors_of, join_subject
+from failscape.spaces.lattice import Pair, ancestors_of, join_subject
 from failscape.trials import Check, Decide, Facts, Generate, Probe, Trial, Verdict, reach_verdict
 
 _GROUP = 256

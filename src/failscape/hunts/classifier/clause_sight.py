@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from failscape.stats.excess import GRID, log_below, log_excess_grid
+from failscape.stats.differences import GRID, log_below, log_excess_grid
 
 LEAST_GAP = 0.2
 """A judge sees clauses when it says yes so much more often where they were asked for. Half of the generators'
@@ -55,8 +55,8 @@ class ClauseSight:
     def evidence(self) -> float:
         """log e against a judge that says yes at least `LEAST_GAP` more often where a clause was asked for.
 
-        As in `stats/excess.py`: whatever its yes-rate q for clauses that were asked for, the evidence that it
-        is lower times the evidence that the other rate is above q − gap; the smallest product over all q.
+        As in `log_excess`: whatever its yes-rate q for clauses that were asked for, the evidence that it is
+        lower times the evidence that the other rate is above q − gap; the smallest product over all q.
         Below the gap there is no such judge.
         """
         yes, no = self._yes, {side: self._all[side] - self._yes[side] for side in (True, False)}

@@ -23,7 +23,7 @@ from failscape.hunts.classifier.prompts import Clause, Description
 from failscape.hunts.classifier.sentences import cause_words, many, points, sentence
 from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.tallies import Arm, Block, ImageCounts, Target
-from failscape.stats.excess import absent_share, paired_difference
+from failscape.stats.differences import absent_share, paired_difference
 from failscape.stats.intervals import clopper_pearson
 from failscape.trials import Finding
 

@@ -29,8 +29,8 @@ from failscape.hunts.classifier.slices import cluster_clauses, metadata_clauses
 from failscape.hunts.classifier.tallies import ImageCounts, LabelledPhoto, Look, SeenPhoto, Target
 from failscape.hunts.rounds import Outcome, Planned, ProbeRounds
 from failscape.spaces.corpus import Corpus
+from failscape.stats.differences import log_excess, log_excess_grid
 from failscape.stats.evalues import log_e_bh
-from failscape.stats.excess import log_excess, log_excess_grid
 from failscape.trials import Caption, Classify, Decide, Embed, Finding, Probe, Progress, Show, Step, Trial
 
 PER_CLASS = 20

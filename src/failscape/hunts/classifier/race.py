@@ -1,7 +1,7 @@
 """Which description to try next: the chance that it is a bug, per image that proving it will take. Pure.
 
-The model here only chooses. What is claimed rests on e-values (`stats/excess.py`), which hold however the
-choice was made.
+The model here only chooses. What is claimed rests on e-values (`stats/differences.py`), which hold however
+the choice was made.
 """
 
 from __future__ import annotations

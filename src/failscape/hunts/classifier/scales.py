@@ -6,8 +6,8 @@ import numpy as np
 
 from failscape.hunts.certify import evidence_needed
 from failscape.hunts.classifier.arena import Arena
+from failscape.stats.differences import absent_share, log_excess, log_excess_grid
 from failscape.stats.evalues import log_e_bh
-from failscape.stats.excess import absent_share, log_excess, log_excess_grid
 
 
 class Scales:

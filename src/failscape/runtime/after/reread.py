@@ -15,8 +15,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from failscape.atlas import Atlas, Call, HuntRow, Recorded, open_hunt
-from failscape.atlas.records import StoredCall, StoredTrial, images_of
-from failscape.atlas.rows import understood
+from failscape.atlas.records import StoredCall, StoredTrial, images_of, understood
 from failscape.errors import AtlasError, ConfigError
 from failscape.hunts.protocol import Hunt
 from failscape.models.contracts.asking import Read

@@ -5,7 +5,6 @@ Pure numpy and pillow. It draws, words and reads pictures and captions; it train
 
 from failscape.toybox.world.captions import caption, describe, mentioned, parse_caption
 from failscape.toybox.world.render import render, render_attributes, render_many
-from failscape.toybox.world.sampling import sample_attributes, sample_layout, sample_nuisance, sample_scene
 from failscape.toybox.world.scenes import (
     NUISANCE,
     NUISANCE_DIM,
@@ -15,6 +14,10 @@ from failscape.toybox.world.scenes import (
     build_scene,
     changed,
     relations,
+    sample_attributes,
+    sample_layout,
+    sample_nuisance,
+    sample_scene,
 )
 from failscape.toybox.world.vocab import (
     ALLOWED,
@@ -35,8 +38,9 @@ from failscape.toybox.world.vocab import (
     TIMES,
     Kind,
     conflicts_in,
+    tokens,
+    vocabulary,
 )
-from failscape.toybox.world.wording import tokens, vocabulary
 
 __all__ = [
     "ALLOWED",

@@ -10,11 +10,16 @@ import numpy as np
 
 from failscape.spaces.wording import with_article
 from failscape.toybox.world.scenes import Attributes, Scene, Thing, relations
-from failscape.toybox.world.vocab import ATTRIBUTES, COUNTS, DEFAULTS, ENTITIES, MENTIONABLE, PLURALS
-from failscape.toybox.world.wording import (
+from failscape.toybox.world.vocab import (
     ADJECTIVES,
+    ATTRIBUTES,
+    COUNTS,
+    DEFAULTS,
+    ENTITIES,
+    MENTIONABLE,
     OPENINGS,
     PHRASES,
+    PLURALS,
     STYLE_OPENINGS,
     noun,
     tokens,

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from failscape.errors import FailscapeError
 from failscape.hunts.t2i.survey.survey import Mass, T2ISurvey
 from failscape.spaces.corpus import load_corpus
+from failscape.spaces.lattice import split_subject
 from failscape.spaces.prompt_list import load_prompts
-from failscape.spaces.subjects import split_subject
 from failscape.web.library import OpenHunt
 from failscape.web.screens.findings import counted_rate, rate_data
 
