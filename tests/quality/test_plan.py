@@ -20,6 +20,7 @@ SEEDS = range(100, 103)
     [
         partial(lattice_runs, 300, {**SPACE, "entities": THINGS[:6]}, strategy="listed"),
         partial(lattice_runs, 800, {**SPACE, "entities": THINGS}, strategy="listed"),
+        partial(lattice_runs, 800, {**SPACE, "entities": THINGS}, strategy="certified"),
         partial(prompt_runs, 40, 300),
         partial(question_runs, 250),
         partial(classifier_runs, 600, 2),
@@ -27,6 +28,7 @@ SEEDS = range(100, 103)
     ids=[
         "t2i",
         "t2i, scaled up from parts",
+        "t2i, certified, scaled up from parts",
         "prompts",
         "vlm",
         "classifier",
