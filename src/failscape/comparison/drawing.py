@@ -6,14 +6,13 @@ Everything is recorded in one atlas of the comparison, a hunt for each model. A 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from failscape.atlas import Atlas
 from failscape.comparison.asking import ModelAsker, bring_pictures
-from failscape.comparison.cases import AskedCase, fresh_probe
-from failscape.comparison.comparable import NotComparable
-from failscape.comparison.drift import judged_twice
+from failscape.comparison.cases import GENERATOR, AskedCase, fresh_probe
+from failscape.comparison.comparable import JudgeDrift, NotComparable
 from failscape.comparison.judges import judge_difference
 from failscape.comparison.pairs import PairCounts, pair_up
 from failscape.comparison.plan import SAMPLE_SHARE, OpenSubject, plan_round
@@ -21,7 +20,7 @@ from failscape.comparison.reading import ModelSide
 from failscape.comparison.result import CompareRules
 from failscape.config import HuntConfig
 from failscape.runtime.progress import Reporter
-from failscape.trials import Probe
+from failscape.trials import Decide, Probe, Show, Step, Verdict
 
 #: A budget is spent in about so many rounds: each looks at all before it.
 ROUNDS = 12
@@ -29,6 +28,12 @@ ROUNDS = 12
 SMALLEST_ROUND = 32
 #: Pairs that a subject can get where new pictures can be drawn of it.
 WITHOUT_END = 1 << 20
+
+#: Shown again: a judge that changed its mind on three of them or more has surely drifted.
+SHOWN_AGAIN = 30
+
+#: They are numbered from here on: below new cases, above those of a search.
+AGAIN_NUMBER = 900
 
 
 @dataclass
@@ -195,3 +200,29 @@ class PairDrawing:
     def _bring(self, cases: Sequence[AskedCase]) -> None:
         sources = [self.first.recorded.folder, self.second.recorded.folder]
         self._gone |= bring_pictures(cases, sources, self._atlas)
+
+
+async def judged_twice(side: ModelSide, asker: ModelAsker) -> JudgeDrift:
+    """Ask the judge of `asker` about pictures that were judged before. It costs calls, but no picture."""
+    if asker.kind.target != GENERATOR:
+        return JudgeDrift(0, 0)
+    cases = _to_judge_again(side)
+    gone = bring_pictures([_with_picture(case) for case in cases], [side.folder], asker.atlas)
+    before = {f"{case.subject}#r{AGAIN_NUMBER}": case for case in cases if not gone.intersection(case.images)}
+    await asker.ask([Probe(key, case.subject, _with_picture(case).steps) for key, case in before.items()])
+    after = {trial.key: trial.verdict for trial in asker.atlas.replay(asker.hunt_id) if trial.key in before}
+    valid = {key: one is Verdict.FAIL for key, one in after.items() if one in (Verdict.PASS, Verdict.FAIL)}
+    return JudgeDrift(len(valid), sum(failed != before[key].failed for key, failed in valid.items()))
+
+
+def _to_judge_again(side: ModelSide) -> Sequence[AskedCase]:
+    """The first picture of some subjects, spread over all of them."""
+    firsts = [cases[0] for cases in side.by_subject.values() if cases[0].images]
+    return firsts[:: max(1, len(firsts) // SHOWN_AGAIN)][:SHOWN_AGAIN]
+
+
+def _with_picture(case: AskedCase) -> AskedCase:
+    """The same checks on the picture as it is."""
+    checks = [step for step in case.asked if isinstance(step, Decide)][-1:]
+    steps: tuple[Step, ...] = (Show(case.images[-1:]), *checks)
+    return replace(case, steps=steps)

@@ -180,3 +180,19 @@ def rules_for(
             found = accuracy.limits(kinds, 1 - limit)
             limits[subject] = 1 - found.fail, 1 - found.passes
     return CompareRules(limit, level, margin, limits)
+
+
+#: One case, asked of each model in turn; `None` where one was not asked.
+CaseRow = tuple[AskedCase | None, ...]
+
+
+def cases_beside(sides: Sequence[ModelSide], subject: str, most: int) -> list[CaseRow]:
+    """What a page shows of a subject: up to `most` cases that first and last share, changed ones first."""
+    digests = next((side.photos[subject] for side in sides if subject in side.photos), frozenset[str]())
+    rows: list[CaseRow] = []
+    for place, case in sides[0].cases.items():
+        mine = place[0] == subject or bool(case.images and case.images[-1] in digests)
+        if mine and place in sides[-1].cases:
+            rows.append(tuple(side.cases.get(place) for side in sides))
+    rows.sort(key=lambda row: len({case.failed for case in row if case is not None}) < 2)
+    return rows[:most]

@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from failscape import __version__
 from failscape.atlas import Atlas
 from failscape.atlas.files import explained, write_whole
-from failscape.comparison.beside import CaseRow, cases_beside
 from failscape.comparison.comparable import NotComparable
 from failscape.comparison.comparing import ManyCompared, compare_sides
-from failscape.comparison.reading import hunts_of, read_side, side_of
+from failscape.comparison.reading import CaseRow, cases_beside, hunts_of, read_side, side_of
 from failscape.comparison.result import PROVEN, STATUSES, ComparedSubject
 from failscape.errors import FailscapeError
 from failscape.evidence import HuntEvidence
