@@ -73,7 +73,8 @@ def _merge_one(source: Atlas, target: Atlas, merged: Merged) -> None:
                 there = _match(hunt, reader.hunts(db, None))
                 if there is None:
                     parent = numbers.get(hunt.parent) if hunt.parent else None
-                    number = _add_hunt(rows, hunt, parent)
+                    named = (hunt.kind, hunt.config, hunt.identities)
+                    number = rows.add_hunt(*named, (0, 1), parent, hunt.created)
                     merged.hunts += 1
                 else:
                     number = there.id
@@ -111,10 +112,6 @@ def _match(hunt: HuntRow, others: Sequence[HuntRow]) -> HuntRow | None:
         if other.kind == hunt.kind and not diff_hunts(other, hunt.config, hunt.identities)
     ]
     return next((other for other in same if other.shard == hunt.shard), same[0] if same else None)
-
-
-def _add_hunt(rows: RowWriter, hunt: HuntRow, parent: int | None) -> int:
-    return rows.add_hunt(hunt.kind, hunt.config, hunt.identities, (0, 1), parent, hunt.created)
 
 
 def _copy_shared(db: sqlite3.Connection) -> None:

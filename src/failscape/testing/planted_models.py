@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from failscape.models.in_process import Unloaded
 from failscape.models.roles import Identity, Reply, Usage
 from failscape.pictures import Picture
 from failscape.spaces.lattice import Node
@@ -97,26 +98,15 @@ def _plain_pixels(data: bytes) -> bytes | None:
     return b"".join(raw[start + 1 : start + stride] for start in range(0, len(raw), stride))
 
 
-BATCH = 16
-
-
-class _PlantedModel:
+class _PlantedModel(Unloaded):
     """Settings are those of `PlantedWorld.named`, or a `world` made before."""
 
     role = ""
-    batch = BATCH
-    parallel = 1
 
     def __init__(self, world: PlantedWorld | None = None, **settings: Any) -> None:
         self.world = world or PlantedWorld.named(**settings)
         corpus = {"corpus": f"{self.world.corpus_mark:08x}", "seed": self.world.seed}
         self.identity = Identity(self.role, "python", "planted", {**corpus, **settings})
-
-    async def start(self) -> None:
-        pass
-
-    async def close(self) -> None:
-        pass
 
 
 class PlantedGenerator(_PlantedModel):

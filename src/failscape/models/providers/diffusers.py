@@ -312,10 +312,8 @@ class DiffusersEditor(DiffusersModel):
     def _sizes(self, picture: Image.Image) -> dict[str, int]:
         """A pipeline that has a size of its own would stretch the picture to it."""
         wanted = {"height": picture.height, "width": picture.width}
-        return {name: size for name, size in wanted.items() if self._sized(name)}
-
-    def _sized(self, name: str) -> bool:
-        return name in self.pipeline.accepts and name not in self.pipeline.call
+        free = self.pipeline.accepts - set(self.pipeline.call)
+        return {name: size for name, size in wanted.items() if name in free}
 
     def _masked(self, picture: Image.Image) -> Image.Image:
         if isinstance(self._mask, str):

@@ -131,7 +131,7 @@ def compare(answer: str, truth: str) -> Verification:
     if other := language_of(said):
         return Verification(None, None, f"the answer is not in English ({other}): {answer[:80]!r}")
     wrong = Verification(True, False, f"the right answer is {truth}")
-    found = {_denied(clause, right) for clause in clauses if _holds(clause, right)}
+    found = {_denied(clause, right) for clause in clauses if _places(clause, right)}
     if "doubted" in found or len(found) > 1:
         return Verification(None, None, "the answer does not commit itself")
     if "denied" in found or (not found and len(said) <= SHORT):
@@ -188,10 +188,6 @@ def same(said: Sequence[str], right: Sequence[str]) -> bool:
 def _alike(first: str, second: str) -> bool:
     """Equal but for a plural's ending."""
     return first == second or first in (f"{second}s", f"{second}es") or second in (f"{first}s", f"{first}es")
-
-
-def _holds(said: Sequence[str], right: Sequence[str]) -> bool:
-    return bool(_places(said, right))
 
 
 def _places(said: Sequence[str], right: Sequence[str]) -> list[int]:

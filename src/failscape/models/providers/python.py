@@ -196,7 +196,8 @@ class PythonModel:
             try:
                 replies += await off_loop(draws, partial(self._shape.replies, returned, count, arguments))
             except BadReply as error:
-                raise self._wrong(error.message) from error
+                told = f"{self._name} {error.message}; it must be {self._shape.signature}"
+                raise BadReply(told) from error
         self._succeeded, self._errors = True, 0
         return replies
 
@@ -228,9 +229,6 @@ class PythonModel:
             return BadReply(message)
         fix = "mend the code; raise failscape.errors.BadReply for an item that cannot be done"
         return Permanent(message, fix)
-
-    def _wrong(self, message: str) -> BadReply:
-        return BadReply(f"{self._name} {message}; it must be {self._shape.signature}")
 
 
 def _said(function: Callable[..., Any], name: str, default: Any) -> Any:

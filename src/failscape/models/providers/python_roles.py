@@ -23,7 +23,7 @@ METHODS = {**{role: method for role, (_, method) in ROLES.items()}, "llm": "chat
 
 
 class CallShape:
-    """One role's signature. `batched` code takes a list per argument and returns a list.
+    """One role's signature. `batched` code (some roles always) takes a list per argument and returns a list.
 
     `raw` is for an object that has the role's own method: it gets what the runtime gives, untouched.
     """
@@ -34,7 +34,7 @@ class CallShape:
     arity: ClassVar[int]
 
     def __init__(self, batched: bool = False, history: bool = False, raw: bool = False) -> None:
-        self.batched = batched or raw
+        self.batched = batched or raw or self.single == self.many
         self.history = history
         self.raw = raw
         self.limits = DEFAULT_LIMITS
@@ -133,9 +133,6 @@ class ClassifierShape(CallShape):
     single = many = "f(images: list of PIL images) -> a list of (label, score) per image"
     arity = 1
 
-    def __init__(self, batched: bool = False, history: bool = False, raw: bool = False) -> None:
-        super().__init__(True, history, raw)
-
     def value(self, value: Any, row: tuple[Any, ...]) -> list[tuple[str, float]]:
         if isinstance(value, dict):
             value = list(value.items())
@@ -213,9 +210,6 @@ class EmbedderShape(CallShape):
     role = "embedder"
     single = many = "f(items: list of str or PIL images) -> an array with one row per item"
     arity = 1
-
-    def __init__(self, batched: bool = False, history: bool = False, raw: bool = False) -> None:
-        super().__init__(True, history, raw)
 
     def value(self, value: Any, row: tuple[Any, ...]) -> list[float]:
         try:
