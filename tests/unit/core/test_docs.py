@@ -52,6 +52,16 @@ def test_every_page_is_on_the_site() -> None:
     assert {page.stem for page in WRITTEN} - {"index"} <= listed
 
 
+def test_the_page_for_language_models_links_to_pages_of_the_site() -> None:
+    text = (ROOT / "docs" / "llms.txt").read_text(encoding="utf-8")
+    made = {"reference-commands.md", "reference-config.md", "reference-python.md"}  # by tools/reference.py
+    links = set(re.findall(r"\]\(([^)#]+)\)", text))
+    assert links <= made | {page.name for page in WRITTEN}
+    assert {"first-steps.md", "statistics.md"} <= links
+    for command in re.findall(r"`failscape ([a-z]+)", text):
+        assert command in COMMANDS, command
+
+
 def test_both_readmes_say_the_same() -> None:
     """The same commands, configs, pictures and links in the same order; only words and comments differ."""
 
