@@ -3,8 +3,6 @@
 The writer holds a lock that belongs to an open file, so it ends with its process, however that ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

@@ -4,8 +4,6 @@ Merging is idempotent: doing it again, or after a shard has grown, adds only wha
 database to database inside SQLite, so memory does not grow with the number of trials.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -181,8 +181,6 @@ def vlm_draft(
 
 MODEL_FILE = '''"""Models of your own: fill in what is marked, then `failscape doctor {config}`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PIL import Image

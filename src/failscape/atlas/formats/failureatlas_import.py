@@ -3,8 +3,6 @@
 The file's vocabulary becomes a corpus in the atlas's folder, so that findings and reports work on it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

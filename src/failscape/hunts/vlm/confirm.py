@@ -5,8 +5,6 @@ words, and an e-process: valid whenever we look. e-BH over all slots keeps the s
 below the level. Whether a mode passes is a posterior's word: good enough to stop spending, never a claim.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection
@@ -26,17 +24,17 @@ from failscape.stats import log_e_bh, log_e_value
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 
 FAILING, PASSING, OPEN, UNDECIDED = "failing", "passing", "open", "undecided"
+#: The one kind of check that a verifier makes, for its measured accuracy.
 ANSWER = "answer"
-"""The one kind of check that a verifier makes, for its measured accuracy."""
 
+#: Most questions spent on one mode in a round.
 STEP = 6
-"""Most questions spent on one mode in a round."""
 
+#: A mode that needs more questions than this for a claim is a long shot.
 NEAR = 40.0
-"""A mode that needs more questions than this for a claim is a long shot."""
 
+#: Most of the room for confirmation that long shots get.
 LONG_SHOTS = 0.25
-"""Most of the room for confirmation that long shots get."""
 
 PASS_DOUBT = 0.04
 _LEAST = 5
@@ -55,10 +53,10 @@ class Slot:
     images: set[str] = field(default_factory=set)
     planned: int = 0
     starved: int = 0
+    #: The valid questions that make up the count, in order.
     asked: list[QuestionOutcome] = field(default_factory=list)
-    """The valid questions that make up the count, in order."""
+    #: Questions that were asked for it and are not of it: whoever wrote them did not follow.
     missed: int = 0
-    """Questions that were asked for it and are not of it: whoever wrote them did not follow."""
 
     @property
     def spent(self) -> int:
@@ -103,13 +101,13 @@ class Confirmation:
         self._exact = exact
         self._composed = composed
         self.audits = Audits(margin, labels, auditor)
+        #: Modes that the verifier's word would certify.
         self._convincing: set[Pattern] = set()
-        """Modes that the verifier's word would certify."""
         self._limits: dict[Pattern, float] = {}
         self._need = evidence_for(1, fdr, modes)
         self._states: dict[Pattern, str] = {}
+        #: Failing modes → the narrower one that holds their failures, as far as one can see by now.
         self.narrowed: dict[Pattern, Pattern] = {}
-        """Failing modes → the narrower one that holds their failures, as far as one can see by now."""
 
     def kinds(self, pattern: Pattern) -> tuple[str, ...]:
         """The kinds of check that the verifier's accuracy is known by: the mode's skills, where they were

@@ -6,8 +6,6 @@ many such patterns there are. A pattern that is too wide has passes that speak a
 narrow has company that fails as well; so the exact one comes first as soon as the data can tell.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,30 +18,30 @@ from failscape.hunts.vlm.confirm import OPEN, Confirmation
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.spaces.questions import ANY, Grammar, Pattern, explains
 
+#: Skills and depth.
 Cell = tuple[tuple[str, ...], int]
-"""Skills and depth."""
 
+#: Log-odds from which a lead is put to the test: as likely as not.
 WORTH_A_TEST = 0.0
-"""Log-odds from which a lead is put to the test: as likely as not."""
 
+#: The same where hundreds of forms share their skills: there a wide skill looks bad by what it shares.
 WORTH_A_TEST_OF_MANY = 1.5
-"""The same where hundreds of forms share their skills: there a wide skill looks bad by what it shares."""
 
+#: Below these log-odds a lead is left alone: one failure and two passes of a narrow pattern are below.
 WORTH_A_LOOK = -5.0
-"""Below these log-odds a lead is left alone: one failure and two passes of a narrow pattern are below."""
 
+#: Log-odds, before the first question, of a mode that an earlier hunt found: one in three is taken to hold.
+#: Two failures out of two looks then put it to the test, and two passes leave it.
 PROPOSED = -0.7
-"""Log-odds, before the first question, of a mode that an earlier hunt found: one in three is taken to hold.
-Two failures out of two looks then put it to the test, and two passes leave it."""
 
+#: Most modes under test at a time, so that the search goes on beside them.
 ACTIVE = 12
-"""Most modes under test at a time, so that the search goes on beside them."""
 
+#: Chance that a pattern which is no mode fails more often than by slips.
 UNEVEN = 0.1
-"""Chance that a pattern which is no mode fails more often than by slips."""
 
+#: However well a target does, single failures are taken to be slips at this rate at least.
 LEAST_SLIPS = 0.01
-"""However well a target does, single failures are taken to be slips at this rate at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,8 @@ class Leads:
         self.worth_a_test = WORTH_A_TEST_OF_MANY if log.shared else WORTH_A_TEST
         self.cells: dict[Cell, Pattern] = {}
         self.leads: list[Lead] = []
+        #: Modes of an earlier hunt, the surest first: they are looked at first, and likelier to hold.
         self.proposed: dict[Pattern, None] = {}
-        """Modes of an earlier hunt, the surest first: they are looked at first, and likelier to hold."""
         self.slips = 0.03
         self._explaining: list[Pattern] = []
 

@@ -3,8 +3,6 @@
 All share the second half of the work: leads are put to the test, and what was found is named exactly.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,19 +16,19 @@ from failscape.hunts.vlm.scouting import Scouting
 from failscape.hunts.vlm.sharpening import ENOUGH, SURE_RATE, sharper, unsettled_siblings
 from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern, Sights
 
+#: Questions of a round for one lead, or for one mode that may not be named exactly yet.
 LOOKS = 2
-"""Questions of a round for one lead, or for one mode that may not be named exactly yet."""
 
+#: Most of what confirmation leaves of a round that goes into second looks; less where forms share skills by
+#: the hundred: there first looks tell explanations apart as well, and find new failures besides.
 MOST_LOOKS, MOST_LOOKS_OF_MANY = 0.5, 0.25
-"""Most of what confirmation leaves of a round that goes into second looks; less where forms share skills by
-the hundred: there first looks tell explanations apart as well, and find new failures besides."""
 
+#: With so many rounds left, what is under test comes before all else: nothing new could be proven.
 LAST_ROUNDS = 2
-"""With so many rounds left, what is under test comes before all else: nothing new could be proven."""
 
 COLLAPSE_ROUNDS = 3
+#: A questioner whose last rounds hold so few different questions has collapsed.
 COLLAPSE_DIFFERENT = 0.06
-"""A questioner whose last rounds hold so few different questions has collapsed."""
 
 _ANYTHING = Pattern(ANY)
 
@@ -43,10 +41,10 @@ class Rounds:
     confirm_share: float = 0.6
     per_image: int = 1
     turns: int = 1
+    #: Whether minimal pairs are asked.
     pairs: bool = False
-    """Whether minimal pairs are asked."""
+    #: Whether a judge must see what was changed in them.
     judged: bool = False
-    """Whether a judge must see what was changed in them."""
 
     @property
     def most_questions(self) -> int:
@@ -58,8 +56,8 @@ class Planner:
     """Evolve: second looks at what failed once, and first looks where little was seen."""
 
     takes_proposals = True
+    #: How many rounds may be under way besides the one being planned.
     lag = 1
-    """How many rounds may be under way besides the one being planned."""
 
     def __init__(
         self, grammar: Grammar, ledger: QuestionLog, confirmation: Confirmation, rounds: Rounds, seed: int
@@ -72,13 +70,13 @@ class Planner:
         self._confirmation = confirmation
         self._rounds = rounds
         self._seed = seed
+        #: How the skills of questions are named that a model writes.
         self.naming: Callable[[], Naming | None] = lambda: None
-        """How the skills of questions are named that a model writes."""
+        #: What to tell when the questioner writes hardly anything but one question.
         self.collapsed = ""
-        """What to tell when the questioner writes hardly anything but one question."""
         self._recent: list[list[str]] = []
+        #: Second looks that are under way.
         self._looking: Counter[Pattern] = Counter()
-        """Second looks that are under way."""
         self._narrow: dict[Pattern, tuple[tuple[int, tuple[Pattern, ...]], Pattern | None]] = {}
 
     def plan(self, number: int, left: int) -> list[Item]:

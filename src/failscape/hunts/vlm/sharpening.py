@@ -4,8 +4,6 @@
 with "left of" may fail because one form does. Then the narrow mode is the finding.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -15,20 +13,20 @@ from failscape.hunts.vlm.leads import log_weight
 from failscape.hunts.vlm.outcomes import QuestionLog, QuestionOutcome, counted
 from failscape.spaces.questions import ANY, Grammar, Pattern, explains, make_pattern
 
+#: Questions of a failing mode that are looked at before it is left as wide as it is.
 ENOUGH = 60
-"""Questions of a failing mode that are looked at before it is left as wide as it is."""
 
+#: A mode that fails this often is as sharp as it needs to be.
 SURE_RATE = 0.9
-"""A mode that fails this often is as sharp as it needs to be."""
 
+#: Questions spent on one sibling of a mode, to see that the mode is no wider: 14 passes settle it.
 SIBLING_MOST = 16
-"""Questions spent on one sibling of a mode, to see that the mode is no wider: 14 passes settle it."""
 
 _LEAST_OUTSIDE = 4
 _LEAST_INSIDE = 3
 _DOUBT = 0.3
+#: By how much (in log-odds) the narrow mode must explain the questions better than the wide one.
 _BETTER = 1.0
-"""By how much (in log-odds) the narrow mode must explain the questions better than the wide one."""
 
 _MOST_CLAUSES = 3
 _SHARPER = 0.1
