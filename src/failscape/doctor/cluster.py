@@ -36,7 +36,7 @@ def _cluster() -> Observation:
     import ray
 
     nodes = [node for node in ray.nodes() if node["Alive"]]
-    seen = f"Ray {ray.__version__}, {len(nodes)} nodes"
+    seen = f"Ray {ray.__version__}, nodes: {len(nodes)}"
     return Observation("cluster", "ok", seen, "the controller is connected")
 
 

@@ -163,6 +163,13 @@ def _entropy(bar: float) -> Floats:
     return np.maximum(relative_entropy(RATES, bar), 1e-6)
 
 
+@lru_cache(maxsize=1 << 14)
+def _likelihood(passes: int, fails: int) -> Floats:
+    """Of all rates, the likeliest having 1."""
+    logs = log_likelihoods(float(passes), float(fails))
+    return np.asarray(np.exp(logs - logs.max()))
+
+
 class _Sides(NamedTuple):
     """Which rates fail and which pass as ancestors, and the nats that an image of a failing one brings."""
 
@@ -177,17 +184,26 @@ def _sides(limit: Limits) -> _Sides:
     return _Sides(failing, limit.passes <= RATES, _entropy(limit.fail)[failing])
 
 
+@lru_cache(maxsize=4096)
+def _nats_of_passing(limit: Limits, rival: float) -> Floats:
+    """What an image of a passing node brings against a failing rate."""
+    return np.maximum(_entropy(rival)[_sides(limit).passing], 1e-3)
+
+
+#: What `.sum()` is without its detour: a search asks for it a hundred times an image.
+total = np.add.reduce
+_EACH_STOP = tuning.STOPS[:, None]
+
+
 def best_stop(weights: Floats, images: Floats, otherwise: float) -> tuple[float, float]:
     """When should one give up at the latest? (chance of success, mean images) of the best such plan.
 
     With chance `weights[i]` the aim takes `images[i]`; with the rest of the chances it is out of reach, which
     shows after `otherwise` images. There is no fixed limit: whatever pays best per image is taken.
     """
-    stops = tuning.STOPS
-    each = stops[:, None]
-    hits = (weights * (images <= each)).sum(axis=1)
-    spent = (weights * np.minimum(images, each)).sum(axis=1)
-    spent += np.minimum(otherwise, stops) * max(1 - float(weights.sum()), 0.0)
+    hits = total(weights * (images <= _EACH_STOP), 1)
+    spent = total(weights * np.minimum(images, _EACH_STOP), 1)
+    spent += np.minimum(otherwise, tuning.STOPS) * max(1 - float(total(weights)), 0.0)
     best = int((hits / spent).argmax())
     return float(hits[best]), float(spent[best])
 
@@ -224,13 +240,12 @@ class Forecast:
         """`counts` are all images of a node (passes, fails), `bets` those that are evidence."""
         limit, (passes, fails) = self._limits[bar], counts
         sides = _sides(limit)
-        logs = log_likelihoods(float(passes), float(fails))
-        weights = self._priors[layer][row] * np.exp(logs - logs.max())
-        weights /= weights.sum()
+        weights = self._priors[layer][row] * _likelihood(passes, fails)
+        weights /= total(weights)
         failing = weights[sides.failing]
         evidence = log_evidence(*bets, limit.fail)
-        fail = float(failing.sum())
-        ok = float(weights[sides.passing].sum())
+        fail = float(total(failing))
+        ok = float(total(weights[sides.passing]))
         missing, value = self.goal.missing(layer, fail, passes + fails, evidence)
         images = np.maximum(1.0, missing / sides.nats)
         likely, cost = best_stop(failing, images, tuning.WASTED)
@@ -249,8 +264,8 @@ class Forecast:
         if missing <= 0:
             return ok, least if layer else tuning.SETTLING_ENTITY
         # What must be told from passing is the usual failing rate, not the threshold itself.
-        rival = float((weights * RATES)[~passing].sum() / max(1 - ok, 1e-9))
-        needed = np.maximum(1.0, missing / np.maximum(_entropy(round(rival, 2))[passing], 1e-3))
+        rival = float(total((weights * RATES)[~passing]) / max(1 - ok, 1e-9))
+        needed = np.maximum(1.0, missing / _nats_of_passing(limit, round(rival, 2)))
         settles, spent = best_stop(weights[passing], needed, tuning.WASTED)
         if layer == 0:
             return settles, max(spent, tuning.SETTLING_ENTITY)
