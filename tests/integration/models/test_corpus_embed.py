@@ -53,10 +53,10 @@ def test_all_words_are_embedded_once(tiny_t5: Path, tmp_path: Path, name: str) -
 
 
 def test_padding_does_not_change_a_vector(tiny_t5: Path) -> None:
-    from failscape.cli.corpus_embed import embed
+    from failscape.cli.corpus import embeddings_of
 
     corpus = load_corpus("starter")
-    together, alone = (embed(corpus, str(tiny_t5), batch, "cpu") for batch in (64, 1))
+    together, alone = (embeddings_of(corpus, str(tiny_t5), batch, "cpu") for batch in (64, 1))
     assert np.allclose(together.entities, alone.entities, atol=1e-5)
 
 
