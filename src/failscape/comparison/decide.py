@@ -136,7 +136,7 @@ def overall_of(subjects: Sequence[SubjectPairs]) -> OverallDifference | None:
     if len(sampled) >= FEWEST_SAMPLED:
         return overall_difference(sampled, "pairs of the random sample")
     everything = [(one.group, pair) for one in subjects for pair in one.pairs]
-    return overall_difference(everything, "all pairs, as the searches chose them") if everything else None
+    return overall_difference(everything, "pairs in all, as the searches chose them") if everything else None
 
 
 def overall_difference(pairs: Sequence[tuple[str, CasePair]], counted: str) -> OverallDifference:
