@@ -1,10 +1,11 @@
 """Who finds more failures of toy-vlm at the same number of questions? Exact truth, several seeds.
 
-    python -m benchmarks.vlm run --out runs/vlm-bench [--arms "evolve;grpo"] [--seeds 0,1,2] [--steps 40]
+    python -m benchmarks.vlm run --out runs/vlm-bench [--arms "evolve;named: grpo"] [--seeds 0,1] [--steps 40]
     python -m benchmarks.vlm table --out runs/vlm-bench
     python -m benchmarks.vlm ideal
 
-Arms with a network need the extra `rl`. A finished run is kept as a JSON file and not repeated.
+Arms with a network need the extra `rl`. A finished cell (arm, seed, steps) is kept as a JSON file and never
+run again: a campaign that was stopped goes on where it was. Each finished cell is told in one line.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import shutil
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +28,14 @@ from failscape.atlas import Atlas
 from failscape.config.files import parse_config
 from failscape.evidence import load_hunt
 from failscape.hunts.vlm.training.lessons import KEPT_FOR_CONFIRMATION
-from failscape.runtime.progress import choose_reporter
+from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 
-STILL = {"rate": 1e-12}
+STILL = {"rate": 1e-12, "kl": 0.0}
 """Weights that do not move: the same lessons, no update worth the name."""
+
+ROUND = 32
+"""Questions planned together in confirmation, alike for all arms."""
 
 FREE = {"named": 0.0}
 """No skill is ever named: what is asked is the questioner's own choice."""
@@ -63,8 +69,8 @@ WARM_UP = 256
 
 def config(arm: str, seed: int, steps: int) -> dict[str, Any]:
     """Every arm may write the same number of questions; those of the warm-up are among them."""
-    asking = json.loads(json.dumps(ARMS[arm]))
-    total = round(steps * 64 / (1 - KEPT_FOR_CONFIRMATION))
+    asking = {**json.loads(json.dumps(ARMS[arm])), "round": ROUND}
+    total = math.ceil(steps * 64 / (1 - KEPT_FOR_CONFIRMATION)) + 1
     if "training" in asking:
         warm = asking["training"].setdefault("warmup", WARM_UP)
         asking["training"]["steps"] = steps - -(-warm // 64)
@@ -83,7 +89,7 @@ async def run(arm: str, seed: int, steps: int, out: Path) -> dict[str, Any]:
     folder = out / f"{arm}-{seed}".replace(" ", "_").replace(",", "").replace(":", "")
     shutil.rmtree(folder, ignore_errors=True)
     clock = time.process_time()
-    await run_session(parse_config(config(arm, seed, steps), arm), folder, choose_reporter(True))
+    await run_session(parse_config(config(arm, seed, steps), arm), folder, PlainReporter(every=math.inf))
     seconds = time.process_time() - clock
     with Atlas.open(folder, readonly=True) as atlas:
         loaded = load_hunt(atlas, None)
@@ -93,6 +99,7 @@ async def run(arm: str, seed: int, steps: int, out: Path) -> dict[str, Any]:
     return {
         "arm": arm,
         "seed": seed,
+        "steps": steps,
         "processor_seconds": round(seconds, 1),
         "calls": calls,
         "modes": len(loaded.findings),
@@ -125,6 +132,7 @@ FIGURES: tuple[tuple[str, Callable[[dict[str, Any]], float], Callable[[float], s
     ("4th on the early mix", _quarter(3, "on_early_mix"), _percent),
     ("entropy of failing skills: 4th", _quarter(3, "entropy"), "{:.2f}".format),
     ("commonest failing form: 4th", _quarter(3, "largest"), _percent),
+    ("skills", lambda row: row["coverage"]["skills"], "{:.1f}".format),
     ("combinations", lambda row: row["coverage"]["combinations"], "{:.1f}".format),
     ("failing", lambda row: row["coverage"]["failing_combinations"], "{:.1f}".format),
     ("modes", lambda row: row["modes"], "{:.1f}".format),
@@ -136,14 +144,14 @@ def table(out: Path) -> str:
     """Means over seeds with the range, one line per arm."""
     rows = [json.loads(path.read_text()) for path in sorted(out.glob("*.json"))]
     lines = [
-        f"| arm | seeds | {' | '.join(name for name, _, _ in FIGURES)} |",
-        "|---" * (len(FIGURES) + 2) + "|",
+        f"| arm | steps | seeds | {' | '.join(name for name, _, _ in FIGURES)} |",
+        "|---" * (len(FIGURES) + 3) + "|",
     ]
-    for arm in ARMS:
-        mine = [row for row in rows if row["arm"] == arm]
+    for steps, arm in product(sorted({row["steps"] for row in rows}), ARMS):
+        mine = [row for row in rows if row["arm"] == arm and row["steps"] == steps]
         if mine:
             cells = [_cell([of(row) for row in mine], show) for _, of, show in FIGURES]
-            lines.append(f"| {arm} | {len(mine)} | {' | '.join(cells)} |")
+            lines.append(f"| {arm} | {steps} | {len(mine)} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -172,6 +180,8 @@ def main() -> None:
                 if not file.exists():
                     row = asyncio.run(run(arm, seed, chosen.steps, chosen.out))
                     file.write_text(json.dumps(row, indent=1))
+                    late = row["quarters"][-1]
+                    print(f"{arm}, seed {seed}: {row['processor_seconds']} s, {late}", flush=True)
     print(table(chosen.out))
 
 

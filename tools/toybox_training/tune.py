@@ -161,7 +161,7 @@ def vlm_recipe(data: Path | None, plan: Plan) -> Recipe:
         loss, numbers = vlm.loss_of(net, rng, step, usual)
         if shown is not None:
             images, questions, answers = shown
-            chosen = torch.from_numpy(rng.integers(len(images), size=vlm.QUESTIONS * (plan.batch - usual)))
+            chosen = torch.from_numpy(rng.integers(len(images), size=vlm.PARTS.asked * (plan.batch - usual)))
             with torch.set_grad_enabled(not net.steady):
                 cells, whole = net.see(images[chosen].to(memory_format=torch.channels_last))
             scores = net.think(cells, whole, questions[chosen])

@@ -1,5 +1,6 @@
-"""Measure toy-vlm-parts per skill and per form of question, and write its JSON file and card. Torch-free."""
+"""Measure a toy-vlm per skill and per form of question, and write its JSON file and card. Torch-free."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,12 +9,11 @@ import numpy as np
 from failscape.toybox import world
 from failscape.toybox.question_sampling import scene_for
 from failscape.toybox.questions import BASIC, FORMS, SKILLS, parse_question
-from failscape.toybox.vlm import Lexicon, ToyVlm, grammar_lexicon
+from failscape.toybox.vlm import Lexicon, ToyVlm
 from tools.toybox_training.asking import Question, ask
 from tools.toybox_training.trainer_files import megabytes, write_json
-from tools.toybox_training.vlm_tail import FREQUENT, NEVER_COMBINED, RELATIONS, THINGS, WEIGHTS
+from tools.toybox_training.vlm_tail import FREQUENT, NEVER_COMBINED, RELATIONS, THINGS
 
-NAME: Final = "toy-vlm-parts"
 SEED: Final = 9_000_003
 PER_FORM: Final = 60
 #: Compound forms are many: fewer questions of each say enough about the skills.
@@ -54,10 +54,11 @@ def _rarity(question: Question) -> str:
     return "rare" if rare else "common"
 
 
-def measure(path: Path, lexicon: Lexicon, n: int = PER_FORM, compound: int = PER_COMPOUND) -> dict[str, Any]:
-    """Measure every form, and group the results by skill, by rarity and by what training asked for."""
+def measure(path: Path, lexicon: Lexicon, weights: Mapping[str, float]) -> dict[str, Any]:
+    """Measure every form of the kind it was trained on, and group the results by skill, by rarity and by
+    what training asked for."""
     model = ToyVlm(path, lexicon=lexicon)
-    total = sum(WEIGHTS.values())
+    total = sum(weights.values())
     forms: dict[str, Any] = {}
     by_skill: dict[str, list[bool]] = {skill: [] for skill in SKILLS}
     by_rarity: dict[str, list[bool]] = {"common": [], "rare": [], "never": []}
@@ -65,9 +66,11 @@ def measure(path: Path, lexicon: Lexicon, n: int = PER_FORM, compound: int = PER
     by_training: dict[str, list[bool]] = {"simple": [], "compound": [], "compound, never asked": []}
     simple = {form.key for form in BASIC}
     for form in FORMS:
-        rows = questions(form.key, n if form.key in simple else compound)
+        if form.key not in weights:
+            continue
+        rows = questions(form.key, PER_FORM if form.key in simple else PER_COMPOUND)
         flags = right_answers(model, rows)
-        share = round(WEIGHTS[form.key] / total, 5)
+        share = round(weights[form.key] / total, 5)
         forms[form.key] = {"training_share": share, **_rate(flags)}
         kind = "simple" if form.key in simple else "compound" if share else "compound, never asked"
         by_training[kind] += flags
@@ -84,19 +87,20 @@ def measure(path: Path, lexicon: Lexicon, n: int = PER_FORM, compound: int = PER
         "relations": by_relation,
         "training_of_forms": by_training,
     }
-    rates = {name: {key: _rate(flags) for key, flags in group.items()} for name, group in groups.items()}
+    rates = {
+        name: {key: _rate(flags) for key, flags in group.items() if flags} for name, group in groups.items()
+    }
     return {"forms": forms, **rates}
 
 
-def write(out: Path, steps: int, batch: int, asked: int, seconds: float, weights: int) -> None:
+def write(
+    out: Path, name: str, file: str, weights: Mapping[str, float], lexicon: Lexicon, training: dict[str, Any]
+) -> None:
     """Write the JSON file and the card beside the weights."""
-    lexicon = grammar_lexicon()
-    found = measure(out / f"{NAME}.onnx", lexicon)
-    minutes = round(seconds / 60, 1)
-    training = {"steps": steps, "pictures": batch, "questions": asked, "minutes": minutes, "weights": weights}
+    found = measure(out / f"{file}.onnx", lexicon, weights)
     tail = {"relations": RELATIONS, "things": THINGS, "never": sorted(NEVER_COMBINED)}
     about = {
-        "model": NAME,
+        "model": name,
         "length": lexicon.length,
         "words": lexicon.words,
         "answers": lexicon.answers,
@@ -105,34 +109,39 @@ def write(out: Path, steps: int, batch: int, asked: int, seconds: float, weights
         "frequent": FREQUENT,
         "held_out_seed": SEED,
     }
-    write_json(out / f"{NAME}.json", {**about, **found})
-    (out / f"{NAME}.md").write_text(_card(found, training, megabytes(out / f"{NAME}.onnx")), encoding="utf-8")
+    write_json(out / f"{file}.json", {**about, **found})
+    size = megabytes(out / f"{file}.onnx")
+    (out / f"{file}.md").write_text(_card(name, file, found, training, size), encoding="utf-8")
 
 
-def _card(found: dict[str, Any], training: dict[str, Any], size: float) -> str:
+def _card(name: str, file: str, found: dict[str, Any], training: dict[str, Any], size: float) -> str:
     forms = found["forms"]
+    start = (
+        "its first layers start from those of toy-eyes"
+        if file == "vlm"
+        else "it starts from toy-vlm, which knows the simple forms, and keeps what sees"
+    )
     lines = [
-        f"# {NAME}",
+        f"# {name}",
         "",
         "Answers questions about 64x64 pictures of one to five things. A small CNN turns the picture into",
         "nine cell tokens and one for the whole; transformer layers read them with the words of the",
         "question; the answer is one of a closed list.",
         "",
-        f"- Weights: {training['weights']:,}; `toy-vlm-parts.onnx` has {size:.1f} MB.",
+        f"- Weights: {training['weights']:,}; `{file}.onnx` has {size:.1f} MB.",
         f"- Training: {training['steps']:,} steps of {training['pictures']} pictures with"
         f" {training['questions']} questions each, {training['minutes']} minutes,"
-        " one thread of a shared CPU.",
-        "- It started from toy-vlm, which knows the simple forms; what sees was kept.",
+        f" one thread of a shared CPU; {start}.",
         "- Data: fresh rendered layouts. Skills, forms, relations and some things are long-tailed on",
         "  purpose, and some forms and combinations never occur: `tools/toybox_training/vlm_tail.py`.",
-        "- Made by `python -m tools.toybox_training.vlm`.",
+        f"- Made by `python -m tools.toybox_training.vlm --only {name}`.",
         "",
         "Accuracy on held-out scenes, things and relations asked for alike:",
         "",
         "| skill | accuracy | questions | simple forms with it |",
         "|---|---|---|---|",
     ]
-    for skill in SKILLS:
+    for skill in found["skills"]:
         own = [form.key for form in BASIC if skill in form.skills]
         simple = ", ".join(f"{key} {forms[key]['accuracy']:.2f}" for key in own)
         rate = found["skills"][skill]

@@ -14,7 +14,9 @@ import shutil
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from statistics import pstdev
 from typing import Any
 
 from failscape.errors import ConfigError
@@ -22,6 +24,10 @@ from failscape.models.training.classroom import Classroom, Task
 
 WarmRow = tuple[Task, str, float, str]
 """A question of the warm-up: its task and text, what it was worth, and its kind."""
+
+LEAST_SPREAD = 0.25
+"""The spread of a step's rewards with one failure in sixteen questions. A step without a failure has a tenth
+of it: divided by that, the gap between a valid and an invalid question would weigh as much as a failure."""
 
 CHECKPOINTS = "checkpoints"
 WHOLE = "failscape.whole"
@@ -32,12 +38,14 @@ def warm_up(study: Study, rows: Sequence[WarmRow]) -> Any:
     """Supervised fine-tuning on questions that were valid; those that the target got wrong count twice.
 
     Kinds of question count alike, however often each was written: what a questioner seldom asks, and
-    words badly, is what it has to learn.
+    words badly, is what it has to learn. Half are learned without the skill that was named for them: else a
+    questioner that nobody guides would hardly ever ask for what it seldom asks.
     """
     import torch
 
     params = study.params
     examples = [(task, text) for task, text, _, _ in rows]
+    unnamed = [(replace(task, name=task.name.partition(" [")[0]), text) for task, text in examples]
     kinds = Counter(kind for _, _, _, kind in rows)
     odds = torch.tensor([worth / kinds[kind] for _, _, worth, kind in rows])
     torch.manual_seed(int(params.get("seed", 0)))
@@ -47,7 +55,8 @@ def warm_up(study: Study, rows: Sequence[WarmRow]) -> Any:
     for _ in range(int(params.get("warmup_epochs", 2))):
         order = torch.multinomial(odds, len(examples), replacement=True).tolist()
         for start in range(0, len(order), 32):
-            chosen = [examples[index] for index in order[start : start + 32]]
+            some = order[start : start + 32]
+            chosen = [(examples, unnamed)[at % 2][index] for at, index in enumerate(some)]
             optimizer.zero_grad()
             loss = _loss(study, model, chosen)
             loss.backward()
@@ -141,8 +150,8 @@ def _settings(study: Study) -> Any:
         "lr_scheduler_type": "constant",
         "beta": float(params["kl"]),
         "temperature": float(params["temperature"]),
-        # Scaled by group, a gap of .05 between two passes weighs as much as a failure.
-        "scale_rewards": "batch",
+        # `_scaled` does it. By group, a gap of .05 between two passes would weigh as much as a failure.
+        "scale_rewards": "none",
         "loss_type": "dapo",
         "num_iterations": 1,
         "shuffle_dataset": False,
@@ -190,25 +199,32 @@ def _reward(study: Study) -> Any:
             if None in worth:
                 study.log({"phase": "lesson", "lesson": number, "unscored": worth.count(None)})
             rewards += worth
-        return rewards
+        return _scaled(rewards)
 
     return reward
+
+
+def _scaled(rewards: Sequence[float | None]) -> list[float | None]:
+    """Rewards of a step divided by their spread, but never by less than `LEAST_SPREAD`."""
+    known = [worth for worth in rewards if worth is not None]
+    scale = max(LEAST_SPREAD, pstdev(known)) if known else 1.0
+    return [None if worth is None else worth / scale for worth in rewards]
 
 
 def _matched(written: Sequence[str], texts: Sequence[str], rewards: Sequence[float]) -> list[float | None]:
     """The reward of every question as written; None for one that was never asked.
 
     After a resume the questions since the last checkpoint are written again. They are the same, unless
-    libraries or hardware changed. An empty completion is worth what an invalid question is.
+    libraries or hardware changed. An empty completion is worth what the worst question of its lesson is.
     """
     known: dict[str, list[float]] = {}
     for text, worth in zip(texts, rewards, strict=True):
         known.setdefault(text, []).append(worth)
-    worst = min(rewards, default=-1.0)
+    worst = min(rewards, default=0.0)
     found: list[float | None] = []
     for text in written:
         if not text:
-            found.append(min(worst, -1.0))
+            found.append(min(worst, 0.0))
         else:
             left = known.get(text)
             found.append((left.pop(0) if len(left) > 1 else left[0]) if left else None)

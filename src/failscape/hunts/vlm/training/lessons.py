@@ -99,7 +99,7 @@ class LessonPlanner(Planner):
         kind, pictures, group, named = LESSON, schedule.pictures, schedule.group, schedule.named
         first = (number - self._warm_rounds) * pictures
         if number < self._warm_rounds:
-            kind, group, named = WARM_UP, min(group, WARM_GROUP), min(named, WARM_NAMED)
+            kind, group, named = WARM_UP, min(group, WARM_GROUP), WARM_NAMED
             pictures = schedule.pictures * schedule.group // group
             first = number * pictures
         items = []
