@@ -14,8 +14,8 @@ from scipy import special
 from failscape.hunts.classifier.tallies import Arm, ClassState
 from failscape.stats.evalues import Floats
 
+#: A baseline counts as at most so many images here: descriptions without a bug differ a little as well.
 MOST_BASE = 30.0
-"""A baseline counts as at most so many images here: descriptions without a bug differ a little as well."""
 
 
 class BugChances:

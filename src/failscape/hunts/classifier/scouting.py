@@ -23,27 +23,27 @@ from failscape.stats.rate_priors import RATES, log_likelihoods
 
 Floats = NDArray[np.float64]
 
+#: Bugs among untried values, before anything is known: speed only, as all numbers of this file.
 PRIOR = 0.03
-"""Bugs among untried values, before anything is known: speed only, as all numbers of this file."""
 
+#: How many images that first guess is worth when blame for a failed crowd is shared out.
 PRIOR_IMAGES = 1.5
-"""How many images that first guess is worth when blame for a failed crowd is shared out."""
 
+#: Images that a failed crowd gets to show that it was no chance.
 BLAME_STEPS = 6
 AGAIN = 2
-"""Images that a failed crowd gets to show that it was no chance."""
 
+#: The belief is fitted again when so many times as many images are in.
 REFIT = 1.08
-"""The belief is fitted again when so many times as many images are in."""
 
+#: A new pass over all pairs begins when this share was seen: the last ones are hard to fit in.
 MOST_OF_PAIRS = 0.9
-"""A new pass over all pairs begins when this share was seen: the last ones are hard to fit in."""
 
+#: Crowds that show a value must fail less than this share of a rate for it to be no matter of that rate.
 CLEARED = 0.3
-"""Crowds that show a value must fail less than this share of a rate for it to be no matter of that rate."""
 
+#: A value that looks bad gets at most so many times as many looks as others.
 FAVOUR = 4.0
-"""A value that looks bad gets at most so many times as many looks as others."""
 
 
 @dataclass(slots=True)
