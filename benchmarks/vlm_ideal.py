@@ -16,7 +16,7 @@ import numpy as np
 from failscape.hunts.vlm.confirm import spread
 from failscape.toybox.asking import SKILLS_OF, ToyGrammar, scenes_of
 from failscape.toybox.question_sampling import draw_slots
-from failscape.toybox.questions import BY_KEY, FORMS, word_question
+from failscape.toybox.questions import BASIC, BY_KEY, word_question
 from failscape.toybox.vlm import ToyVlm
 from failscape.toybox.world import render
 
@@ -50,7 +50,7 @@ def look_at(pictures: int = PICTURES) -> list[Seen]:
         draws = np.random.default_rng(number)
         asked = [
             (form.key, slots, form.solve(scene, slots))
-            for form in FORMS
+            for form in BASIC
             for slots in (draw_slots(draws, scene, form.key) for _ in range(PER_FORM))
         ]
         valid = [(key, word_question(BY_KEY[key], slots), truth) for key, slots, truth in asked if truth]
@@ -69,7 +69,7 @@ def look_at(pictures: int = PICTURES) -> list[Seen]:
 
 def ideal(pictures: int = PICTURES) -> str:
     seen = look_at(pictures)
-    keys = [form.key for form in FORMS]
+    keys = [form.key for form in BASIC]
     totals = {key: _total(seen, key) for key in keys}
     rates = {key: look.failed / max(1, look.valid) for key, look in totals.items()}
     lines = [
