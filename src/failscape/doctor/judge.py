@@ -85,7 +85,7 @@ class JudgeExperiments:
                 self._repeats.append(first.value == again.value)
 
     async def finish(self) -> list[Observation]:
-        found = [_in_form(self._replies), *self.exam.observations()]
+        found = [*_in_form(self._replies), *self.exam.observations()]
         spoiled = await self._spoil()
         found += [*spoiled.observations(), *_repeats(self._repeats)]
         if self.calls.seconds:
@@ -138,16 +138,21 @@ async def examine_judge(
         return [down("judge", error)]
 
 
-def _in_form(replies: Sequence[Reply[Any]]) -> Observation:
+def _in_form(replies: Sequence[Reply[Any]]) -> list[Observation]:
+    """Nothing where no reply was counted: a hunt without pictures of its own says nothing of the form."""
+    if not replies:
+        return []
     good = sum(reply.value is not None for reply in replies)
     seen, count = f"{good} of {len(replies)} replies were in form", len(replies)
     if good == len(replies):
-        return Observation("judge-keeps-form", "ok", seen, "what it says can be read", n=count)
+        return [Observation("judge-keeps-form", "ok", seen, "what it says can be read", n=count)]
     bad = next(reply for reply in replies if reply.value is None)
     seen += f"; one was {bad.raw[:120]!r} ({bad.invalid})"
     fix = "raise `max_tokens`, switch thinking off, or use a server that enforces `response_format`"
     status: Status = "warn" if good > count / 2 else "fail"
-    return Observation("judge-keeps-form", status, seen, "trials without a judgement are invalid", fix, count)
+    return [
+        Observation("judge-keeps-form", status, seen, "trials without a judgement are invalid", fix, count)
+    ]
 
 
 def _repeats(same: Sequence[bool]) -> list[Observation]:
