@@ -219,6 +219,26 @@ async def test_a_bad_endpoint_and_a_dead_one_are_an_outage() -> None:
     assert "e1" in str(caught.value)
 
 
+async def test_a_rest_that_ends_while_places_are_given_is_not_missed() -> None:
+    """Every look at the clock takes time here, so that rests end between two looks."""
+
+    class SlowClock(Rig):
+        tick = 0.0
+
+        def clock(self) -> float:
+            self.now += self.tick
+            return super().clock()
+
+    def script(url: str, number: int) -> Response | Exception:
+        return Response(400, {}, [b"no"]) if "e0" in url else ConnectionResetError("x")
+
+    for tick in range(1, 40):
+        rig = SlowClock(script, endpoints=2, patience=0.3)
+        rig.tick = tick / 5000
+        with pytest.raises(ModelError, match="no answer from"):
+            await asyncio.wait_for(rig.post(), 20)
+
+
 async def test_a_wait_that_is_too_long_is_named() -> None:
     rig = Rig(lambda url, number: Response(429, {"Retry-After": "1000000000"}))
     with pytest.raises(Transient, match=r"asks to wait 1,000,000,000 s \(Retry-After\)"):

@@ -300,14 +300,13 @@ class EndpointPool:
 
     def _take(self, journey: _Journey) -> tuple[Endpoint, bool] | None:
         """A place, if one is free and nobody came earlier."""
-        return None if self._queue else self._free_place(self._to_avoid(journey))
+        return None if self._queue else self._free_place(self._to_avoid(journey), self._clock())
 
     def _to_avoid(self, journey: _Journey) -> Container[Endpoint]:
         return journey.accused if len(journey.accused) < len(self._endpoints) else ()
 
-    def _free_place(self, avoid: Container[Endpoint]) -> tuple[Endpoint, bool] | None:
+    def _free_place(self, avoid: Container[Endpoint], now: float) -> tuple[Endpoint, bool] | None:
         """A place at the least busy endpoint; equally busy ones take turns."""
-        now = self._clock()
         free = [endpoint for endpoint in self._rotation if endpoint.free(now) and endpoint not in avoid]
         if not free:
             return None
@@ -341,13 +340,17 @@ class EndpointPool:
             raise
 
     def _dispatch(self) -> None:
-        """Give free places to those who wait; when none is left, see that somebody looks again in time."""
+        """Give free places to those who wait; when none is left, see that somebody looks again in time.
+
+        One reading of the clock for both: a rest that ended between two would be neither over nor waited for.
+        """
+        now = self._clock()
         choosy: list[_Waiter] = []
         while self._queue:
             waiter = self._queue.popleft()
             if waiter.place.done():
                 continue
-            place = self._free_place(waiter.avoid)
+            place = self._free_place(waiter.avoid, now)
             if place is not None:
                 waiter.place.set_result(place)
                 continue
@@ -356,15 +359,14 @@ class EndpointPool:
                 break
         self._queue.extendleft(reversed(choosy))
         if self._queue:
-            self._set_alarm()
+            self._set_alarm(now)
 
     @property
     def _longest_wait(self) -> float:
         return max(self._patience, 1.0)
 
-    def _set_alarm(self) -> None:
+    def _set_alarm(self, now: float) -> None:
         """Ring when the first resting endpoint may be tried, or when patience runs out."""
-        now = self._clock()
         openings = [endpoint.state.until for endpoint in self._endpoints]
         too_long = min(openings) - now > self._longest_wait
         if too_long or self._outage.hopeless(now, self._patience):
