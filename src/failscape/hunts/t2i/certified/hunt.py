@@ -32,6 +32,7 @@ from failscape.hunts.t2i.certified.group_tests import GroupTests, codes_of, most
 from failscape.hunts.t2i.certified.groups import MEASURED, TESTED
 from failscape.hunts.t2i.certified.ledger import Ledger
 from failscape.hunts.t2i.certified.posterior import Posterior
+from failscape.hunts.t2i.certified.reading import read_words
 from failscape.hunts.t2i.certified.sharpening import Sharpening
 from failscape.hunts.t2i.certified.suspects import describe_suspects
 from failscape.hunts.t2i.probes import Prompting
@@ -128,6 +129,7 @@ class CertifiedHunt(Hunt):
         self._touched: set[int] = set()
         self._sharpening: Sharpening | None = None
         self._filled: Counter[int] = Counter()
+        self._again: list[int] = []
         self._mostly_failing = ""
         self._sampled = self._over = False
 
@@ -247,13 +249,15 @@ class CertifiedHunt(Hunt):
         self._revised_at = self._heard
         self._sharpening = None
         self._filled.clear()
+        self._next_revision = self._heard + max(tuning.FIRST_REVISION, self._heard // tuning.REVISIONS)
+        most = (self._next_revision - self._heard) // tuning.LOOKED_AT_AGAIN
+        self._again = self.book.doubtful(self.posterior)[:most]
         if self.lattice.depth:
             self.groups.revise(tuning.FOR_GROUPS * self.settings.fdr, self.group_tests, self._heard)
             self.groups.open_more(
                 self._group_choice(), self._refits, min(most_groups(self._heard), self.group_tests)
             )
         self._mostly_failing = self._mostly_failing or self._look_at_entities()
-        self._next_revision = self._heard + max(tuning.FIRST_REVISION, self._heard // tuning.REVISIONS)
 
     def _interval(self) -> int:
         """Trials until the next refit: few at first, then a tenth of what is known, never above 4,000.
@@ -349,9 +353,21 @@ class CertifiedHunt(Hunt):
 
     def _believe(self, hope: float = 0.0) -> Posterior:
         counts, depth = self._counts_at_refit, self.lattice.depth
-        belief = Belief(self._taxonomy, depth, counts, self.settings.threshold, self._earlier, hope)
-        forecast = Forecast(belief.priors, self.bars.limits, self._goal)
-        return Posterior(self.ledger, belief, forecast, self.bars)
+        edges = self._judged_thresholds(counts)
+        belief = Belief(self._taxonomy, depth, counts, self.settings.threshold, self._earlier, hope, edges)
+        forecast = Forecast(belief.wary, self.bars.limits, self._goal)
+        reading = None
+        if self.accuracy is not None and depth:
+            reading = read_words(self.ledger, self.accuracy, belief, edges[1])
+        return Posterior(self.ledger, belief, forecast, self.bars, reading)
+
+    def _judged_thresholds(self, counts: CountsAtRefit) -> list[float]:
+        """By layer: what the judge makes of the threshold, for the usual node of the layer."""
+        bars = self.bars.of(counts.nodes)
+        limits = np.array([limit.fail for limit in self.bars.limits])
+        layers = range(self.lattice.depth + 1)
+        met = [limits[bars[counts.layers == layer]] for layer in layers]
+        return [float(np.median(one)) if len(one) else self.settings.threshold for one in met]
 
     @property
     def _guide(self) -> Posterior:
@@ -391,7 +407,7 @@ class CertifiedHunt(Hunt):
         probes: list[Probe] = []
         while len(probes) < count:
             probe = self._next_panel() or self._next_replicate() or self._next_of_group()
-            probe = probe or self._next_search(self._worthwhile)
+            probe = probe or self._next_again() or self._next_search(self._worthwhile)
             probe = probe or self._next_sharpening() or self._next_search(self._least)
             probe = probe or self._next_of_group(due=True)
             probe = probe or self._next_panel(due=True) or self._next_replicate(due=True)
@@ -412,6 +428,13 @@ class CertifiedHunt(Hunt):
     def _least(self) -> float:
         """The index below which nothing is tried: with a budget, whatever could still change a claim is."""
         return 1 / tuning.TOO_DEAR if self.settings.images is None else 0.0
+
+    def _next_again(self) -> Probe | None:
+        """One more image of what claims rest on that have become doubtful without new images."""
+        if not self._again:
+            return None
+        slot = self._again.pop(0)
+        return self._probe_slot(slot, bet=slot in self.ledger.adopted)
 
     def _next_sharpening(self) -> Probe | None:
         """One more image of the finding whose rate is known worst, from the images that it is shown with."""
