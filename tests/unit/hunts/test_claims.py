@@ -33,6 +33,7 @@ def posterior_with(doubt: float, fails: float = 0.99) -> Posterior:
         before=lambda slot: row,
         of=lambda slot: sure if slot else entity,
         fails=lambda slot: fails if slot else doubt,
+        misread=lambda slot: 0.0,
     )
     return cast(Posterior, made)
 
