@@ -36,6 +36,15 @@ FAINT = 0.08
 PASSES = 3
 """Crowds that a value is shown in, on average, before single values are looked at on a faint suspicion."""
 
+MORE_BASELINE = (25, 50, 100, 200)
+"""Steps in which a baseline may grow."""
+
+PART = 0.2
+"""The chance that a part fails by itself, given that the whole seems to fail."""
+
+MAY_BE_THE_PART = 0.1
+"""A part is looked at further while this chance is left."""
+
 MOST_PART_LOOKS = 12
 PART_STEP = 6
 """Images of a look at a part that something waits for."""
@@ -64,22 +73,24 @@ class Prospects:
         arena = self._arena
         arms = [arm for arm in arena.arms.values() if not arena.classes[arm.description.label].skip]
         chances = BugChances(arms, arena.classes, arena.rules.margin, need)
-        index, goal = chances.index, arena.rules.baseline_goal(len(arena.classes))
+        index = chances.index
         self._chance = dict(zip((arm.subject for arm in arms), chances.chance.tolist(), strict=True))
         self._shown = [self._scouts.shown_on_average(label) for label in range(len(arena.classes))]
         self.hot = [set() for _ in arena.classes]
         self.demand = 0.0
         tests: list[tuple[float, Arm, int]] = []
         looks: dict[str, tuple[float, Arm, int]] = {}
+        live: list[int] = []
         for at in self._worth_a_thought(arms, chances):
             arm = arms[at]
             chance, worth, images = float(chances.chance[at]), float(index[at]), float(chances.images[at])
-            self._heat(arm, chance, need, goal)
+            self._heat(arm, chance, need)
             if self._is_settled(arm, need):
                 continue
             if arm.tested or arm.urgent or (chance >= ADMITTED and arm.looks.valid):
                 if self._is_given_up(arm, chance):
                     continue
+                live.append(at)
                 waiting, is_free = self._parts_first(arm, float(chances.mean[at]), need)
                 for part, number in waiting:
                     looks[part.subject] = max(looks.get(part.subject, (0.0, part, 0))[0], worth), part, number
@@ -90,6 +101,18 @@ class Prospects:
             elif chance >= self._promising(arm) or _is_new(arm):
                 looks.setdefault(arm.subject, (worth, arm, FIRST))
         self.tests, self.looks = _in_order(tests), _in_order(list(looks.values()))
+        self._extend_baselines(arms, live, chances)
+
+    def _extend_baselines(self, arms: list[Arm], live: list[int], chances: BugChances) -> None:
+        """A class gets more baseline images where they save more than they cost, over all its tests."""
+        rules, classes = self._arena.rules, self._arena.classes
+        most = rules.baseline_goal(len(classes))
+        owner = np.array([arms[at].description.label for at in live], np.intp)
+        for more in MORE_BASELINE:
+            saved = np.bincount(owner, chances.saved(more, rules.most_in_test)[live], len(classes))
+            for at, state in enumerate(classes):
+                if saved[at] > more and state.base.valid + more > state.goal:
+                    state.goal = max(state.goal, min(most, state.base.valid + more))
 
     def _worth_a_thought(self, arms: list[Arm], chances: BugChances) -> list[int]:
         """Most arms were looked at once and are no bugs: they are passed over quickly."""
@@ -103,15 +126,12 @@ class Prospects:
         early = self._shown[arm.description.label] < PASSES
         return PRIOR * max(1, self._arena.rules.together) if early else FAINT
 
-    def _heat(self, arm: Arm, chance: float, need: float, goal: int) -> None:
+    def _heat(self, arm: Arm, chance: float, need: float) -> None:
         index = self._scouts.index
         if arm.log_e >= need or chance > HOT:
             known = [index[one.label] for one in arm.clauses if one.label in index]
             if known and len(known) == len(arm.clauses):
                 self.hot[arm.description.label].add(frozenset(known))
-        if arm.log_e > 1.5 or (arm.tested and chance > HOT):
-            state = self._arena.classes[arm.description.label]
-            state.goal = max(state.goal, goal)
 
     def _is_settled(self, arm: Arm, need: float) -> bool:
         return (
@@ -151,13 +171,14 @@ class Prospects:
         waiting: list[tuple[Arm, int]] = []
         is_free = True
         for place in range(len(arm.clauses)):
-            part = self._arena.enter(arm.description.without(place), "part")
+            part = self._arena.enter(arm.description.without(place), "part", PART)
             if part is None or self._is_settled(part, need) or self._is_cleared(part, rate, least):
                 continue
             lacking = least - part.counts.valid - part.looks.valid
             chance = self._chance.get(part.subject, 0.0)
-            if lacking > 0:
-                waiting.append((part, min(lacking, PART_STEP)))
+            unsure = MAY_BE_THE_PART <= chance < ADMITTED and part.looks.valid < MOST_PART_LOOKS
+            if lacking > 0 or unsure:
+                waiting.append((part, min(max(lacking, FIRST), PART_STEP)))
             elif chance >= ADMITTED and not self._is_given_up(part, chance):
                 is_free = False
         return waiting, is_free and not waiting
