@@ -424,8 +424,12 @@ class ClassifierHunt(RoundHunt[Planned]):
             if arm.looked or arm.issued:
                 both = (arm.counts.fails + arm.looks.fails, arm.counts.valid + arm.looks.valid)
                 solo[label, value] = both
-        base = np.array([(state.base.fails + 0.5) / (state.base.valid + 1) for state in arena.classes])
-        scouts.learn(base, solo, base + self.rules.margin)
+        base = np.array([(state.base.fails, state.base.passes) for state in arena.classes], np.float64)
+        usual = (base[:, 0] + 0.5) / (base.sum(axis=1) + 1)
+        for label, clauses, failed in self._helpers.take_unasked():
+            known = [scouts.index[one.label] for one in clauses if one.label in scouts.index]
+            scouts.absorb_unasked(label, known, failed)
+        scouts.learn(base, solo, usual + self.rules.margin)
         for label, looks in enumerate(scouts.classes):
             for at in looks.options[scouts.chance[label, looks.options] > 1.5 * PRIOR].tolist():
                 if (label, at) not in self._entered:

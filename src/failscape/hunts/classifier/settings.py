@@ -67,7 +67,7 @@ TEST_PART = 25
 """One description may take a twenty-fifth of all images."""
 
 UNLIMITED_TEST = 600
-BASELINE_PART = 0.12
+BASELINE_PART = 0.4
 """Share of a class's images that its baseline may take. Twice as many gain less than the tests they cost."""
 
 MOST_BASELINE = 400
