@@ -23,6 +23,7 @@ from failscape.toybox.eyes import Eyes
 from failscape.toybox.renderer import draw
 from failscape.trials import (
     Caption,
+    Check,
     Classify,
     Decide,
     Embed,
@@ -129,7 +130,8 @@ class ToyOracle(Oracle):
                 elif isinstance(step, Embed):
                     facts.append([seen[at]])
                 else:
-                    facts.append([True])  # the renderer draws what it is asked for: presence is exact
+                    assert isinstance(step, Decide)
+                    facts.append([_is_drawn(check, probe.subject) for check in step.checks])
             verdict, reason = reach_verdict(probe.steps, facts)
             found.append(Trial(probe.key, probe.subject, verdict, reason, facts, probe.seed))
         return found
@@ -185,6 +187,11 @@ class ToyOracle(Oracle):
 
     def text_vector(self, clause: Clause) -> NDArray[np.float64]:
         return np.array([float(value.label == clause.label) for value in self.corpus.values])
+
+
+def _is_drawn(check: Check, subject: str) -> bool:
+    """The renderer draws exactly what it is asked for, and nothing odd beside it."""
+    return check.kind == "entity" or f"{check.kind}={check.value}" in subject.split("; ")
 
 
 def _prompt(probe: Probe) -> str:
