@@ -15,16 +15,16 @@ from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.tallies import Arm, Block, ClassState, Target
 from failscape.spaces.corpus import Corpus
 
+#: A shorter description keeps a bug when it has at least this share of its effect.
 KEEPS = 0.5
-"""A shorter description keeps a bug when it has at least this share of its effect."""
 
 
+#: Fresh images of a finding when the budget is nearly used up.
 LEAST_FRESH = 12
-"""Fresh images of a finding when the budget is nearly used up."""
 
 
+#: In the last tenth of the budget a proven description no longer waits for shorter ones to be tested.
 LATE = 10
-"""In the last tenth of the budget a proven description no longer waits for shorter ones to be tested."""
 
 
 class Arena:

@@ -14,14 +14,14 @@ from failscape.hunts.classifier.prompts import Clause
 from failscape.hunts.classifier.tallies import Described
 from failscape.stats.intervals import clopper_pearson
 
+#: Fewer captioned pictures of a sort say nothing worth printing.
 LEAST_SHARE = 0.02
 MOST_UNASKED = 12
 LEAST_PICTURES = 8
-"""Fewer captioned pictures of a sort say nothing worth printing."""
 
+#: An attribute comes along with a clause when captions of half of its pictures mention it, and three times as
+#: many as of plain pictures.
 COMES_ALONG, MORE_THAN_PLAIN = 0.5, 3.0
-"""An attribute comes along with a clause when captions of half of its pictures mention it, and three times as
-many as of plain pictures."""
 
 ENOUGH_CAPTIONS = 6
 

@@ -20,8 +20,8 @@ from failscape.spaces.corpus import Corpus
 from failscape.spaces.mentions import ENTITY, Mentions, words_of
 from failscape.spaces.wording import plural_of
 
+#: Sentences with more words than this are stories, not clauses.
 LONGEST = 18
-"""Sentences with more words than this are stories, not clauses."""
 
 _EMPTY = frozenset(
     (
@@ -111,8 +111,8 @@ def parse_list(text: str, most: int) -> list[str]:
     return list(dict.fromkeys(kept))[:most]
 
 
+#: A clause seen in fewer failures than this tells nothing.
 SMALLEST = 2
-"""A clause seen in fewer failures than this tells nothing."""
 
 MOST_CLUSTERS = 4
 PER_CLUSTER = 3

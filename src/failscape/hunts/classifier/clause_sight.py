@@ -14,20 +14,20 @@ import numpy as np
 
 from failscape.stats.excess import GRID, log_below, log_excess_grid
 
+#: A judge sees clauses when it says yes so much more often where they were asked for. Half of the generators'
+#: pictures obey at the worst that we met, and a judge that misses one of five still leaves twice this gap.
 LEAST_GAP = 0.2
-"""A judge sees clauses when it says yes so much more often where they were asked for. Half of the generators'
-pictures obey at the worst that we met, and a judge that misses one of five still leaves twice this gap."""
 
+#: Evidence at which the judge is taken for blind: one that sees is so with a chance of 1 in 100 at most,
+#: however often one looks, and rates as asked are then still true.
 PROOF = float(np.log(100.0))
-"""Evidence at which the judge is taken for blind: one that sees is so with a chance of 1 in 100 at most,
-however often one looks, and rates as asked are then still true."""
 
+#: Clauses that nobody asked for, in the question about a plain picture.
 UNASKED = 3
-"""Clauses that nobody asked for, in the question about a plain picture."""
 
+#: Answers that count of one class and clause that was asked for: one that cannot be drawn must not speak for
+#: all. Those that were not asked for are drawn by lot.
 MOST_OF_ONE = 6
-"""Answers that count of one class and clause that was asked for: one that cannot be drawn must not speak for
-all. Those that were not asked for are drawn by lot."""
 
 
 class ClauseSight:

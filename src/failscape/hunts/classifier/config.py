@@ -10,8 +10,8 @@ from failscape.config.base import HuntConfig, ModelConfig, Settings
 
 TEMPLATE = "a realistic photograph of a {class} ({superclass})."
 
+#: Its features are what photos are clustered by where nobody names an embedder: it comes with the package.
 TOY_EYES = ModelConfig(provider="toybox", model="toy-eyes")
-"""Its features are what photos are clustered by where nobody names an embedder: it comes with the package."""
 
 
 class DescriptionsConfig(Settings):

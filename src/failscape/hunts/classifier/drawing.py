@@ -142,6 +142,7 @@ class Drawer:
         return Check("entity", name, statement, others, note=True) if name else None
 
 
+#: The optional gate: a picture off the distribution of photographs says nothing about photographs.
 REALISTIC = Check(
     "realistic",
     "a realistic photograph",
@@ -149,7 +150,6 @@ REALISTIC = Check(
     ("a drawing", "a collage"),
     gate=True,
 )
-"""The optional gate: a picture off the distribution of photographs says nothing about photographs."""
 
 
 def wrong_label(outcome: Outcome) -> str:

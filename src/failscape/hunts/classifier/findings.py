@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from failscape.hunts.classifier.arena import Arena
 
 
+#: Wrong labels that are told one by one; the page shows fewer, and the rest as others.
 LABELS = 60
-"""Wrong labels that are told one by one; the page shows fewer, and the rest as others."""
 
 FEWEST_PAIRS = 10
 
+#: A wrong label with this share of the failures is what the sentence is about.
 MOSTLY = 0.6
-"""A wrong label with this share of the failures is what the sentence is about."""
 
 
 def describe_bug(arena: Arena, arm: Arm, real: RealRate | None = None, sees: bool = False) -> Finding:

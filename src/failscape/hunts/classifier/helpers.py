@@ -18,15 +18,15 @@ from failscape.hunts.classifier.tallies import ClassState, Described, Look
 from failscape.hunts.rounds import Outcome, Planned
 from failscape.trials import Answer, Caption, Embed, Probe, Show, Step, Verdict
 
+#: Failed pictures that make it worth mining a class again; each time half as many more.
 NEW_FAILURES = 12
-"""Failed pictures that make it worth mining a class again; each time half as many more."""
 
+#: Descriptions of each sort that the language model is told of.
 PASSES_KEPT = 32
 TOLD = 6
-"""Descriptions of each sort that the language model is told of."""
 
+#: Chances of a bug among what the language model and captions propose, before anything is drawn.
 LLM, CAPTIONS = 0.05, 0.08
-"""Chances of a bug among what the language model and captions propose, before anything is drawn."""
 
 
 class Use(NamedTuple):

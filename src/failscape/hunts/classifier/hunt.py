@@ -33,32 +33,32 @@ from failscape.spaces.corpus import Corpus
 from failscape.spaces.earlier import Earlier, refuse_strangers
 from failscape.trials import Finding, Progress, Trial
 
+#: Fresh images for findings take at most this share of a round while tests need the rest.
 FRESH = 0.5
-"""Fresh images for findings take at most this share of a round while tests need the rest."""
 
+#: Tests take at most this share of what a round has left, so that first looks go on beside them: the larger
+#: share when all that is left would be needed to prove what looks like a bug now.
 TESTS, MOST_TESTS = 0.5, 0.75
-"""Tests take at most this share of what a round has left, so that first looks go on beside them: the larger
-share when all that is left would be needed to prove what looks like a bug now."""
 
+#: Looks at single descriptions leave the rest of their room to crowds.
 LOOKS = 0.5
-"""Looks at single descriptions leave the rest of their room to crowds."""
 
+#: The chance of a bug of a value, or of a pair of values, of a crowd that failed again.
 IN_FAILED_CROWD = 0.15
-"""The chance of a bug of a value, or of a pair of values, of a crowd that failed again."""
 
+#: A value that was shown in fewer crowds is looked at by itself when a crowd with it fails again.
 UNCLEARED = 6
-"""A value that was shown in fewer crowds is looked at by itself when a crowd with it fails again."""
 
+#: With fewer images left than this, a crowd that fails could not be followed up any more.
 KEPT_FOR_PROOF = 40
-"""With fewer images left than this, a crowd that fails could not be followed up any more."""
 
+#: Where an old bug comes from, and its chance to be one here before it is looked at: two failures out of two
+#: looks admit it to a test, two passes leave it.
 EARLIER, EARLIER_HOLDS = "an earlier hunt", 0.3
-"""Where an old bug comes from, and its chance to be one here before it is looked at: two failures out of two
-looks admit it to a test, two passes leave it."""
 
+#: Without a budget: crowds that every value is shown in before the hunt may end.
 SUSPECTS = 12
 ENOUGH_LOOKS = 40
-"""Without a budget: crowds that every value is shown in before the hunt may end."""
 
 
 class ClassifierHunt(RoundHunt[Planned]):

@@ -17,8 +17,8 @@ from failscape.hunts.rounds import Outcome, Planned
 from failscape.spaces.corpus import Corpus
 from failscape.trials import Decide, Probe, Show
 
+#: Clauses of a class that the judge is asked about: one question a photo holds all of them.
 MOST_CLAUSES = 12
-"""Clauses of a class that the judge is asked about: one question a photo holds all of them."""
 
 
 class JudgeLook(NamedTuple):

@@ -33,14 +33,14 @@ from failscape.stats.evalues import log_e_bh
 from failscape.stats.excess import log_excess, log_excess_grid
 from failscape.trials import Caption, Classify, Decide, Embed, Finding, Probe, Progress, Show, Step, Trial
 
+#: Slices that may be claimed per class: what e-BH counts over.
 PER_CLASS = 20
-"""Slices that may be claimed per class: what e-BH counts over."""
 
+#: Slices that share this much of their photos are one.
 FEWEST = 5
 MOSTLY = 0.6
 SUSPECTS = 12
 SAME = 0.8
-"""Slices that share this much of their photos are one."""
 
 
 class Slice(NamedTuple):

@@ -8,11 +8,11 @@ from scipy import special
 from failscape.hunts.certify import evidence_needed
 from failscape.hunts.classifier.settings import ClassifierRules
 
+#: The baseline that the line before a run speaks of; nobody knows it yet.
 USUAL_BASELINE = 0.03
-"""The baseline that the line before a run speaks of; nobody knows it yet."""
 
+#: How many more images than on average: four bugs of five are proven then.
 SLACK = 1.3
-"""How many more images than on average: four bugs of five are proven then."""
 
 
 def images_to_prove(base: float, effect: float, baseline: int, need: float, margin: float) -> float:

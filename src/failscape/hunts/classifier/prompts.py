@@ -16,11 +16,11 @@ from failscape.spaces.corpus import Value
 from failscape.spaces.wording import capitalised, phrasing_of, plural_of, with_article
 from failscape.trials import Check
 
+#: The kind of a clause that comes from somebody's words and not from the corpus.
 SAID = "Said"
-"""The kind of a clause that comes from somebody's words and not from the corpus."""
 
+#: Kinds of what is known of photos and cannot be drawn: columns of their metadata, groups that look alike.
 COLUMN, CLUSTER = "Metadata", "Cluster"
-"""Kinds of what is known of photos and cannot be drawn: columns of their metadata, groups that look alike."""
 
 _CLASS = re.compile(r"(\ban? )?\{(a )?class\}( \(\{superclass\}\))?")
 _BACKGROUND = re.compile(

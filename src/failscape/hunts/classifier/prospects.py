@@ -13,41 +13,41 @@ from failscape.hunts.classifier.race import BugChances
 from failscape.hunts.classifier.scouting import PRIOR, Scouts
 from failscape.hunts.classifier.tallies import Arm, ImageCounts
 
+#: Descriptions with a smaller chance of being a bug get no more images.
 HOPELESS = 0.05
-"""Descriptions with a smaller chance of being a bug get no more images."""
 
+#: Images that every tested description gets before it can be given up.
 FEWEST = 10
-"""Images that every tested description gets before it can be given up."""
 
+#: Images of a first look at one description: most are no bugs, and two show a strong one.
 FIRST = 2
-"""Images of a first look at one description: most are no bugs, and two show a strong one."""
 
+#: A description is tested when it is a bug with this chance: tests are counted, looks are not.
 ADMITTED = 0.35
-"""A description is tested when it is a bug with this chance: tests are counted, looks are not."""
 
+#: A value that is a bug by itself with this chance stays out of crowds: it would hide others.
 HOT = 0.5
-"""A value that is a bug by itself with this chance stays out of crowds: it would hide others."""
 
+#: Before a description of several clauses is tested, each part is looked at so often that one with the same
+#: rate would fail to show with this chance only: a part that fails by itself is the better name.
 MISSED = 0.1
-"""Before a description of several clauses is tested, each part is looked at so often that one with the same
-rate would fail to show with this chance only: a part that fails by itself is the better name."""
 
+#: Crowds that a value is shown in, on average, before single values are looked at on a faint suspicion.
 FAINT = 0.08
 PASSES = 3
-"""Crowds that a value is shown in, on average, before single values are looked at on a faint suspicion."""
 
+#: Steps in which a baseline may grow.
 MORE_BASELINE = (25, 50, 100, 200)
-"""Steps in which a baseline may grow."""
 
+#: The chance that a part fails by itself, given that the whole seems to fail.
 PART = 0.2
-"""The chance that a part fails by itself, given that the whole seems to fail."""
 
+#: A part is looked at further while this chance is left.
 MAY_BE_THE_PART = 0.1
-"""A part is looked at further while this chance is left."""
 
+#: Images of a look at a part that something waits for.
 MOST_PART_LOOKS = 12
 PART_STEP = 6
-"""Images of a look at a part that something waits for."""
 
 
 class Prospects:

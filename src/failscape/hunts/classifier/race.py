@@ -14,12 +14,12 @@ from scipy import special
 from failscape.hunts.classifier.tallies import Arm, ClassState
 from failscape.stats.evalues import Floats
 
+#: A baseline counts as at most so many images here: descriptions without a bug differ a little as well.
 MOST_BASE = 30.0
-"""A baseline counts as at most so many images here: descriptions without a bug differ a little as well."""
 
 
+#: Baselines to reckon with: parts of the way from what was seen to where the bug would be none.
 POSSIBLE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95)
-"""Baselines to reckon with: parts of the way from what was seen to where the bug would be none."""
 
 
 class BugChances:

@@ -20,14 +20,14 @@ from failscape.hunts.rounds import Outcome, Planned
 from failscape.stats.intervals import clopper_pearson
 from failscape.trials import Caption, Classify, Embed, Probe, Show, Step, Verdict
 
+#: Photos of a class that are classified, the first by name.
 MOST_PHOTOS = 200
-"""Photos of a class that are classified, the first by name."""
 
+#: Photos that an embedding may match to one description.
 NEAREST = 20
-"""Photos that an embedding may match to one description."""
 
+#: A photo matches when it gains at least this share of what the best one gains by the description.
 NEAR = 0.5
-"""A photo matches when it gains at least this share of what the best one gains by the description."""
 
 
 class RealPhotos:

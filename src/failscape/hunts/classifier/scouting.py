@@ -24,30 +24,30 @@ from failscape.stats.rate_priors import RATES, log_likelihoods
 
 Floats = NDArray[np.float64]
 
+#: Bugs among untried values, before anything is known: speed only, as all numbers of this file.
 PRIOR = 0.03
-"""Bugs among untried values, before anything is known: speed only, as all numbers of this file."""
 
+#: How many images that first guess is worth when blame for a failed crowd is shared out.
 PRIOR_IMAGES = 1.5
-"""How many images that first guess is worth when blame for a failed crowd is shared out."""
 
+#: Images that a failed crowd gets to show that it was no chance.
 BLAME_STEPS = 6
 AGAIN = 2
-"""Images that a failed crowd gets to show that it was no chance."""
 
+#: The belief is fitted again when so many times as many images are in.
 REFIT = 1.08
-"""The belief is fitted again when so many times as many images are in."""
 
+#: A new pass over all pairs begins when this share was seen: the last ones are hard to fit in.
 MOST_OF_PAIRS = 0.9
-"""A new pass over all pairs begins when this share was seen: the last ones are hard to fit in."""
 
+#: Crowds that show a value must fail less than this share of a rate for it to be no matter of that rate.
 CLEARED = 0.3
-"""Crowds that show a value must fail less than this share of a rate for it to be no matter of that rate."""
 
+#: Captions of one class that those of all classes are worth, for how often a value is there unasked.
 POOLED = 10.0
-"""Captions of one class that those of all classes are worth, for how often a value is there unasked."""
 
+#: A value that looks bad gets at most so many times as many looks as others.
 FAVOUR = 4.0
-"""A value that looks bad gets at most so many times as many looks as others."""
 
 
 @dataclass(slots=True)
@@ -248,10 +248,10 @@ class Scouts:
         return [one for one in crowds if one.failed_again and one.told_again >= AGAIN and one.apart < 2]
 
     def learn(self, base: Floats, solo: Floats, limit: Floats) -> None:
-        """Share out blame and fit the belief. `base`: (fails, passes) by class of plain images; `solo`: (fails,
+        """Share out blame and fit the belief.
 
-        valid) by class and value of images that show it alone; `limit`: by class, the rate above which it is
-        a bug.
+        `base`: (fails, passes) of plain images by class; `solo`: (fails, valid) by class and value of images
+        that show it alone; `limit`: by class, the rate above which it is a bug.
         """
         for label, looks in enumerate(self.classes):
             if looks.stale:

@@ -63,12 +63,12 @@ class ClassifierRules:
         return min(self.round, max(16, self.images // 150)) if self.images else self.round
 
 
+#: One description may take a twenty-fifth of all images.
 TEST_PART = 25
-"""One description may take a twenty-fifth of all images."""
 
+#: Share of a class's images that its baseline may take. Twice as many gain less than the tests they cost.
 UNLIMITED_TEST = 600
 BASELINE_PART = 0.4
-"""Share of a class's images that its baseline may take. Twice as many gain less than the tests they cost."""
 
 MOST_BASELINE = 400
 

@@ -12,12 +12,12 @@ import numpy as np
 from failscape.hunts.classifier.prompts import CLUSTER, COLUMN, Clause
 from failscape.hunts.classifier.tallies import SeenPhoto
 
+#: Longer texts are no categories.
 LONGEST_CELL = 40
-"""Longer texts are no categories."""
 
+#: A class gets a cluster for so many of its photos.
 MOST_CLUSTERS = 8
 PER_CLUSTER = 12
-"""A class gets a cluster for so many of its photos."""
 
 
 def metadata_clauses(details: Mapping[str, Any]) -> Iterator[Clause]:

@@ -21,13 +21,13 @@ from failscape.report.figures.mirrored import mirrored
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.trials import Finding
 
+#: Wrong labels in the plot, as in the paper; what is beyond them is one bar of others.
 TEMPLATE = "classifier.html"
 CARDS = 14
 SHOTS = 5
 HABITS = 6
 CLASSES = 200
 LABELS = 15
-"""Wrong labels in the plot, as in the paper; what is beyond them is one bar of others."""
 
 OTHERS = "others"
 SHOWN_CONFUSIONS = 24
