@@ -6,8 +6,9 @@ It only chooses. A wrong choice costs images, never validity.
 from __future__ import annotations
 
 import numpy as np
+from scipy import special
 
-from failscape.hunts.classifier.arena import Arena
+from failscape.hunts.classifier.arena import KEEPS, Arena
 from failscape.hunts.classifier.prompts import describe
 from failscape.hunts.classifier.race import BugChances
 from failscape.hunts.classifier.scouting import PRIOR, Scouts
@@ -28,8 +29,8 @@ ADMITTED = 0.35
 #: A value that is a bug by itself with this chance stays out of crowds: it would hide others.
 HOT = 0.5
 
-#: Before a description of several clauses is tested, each part is looked at so often that one with the same
-#: rate would fail to show with this chance only: a part that fails by itself is the better name.
+#: Before a description of several clauses is tested, each part is looked at until it keeps the bug with less
+#: than this chance: a part that fails by itself is the better name.
 MISSED = 0.1
 
 #: Crowds that a value is shown in, on average, before single values are looked at on a faint suspicion.
@@ -41,9 +42,6 @@ MORE_BASELINE = (25, 50, 100, 200)
 
 #: The chance that a part fails by itself, given that the whole seems to fail.
 PART = 0.2
-
-#: A part is looked at further while this chance is left.
-MAY_BE_THE_PART = 0.1
 
 #: Images of a look at a part that something waits for.
 MOST_PART_LOOKS = 12
@@ -85,13 +83,14 @@ class Prospects:
             arm = arms[at]
             chance, worth, images = float(chances.chance[at]), float(index[at]), float(chances.images[at])
             self._heat(arm, chance, need)
-            if self._is_settled(arm, need):
+            rate = float(chances.mean[at])
+            if self._is_settled(arm, rate, need):
                 continue
             if arm.tested or arm.urgent or (chance >= ADMITTED and arm.looks.valid):
                 if self._is_given_up(arm, chance):
                     continue
                 live.append(at)
-                waiting, is_free = self._parts_first(arm, float(chances.mean[at]), need)
+                waiting, is_free = self._parts_first(arm, rate)
                 for part, number in waiting:
                     looks[part.subject] = max(looks.get(part.subject, (0.0, part, 0))[0], worth), part, number
                 if is_free:
@@ -133,12 +132,12 @@ class Prospects:
             if known and len(known) == len(arm.clauses):
                 self.hot[arm.description.label].add(frozenset(known))
 
-    def _is_settled(self, arm: Arm, need: float) -> bool:
+    def _is_settled(self, arm: Arm, rate: float, need: float) -> bool:
         return (
             arm.log_e >= need
             or self.is_undrawable(arm.counts)
             or self.is_undrawable(arm.looks)
-            or self._is_explained(arm, need)
+            or self._is_explained(arm, rate, need)
         )
 
     def _is_given_up(self, arm: Arm, chance: float) -> bool:
@@ -151,35 +150,40 @@ class Prospects:
         enough = min(20, 2 * rules.baseline)
         return counts.drawn >= enough and counts.valid < rules.least_presence * counts.drawn
 
-    def _is_explained(self, arm: Arm, need: float) -> bool:
-        """A part of it is proven by itself: what it adds is not worth a test."""
+    def _is_explained(self, arm: Arm, rate: float, need: float) -> bool:
+        """A part of it that keeps the bug is proven by itself: what the rest adds is not worth a test."""
         if len(arm.clauses) < 2:
             return False
         parts = [arm.description.without(place) for place in range(len(arm.clauses))]
         parts += [describe(arm.description.label, [clause]) for clause in arm.clauses]
         known = [self._arena.arms.get(self._arena.subject(part)) for part in parts]
-        return any(one is not None and one.log_e >= need for one in known)
+        limit = self._kept(arm, rate)
+        return any(one is not None and one.log_e >= need and one.counts.rate >= limit for one in known)
 
-    def _parts_first(self, arm: Arm, rate: float, need: float) -> tuple[list[tuple[Arm, int]], bool]:
+    def _kept(self, arm: Arm, rate: float) -> float:
+        """The rate from which a part of a description that fails at `rate` keeps the bug."""
+        base = self._arena.base_rate(arm.description)
+        return base + KEEPS * max(0.0, rate - base)
+
+    def _parts_first(self, arm: Arm, rate: float) -> tuple[list[tuple[Arm, int]], bool]:
         """Parts to look at before a description that fails at about `rate` is tested, and whether it may be.
 
-        It also waits while a part of it is tested.
+        A part that may keep the bug is the better name: it is looked at until that is clear, and the whole
+        waits while such a part is tested.
         """
-        if len(arm.clauses) < 2:
-            return [], True
-        least = min(MOST_PART_LOOKS, int(np.ceil(np.log(MISSED) / np.log1p(-min(rate, 0.99)))))
         waiting: list[tuple[Arm, int]] = []
-        is_free = True
-        for place in range(len(arm.clauses)):
+        is_free, limit = True, self._kept(arm, rate)
+        none_of = int(np.ceil(np.log(MISSED) / np.log1p(-min(limit, 0.99))))
+        for place in range(len(arm.clauses)) if len(arm.clauses) > 1 else ():
             part = self._arena.enter(arm.description.without(place), "part", PART)
-            if part is None or self._is_settled(part, need) or self._is_cleared(part, rate, least):
+            if part is None or self.is_undrawable(part.looks) or self._is_cleared(part, rate, none_of):
                 continue
-            lacking = least - part.counts.valid - part.looks.valid
+            fails, valid = part.counts.fails + part.looks.fails, part.counts.valid + part.looks.valid
+            keeps = float(special.betaincc(1 + fails, 1 + valid - fails, limit))
             chance = self._chance.get(part.subject, 0.0)
-            unsure = MAY_BE_THE_PART <= chance < ADMITTED and part.looks.valid < MOST_PART_LOOKS
-            if lacking > 0 or unsure:
-                waiting.append((part, min(max(lacking, FIRST), PART_STEP)))
-            elif chance >= ADMITTED and not self._is_given_up(part, chance):
+            if keeps >= MISSED and valid < MOST_PART_LOOKS:
+                waiting.append((part, int(np.clip(none_of - valid, FIRST, PART_STEP))))
+            elif keeps >= HOT and chance >= ADMITTED and not self._is_given_up(part, chance):
                 is_free = False
         return waiting, is_free and not waiting
 
