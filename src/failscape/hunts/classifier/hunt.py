@@ -7,7 +7,7 @@ rounds alone. Claims rest on e-values over everything that may be tested; see do
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -39,6 +39,10 @@ FRESH = 0.5
 #: Tests take at most this share of what a round has left, so that first looks go on beside them: the larger
 #: share when all that is left would be needed to prove what looks like a bug now.
 TESTS, MOST_TESTS = 0.5, 0.75
+
+#: Tests that are expected to take more images than a bug has cost so far take at most this share of the rest:
+#: looking on pays better, and still they come to an end.
+COSTLY_TESTS = 0.2
 
 #: Looks at single descriptions leave the rest of their room to crowds.
 LOOKS = 0.5
@@ -152,7 +156,8 @@ class ClassifierHunt(RoundHunt[Planned]):
             (self._plan_helpers, 1.0),
             (self._real.plan, 1.0),
             (self._plan_blocks, FRESH),
-            (self._plan_tests, self._tests_share()),
+            (self._plan_cheap_tests, self._tests_share()),
+            (self._plan_tests, COSTLY_TESTS),
             (self._plan_repeats, 1.0),
             (self._plan_looks, LOOKS),
             (self._plan_crowds, 1.0),
@@ -231,9 +236,15 @@ class ClassifierHunt(RoundHunt[Planned]):
                 planned.append(self._drawn(*use))
         return planned
 
-    def _plan_tests(self, room: int) -> list[Planned]:
+    def _plan_cheap_tests(self, room: int) -> list[Planned]:
+        return self._plan_tests(room, self._prospects.costly)
+
+    def _plan_tests(self, room: int, later: Collection[str] = ()) -> list[Planned]:
+        """The most promising tests first, without those that are for `later`."""
         planned: list[Planned] = []
         for arm, images in self._prospects.tests:
+            if arm.subject in later:
+                continue
             if len(planned) >= min(room, self._spare()):
                 break
             if arm.pending or not self.arena.classes[arm.description.label].ready:

@@ -51,8 +51,9 @@ PART_STEP = 6
 class Prospects:
     """`tests` and `looks` are descriptions with how many images to draw of each, the best first.
 
-    `hot` has, by class, sets of values that seem to fail by themselves. `demand` is how many images it would
-    take to prove all that are bugs more likely than not.
+    `hot` has, by class, sets of values that seem to fail by themselves. Tests of `costly` descriptions are
+    expected to take more images than a bug has cost so far. `demand` is how many images it would take to
+    prove all others that are bugs more likely than not.
     """
 
     def __init__(self, arena: Arena, scouts: Scouts) -> None:
@@ -60,6 +61,7 @@ class Prospects:
         self.tests: list[tuple[Arm, int]] = []
         self.looks: list[tuple[Arm, int]] = []
         self.hot: list[set[frozenset[int]]] = [set() for _ in arena.classes]
+        self.costly: set[str] = set()
         self.demand = 0.0
 
     @property
@@ -75,7 +77,8 @@ class Prospects:
         self._chance = dict(zip((arm.subject for arm in arms), chances.chance.tolist(), strict=True))
         self._shown = [self._scouts.shown_on_average(label) for label in range(len(arena.classes))]
         self.hot = [set() for _ in arena.classes]
-        self.demand = 0.0
+        self.demand, self.costly = 0.0, set()
+        usual_cost = arena.drawn / max(1, len(arena.bugs()))
         tests: list[tuple[float, Arm, int]] = []
         looks: dict[str, tuple[float, Arm, int]] = {}
         live: list[int] = []
@@ -96,7 +99,10 @@ class Prospects:
                 if is_free:
                     size = int(np.clip(chance * images, 2, 16)) if arm.counts.drawn else FIRST
                     tests.append((worth * (8.0 if arm.urgent else 1.0), arm, size))
-                    self.demand += images if chance > HOT else 0.0
+                    if images > usual_cost * chance:
+                        self.costly.add(arm.subject)
+                    elif chance > HOT:
+                        self.demand += images
             elif chance >= self._promising(arm) or _is_new(arm):
                 looks.setdefault(arm.subject, (worth, arm, FIRST))
         self.tests, self.looks = _in_order(tests), _in_order(list(looks.values()))
