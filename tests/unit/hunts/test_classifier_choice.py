@@ -68,6 +68,7 @@ def test_a_baseline_grows_where_that_saves_more_than_it_costs(arena: Arena) -> N
     entered(arena, [DESERT], 8, 0)
     prospects(arena)
     assert arena.classes[0].goal == arena.rules.baseline
+    arena.drawn = 1_000
     entered(arena, [WHITE], 5, 12)
     entered(arena, [clause("Image: style=sepia")], 5, 12)
     prospects(arena)

@@ -44,7 +44,7 @@ TESTS, MOST_TESTS = 0.5, 0.75
 #: looking on pays better, and still they come to an end.
 COSTLY_TESTS = 0.2
 
-#: Looks at single descriptions leave the rest of their room to crowds.
+#: Looks at single values on a faint suspicion leave the rest of their room to crowds.
 LOOKS = 0.5
 
 #: The chance of a bug of a value, or of a pair of values, of a crowd that failed again.
@@ -157,8 +157,9 @@ class ClassifierHunt(RoundHunt[Planned]):
             (self._real.plan, 1.0),
             (self._plan_blocks, FRESH),
             (self._plan_cheap_tests, self._tests_share()),
-            (self._plan_tests, COSTLY_TESTS),
             (self._plan_repeats, 1.0),
+            (self._plan_wanted_looks, 1.0),
+            (self._plan_tests, COSTLY_TESTS),
             (self._plan_looks, LOOKS),
             (self._plan_crowds, 1.0),
             (self._plan_looks, 1.0),
@@ -273,10 +274,16 @@ class ClassifierHunt(RoundHunt[Planned]):
                     planned.append(self._drawn("again", (label, number), description, mark, stream, step))
         return planned
 
-    def _plan_looks(self, room: int) -> list[Planned]:
+    def _plan_wanted_looks(self, room: int) -> list[Planned]:
+        """Looks at what failures suggest: crowds that failed again, captions, parts of what fails."""
+        return self._plan_looks(room, wanted=True)
+
+    def _plan_looks(self, room: int, wanted: bool = False) -> list[Planned]:
         """A few images of descriptions by themselves, the most promising first."""
         planned: list[Planned] = []
         for arm, images in self._prospects.looks:
+            if wanted and not arm.wanted and arm.source == "corpus":
+                continue
             if len(planned) + FIRST > min(room, self._spare()):
                 break
             if arm.pending or not self.arena.classes[arm.description.label].ready:

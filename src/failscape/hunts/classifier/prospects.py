@@ -92,7 +92,6 @@ class Prospects:
             if arm.tested or arm.urgent or (chance >= ADMITTED and arm.looks.valid):
                 if self._is_given_up(arm, chance):
                     continue
-                live.append(at)
                 waiting, is_free = self._parts_first(arm, rate)
                 for part, number in waiting:
                     looks[part.subject] = max(looks.get(part.subject, (0.0, part, 0))[0], worth), part, number
@@ -101,8 +100,9 @@ class Prospects:
                     tests.append((worth * (8.0 if arm.urgent else 1.0), arm, size))
                     if images > usual_cost * chance:
                         self.costly.add(arm.subject)
-                    elif chance > HOT:
-                        self.demand += images
+                    else:
+                        live.append(at)
+                        self.demand += images if chance > HOT else 0.0
             elif chance >= self._promising(arm) or _is_new(arm):
                 looks.setdefault(arm.subject, (worth, arm, FIRST))
         self.tests, self.looks = _in_order(tests), _in_order(list(looks.values()))
