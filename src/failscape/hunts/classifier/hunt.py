@@ -50,6 +50,14 @@ LOOKS = 0.5
 #: The chance of a bug of a value, or of a pair of values, of a crowd that failed again.
 IN_FAILED_CROWD = 0.15
 
+#: Pairs of failed crowds are looked at while the first share of them are proven bugs, before costly tests and
+#: before more crowds while the second are. Of the ten pairs of a crowd one is the cause where causes are
+#: pairs, and none where they are single values that fail too seldom to show in a few looks.
+LEAST_YIELD, GOOD_YIELD = 0.02, 0.05
+
+#: How many pairs the first guess of that share, `IN_FAILED_CROWD`, is worth.
+FIRST_PAIRS = 40
+
 #: A value that was shown in fewer crowds is looked at by itself when a crowd with it fails again.
 UNCLEARED = 6
 
@@ -127,6 +135,7 @@ class ClassifierHunt(RoundHunt[Planned]):
         self._prospects = Prospects(self.arena, self.scouts)
         self._singles: list[tuple[Arm, int, int]] = []
         self._sorted = 0
+        self._pairs_found = IN_FAILED_CROWD
         self._entered: set[tuple[int, int]] = set()
         self._anew: tuple[tuple[int, int], Arena] | None = None
         for label, clauses in (always or {}).items():
@@ -275,8 +284,8 @@ class ClassifierHunt(RoundHunt[Planned]):
         return planned
 
     def _plan_wanted_looks(self, room: int) -> list[Planned]:
-        """Looks at what failures suggest: crowds that failed again, captions, parts of what fails."""
-        return self._plan_looks(room, wanted=True)
+        """Looks at what failures suggest (crowds that failed again, captions, parts), while they pay well."""
+        return self._plan_looks(room, wanted=True) if self._pairs_found > GOOD_YIELD else []
 
     def _plan_looks(self, room: int, wanted: bool = False) -> list[Planned]:
         """A few images of descriptions by themselves, the most promising first."""
@@ -448,6 +457,7 @@ class ClassifierHunt(RoundHunt[Planned]):
             known = [scouts.index[one.label] for one in clauses if one.label in scouts.index]
             scouts.absorb_unasked(label, known, failed)
         scouts.learn(base, solo, usual + self.rules.margin)
+        self._pairs_found = self._pair_yield()
         for label, looks in enumerate(scouts.classes):
             for at in looks.options[scouts.chance[label, looks.options] > 1.5 * PRIOR].tolist():
                 if (label, at) not in self._entered:
@@ -467,6 +477,13 @@ class ClassifierHunt(RoundHunt[Planned]):
         self._sorted = len(self.arena.arms)
         return self._singles
 
+    def _pair_yield(self) -> float:
+        """The share of pairs of failed crowds that are proven bugs, from a first guess on."""
+        bugs = {arm.subject for arm in self.arena.bugs()}
+        pairs = [arm for arm in self.arena.arms.values() if arm.source == "crowd" and len(arm.clauses) > 1]
+        found = sum(arm.subject in bugs for arm in pairs)
+        return (found + IN_FAILED_CROWD * FIRST_PAIRS) / (len(pairs) + FIRST_PAIRS)
+
     def _take_apart(self, label: int) -> None:
         """Into values that other crowds have not cleared, then into pairs."""
         for crowd in self.scouts.to_take_apart(label):
@@ -483,7 +500,9 @@ class ClassifierHunt(RoundHunt[Planned]):
             ]
             if all(arm is None or arm.looks.drawn >= FIRST or arm.tested for arm in alone):
                 crowd.apart = 2
-                if not is_explained(crowd.values, self._prospects.hot[label]):
+                if self._pairs_found > LEAST_YIELD and not is_explained(
+                    crowd.values, self._prospects.hot[label]
+                ):
                     for part in pairs:
                         self.arena.enter(self._description(label, part), "crowd", IN_FAILED_CROWD)
 

@@ -92,7 +92,7 @@ class Prospects:
             if arm.tested or arm.urgent or (chance >= ADMITTED and arm.looks.valid):
                 if self._is_given_up(arm, chance):
                     continue
-                waiting, is_free = self._parts_first(arm, rate)
+                waiting, is_free = self._parts_first(arm, rate, need)
                 for part, number in waiting:
                     looks[part.subject] = max(looks.get(part.subject, (0.0, part, 0))[0], worth), part, number
                 if is_free:
@@ -171,11 +171,11 @@ class Prospects:
         base = self._arena.base_rate(arm.description)
         return base + KEEPS * max(0.0, rate - base)
 
-    def _parts_first(self, arm: Arm, rate: float) -> tuple[list[tuple[Arm, int]], bool]:
+    def _parts_first(self, arm: Arm, rate: float, need: float) -> tuple[list[tuple[Arm, int]], bool]:
         """Parts to look at before a description that fails at about `rate` is tested, and whether it may be.
 
-        A part that may keep the bug is the better name: it is looked at until that is clear, and the whole
-        waits while such a part is tested.
+        A part that may keep the bug is the better name: it is looked at until that is clear, or tested at
+        once where a few looks do not tell, and the whole waits.
         """
         waiting: list[tuple[Arm, int]] = []
         is_free, limit = True, self._kept(arm, rate)
@@ -189,8 +189,8 @@ class Prospects:
             chance = self._chance.get(part.subject, 0.0)
             if keeps >= MISSED and valid < MOST_PART_LOOKS:
                 waiting.append((part, int(np.clip(none_of - valid, FIRST, PART_STEP))))
-            elif keeps >= HOT and chance >= ADMITTED and not self._is_given_up(part, chance):
-                is_free = False
+            elif keeps >= MISSED and part.log_e < need and not self._is_given_up(part, chance):
+                part.urgent, is_free = True, False
         return waiting, is_free and not waiting
 
     def _is_cleared(self, part: Arm, rate: float, least: int) -> bool:
