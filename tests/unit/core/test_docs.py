@@ -78,6 +78,33 @@ def test_both_readmes_say_the_same() -> None:
     assert bones(CHINESE) == bones(ROOT / "README.md")
 
 
+def shown_in_the_gallery() -> dict[str, set[str]]:
+    """Picture → the numbers that the gallery, which is made from atlases, tells of it."""
+    text = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    paragraphs = re.findall(r"^(\*\*.*)\n\n!\[[^]]*\]\(img/gallery/([\w-]+\.jpg)\)", text, re.MULTILINE)
+    return {picture: set(re.findall(r"\d+", about)) for about, picture in paragraphs}
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", CHINESE], ids=lambda page: page.name)
+def test_readmes_tell_what_the_gallery_shows(page: Path) -> None:
+    gallery = shown_in_the_gallery()
+    rows = re.findall(r"^\|(.*)<br>.*gallery/([\w-]+\.jpg)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) == 3
+    for about, picture in rows:
+        numbers = set(re.findall(r"\d+", about))
+        assert len(numbers) >= 2
+        assert numbers <= gallery[picture], f"{page.name}: {picture}"
+
+
+def test_the_tutorial_has_the_runs_of_the_gallery() -> None:
+    of = r"(\d+) findings"
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    finished = re.findall(rf"^Finished: .* {of}\.$", tutorial, re.MULTILINE)
+    assert len(finished) == 3
+    assert finished == re.findall(rf"^`failscape demo.* trials, {of}", gallery, re.MULTILINE)
+
+
 def shown_commands(page: Path) -> list[str]:
     """Every line of a shell block that calls failscape, joined where it is continued, without comments."""
     text = page.read_text(encoding="utf-8")
