@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from PIL import Image, ImageDraw
+from PIL import Image, ImageColor, ImageDraw
 
 import failscape
 from failscape import Check
@@ -19,11 +19,11 @@ from failscape import Check
 CORPUS = failscape.load_corpus(str(Path(__file__).parent / "corpus"))
 THINGS = [entity.name for entity in CORPUS.entities]
 COLOURS = [value.name for value in CORPUS.values]
-SIDE = 64
+SIDE, MARK = 64, 4
 
 
 def draw(prompt: str, seeds: Sequence[int]) -> list[Image.Image]:
-    """A painter that writes things as a coloured frame, and mixes up yellow and green half of the time."""
+    """A painter of coloured discs with a mark for the thing, that takes green for yellow half of the time."""
     words = prompt.lower()
     thing = next((name for name in THINGS if name in words), "")
     colour = next((name for name in COLOURS if name in words.split()), "gray")
@@ -31,7 +31,7 @@ def draw(prompt: str, seeds: Sequence[int]) -> list[Image.Image]:
 
 
 def judge(image: Image.Image, checks: Sequence[Check]) -> list[bool | None]:
-    """Looks at the frame and at the middle. What it cannot see it leaves undecided."""
+    """Looks at the mark and at the disc around it. What it cannot see it leaves undecided."""
     return [_holds(image, check) for check in checks]
 
 
@@ -40,23 +40,26 @@ def _chosen(colour: str, seed: int) -> str:
 
 
 def _picture(thing: str, colour: str, seed: int) -> Image.Image:
-    image = Image.new("RGB", (SIDE, SIDE), _frame(thing))
-    size = random.Random(seed).randint(10, 24)
-    middle = SIDE // 2
-    ImageDraw.Draw(image).ellipse((middle - size, middle - size, middle + size, middle + size), fill=colour)
+    chance = random.Random(seed)
+    image = Image.new("RGB", (SIDE, SIDE), (chance.randint(180, 255), chance.randint(180, 255), 230))
+    pen = ImageDraw.Draw(image)
+    pen.ellipse(_around_the_middle(chance.randint(12, 24)), fill=colour)
+    pen.rectangle(_around_the_middle(MARK), fill=_mark(thing))
     return image
+
+
+def _around_the_middle(reach: int) -> tuple[int, int, int, int]:
+    return SIDE // 2 - reach, SIDE // 2 - reach, SIDE // 2 + reach, SIDE // 2 + reach
 
 
 def _holds(image: Image.Image, check: Check) -> bool | None:
     if check.kind == "entity":
-        return image.getpixel((0, 0)) == _frame(check.value)
+        return image.getpixel((SIDE // 2, SIDE // 2)) == _mark(check.value)
     if check.value in COLOURS:
-        return image.getpixel((SIDE // 2, SIDE // 2)) == Image.new("RGB", (1, 1), check.value).getpixel(
-            (0, 0)
-        )
+        return image.getpixel((SIDE // 2 + 2 * MARK, SIDE // 2)) == ImageColor.getrgb(check.value)
     return None
 
 
-def _frame(thing: str) -> tuple[int, int, int]:
+def _mark(thing: str) -> tuple[int, int, int]:
     number = zlib.crc32(thing.encode())
     return number & 255, number >> 8 & 255, number >> 16 & 255

@@ -115,11 +115,13 @@ def labels_needed(cells: Sequence[Cell], goal: float, level: float = LEVEL) -> i
     spreads = [cell.population / total * math.sqrt(cell.error * (1 - cell.error)) for cell in cells]
     wanted = (_z(level) * sum(spreads) / goal) ** 2
     shares = [wanted * one / sum(spreads) for one in spreads]
-    return sum(
+    needed = sum(
         min(math.ceil(cell.population), max(ENOUGH, cell.labels, math.ceil(share)))
         for cell, share in zip(cells, shares, strict=True)
         if cell.population > 0
     )
+    # Populations are sums of weights, so that cells rounded up can be more than the checks there are.
+    return min(needed, round(total))
 
 
 def labels_alone(cells: Sequence[Cell], goal: float, level: float = LEVEL) -> int:
