@@ -233,8 +233,9 @@ class HuntReader:
         """The share of failures among trials that the search chose, or among those apart from it."""
         lines = [one for one in self.purposes() if one.apart is apart]
         fails, valid = sum(one.fails for one in lines), sum(one.valid for one in lines)
-        names = " and ".join(one.purpose for one in lines if one.purpose) if apart else "the search"
-        return rate_of_counts(fails, valid, f"valid {self.unit}s that {names} drew")
+        names = ", ".join(one.purpose for one in lines if one.purpose)
+        which = f" ({names})" if apart else " that the search drew"
+        return rate_of_counts(fails, valid, f"valid {self.unit}s{which}")
 
     def subjects(self) -> Iterator[SubjectCounts]:
         """Each subject with its trials of the search, in order of subject."""

@@ -12,8 +12,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 import failscape
+from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.comparison.baseline import read_baseline
+from failscape.report import write_report
 from tests.integration.runs.test_compare import settings, vlm
 
 
@@ -62,6 +64,10 @@ def test_a_worse_model_is_stopped(baseline: Path, tmp_path: Path) -> None:
     assert "gate: failed" in (tmp_path / "summary.md").read_text()
     again = gate(path, "--baseline", baseline, "--budget", 600, "--atlas", tmp_path / "gate", "--json")
     assert json.loads(again.stdout)["asked"] == 0, "nothing is asked twice"
+    with Atlas.open(tmp_path / "gate", readonly=True) as atlas:
+        page = write_report(atlas, tmp_path / "page").path.read_text(encoding="utf-8")
+    assert "No search was made here" in page
+    assert "What to change" not in page, "advice to a search that there was not"
 
 
 def test_an_atlas_serves_another_baseline_without_mixing_up_its_cases(baseline: Path, tmp_path: Path) -> None:
