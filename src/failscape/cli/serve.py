@@ -18,7 +18,7 @@ from failscape.models.providers.torch_models import require_packages
 from failscape.models.registry import create_model
 from failscape.models.roles import Judge
 from failscape.servers.backends import DiffusersBackend, ImageBackend, Served
-from failscape.servers.batching import LINGER_SECONDS
+from failscape.servers.images import LINGER_SECONDS
 from failscape.servers.running import serve, serve_app
 from failscape.servers.scoring import SCORE, read_prompts, scoring_app
 from failscape.servers.supervisor import account, children_of, read_gpus, supervise

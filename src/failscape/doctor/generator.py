@@ -1,15 +1,20 @@
-"""Experiments with what draws and edits: seeds, sizes, prompts, and many requests at once."""
+"""Experiments with what draws and edits: seeds, sizes, prompts, and many requests at once; and with each
+endpoint of a pool by itself: a dead one hides behind the others, and one that serves another model spoils
+every number.
+"""
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
-from failscape.doctor.calls import TOGETHER, Calls
-from failscape.doctor.known import known_pictures
-from failscape.doctor.observations import Observation, Status, down
-from failscape.errors import BadReply, ModelError
+from failscape.config import ModelConfig
+from failscape.doctor.observations import PATIENCE, TOGETHER, Calls, Observation, concluded, down
+from failscape.doctor.samples import known_pictures
+from failscape.errors import BadReply, FailscapeError, ModelError
+from failscape.models.registry import create_model
 from failscape.models.roles import ImageEditor, ImageGenerator, Reply
 from failscape.pictures import Picture
 
@@ -37,7 +42,10 @@ async def examine_generator(
         again = await calls.one(prompts[0], seed)
         other = await calls.one(prompts[0], other_seed)
         crowd = [(prompts[at % len(prompts)], seed + at // len(prompts)) for at in range(TOGETHER)]
-        together, seconds = await calls.timed(crowd)
+        started = calls.clock()
+        together = await calls.each(crowd)
+        seconds = calls.clock() - started
+
     except ModelError as error:
         return [down("generator", error)], [None] * len(prompts)
     pictures = [readable(reply) for reply in replies]
@@ -64,8 +72,7 @@ async def examine_editor(editor: ImageEditor, picture: Picture | None = None) ->
         replies = [await calls.one(shown, text, SEEDS[0]) for text in ("make it night", "make it snow")]
     except ModelError as error:
         return [down("editor", error)]
-    edited = [readable(reply) for reply in replies]
-    good = [one for one in edited if one]
+    good = [one for one in map(readable, replies) if one]
     if not good:
         seen = (
             f"0 of {len(replies)} edits are whole images; {replies[0].invalid or 'the bytes do not decode'}"
@@ -84,26 +91,29 @@ async def examine_editor(editor: ImageEditor, picture: Picture | None = None) ->
 def readable(reply: Reply[Any]) -> Picture | None:
     """The picture of a reply, if it decodes."""
     picture: Picture | None = reply.value
-    if picture is None:
-        return None
     try:
-        _ = picture.image
+        return picture if picture and picture.image else None
     except BadReply:
         return None
-    return picture
 
 
 def _decodes(replies: Sequence[Reply[Any]], pictures: Sequence[Picture | None]) -> Observation:
     good = [picture for picture in pictures if picture]
-    seen, count = f"{len(good)} of {len(replies)} replies are whole images", len(replies)
+    seen = f"{len(good)} of {len(replies)} replies are whole images"
     if len(good) == len(replies):
         shape = ", ".join(f"{width}×{height}" for width, height in sorted({one.image.size for one in good}))
-        kinds = ", ".join(sorted({picture.format for picture in good}))
-        return Observation("image-decodes", "ok", f"{seen} ({shape}, {kinds})", "images are usable", n=count)
-    why = next((reply.invalid for reply in replies if reply.invalid), "the bytes do not decode")
-    status: Status = "warn" if good else "fail"
-    means = "trials without an image are invalid"
-    return Observation("image-decodes", status, f"{seen}; {why}", means, "see the server's log", count)
+        more = f" ({shape}, {', '.join(sorted({picture.format for picture in good}))})"
+    else:
+        more = "; " + next((one.invalid for one in replies if one.invalid), "the bytes do not decode")
+    return concluded(
+        "image-decodes",
+        "ok" if len(good) == len(replies) else "warn" if good else "fail",
+        seen + more,
+        len(replies),
+        "images are usable",
+        "trials without an image are invalid",
+        "see the server's log",
+    )
 
 
 def _same_seed(first: Picture, second: Picture) -> Observation:
@@ -111,35 +121,43 @@ def _same_seed(first: Picture, second: Picture) -> Observation:
     if first.digest == second.digest:
         return Observation(name, "ok", "the same seed twice gave the same bytes", "runs can be repeated", n=2)
     apart = difference(first, second)
-    seen = f"the same seed twice gave images that differ by {apart:.1f} of 255 on average"
-    if apart <= NEARLY_SAME:
-        means = "rounding on the server; runs can be repeated in all but bits"
-        return Observation(name, "ok", seen, means, n=2)
-    means = "images cannot be drawn again from the record"
-    return Observation(name, "warn", seen, means, f"{SEED_FIX}; findings stay valid without it", 2)
+    return concluded(
+        name,
+        "ok" if apart <= NEARLY_SAME else "warn",
+        f"the same seed twice gave images that differ by {apart:.1f} of 255 on average",
+        2,
+        "rounding on the server; runs can be repeated in all but bits",
+        "images cannot be drawn again from the record",
+        f"{SEED_FIX}; findings stay valid without it",
+    )
 
 
 def _other_seed(first: Picture, other: Picture) -> Observation:
-    name = "other-seed-other-image"
-    if first.digest != other.digest and difference(first, other) > 0:
-        return Observation(name, "ok", "another seed gave another image", "trials are different draws", n=2)
-    return Observation(
-        name, "fail", "two seeds gave the same image", "every trial of a prompt would be one and the same",
-        "the server ignores `seed`, or caches by prompt: pass `seed` on to the sampler", 2,
-    )  # fmt: skip
+    differ = first.digest != other.digest and difference(first, other) > 0
+    return concluded(
+        "other-seed-other-image",
+        "ok" if differ else "fail",
+        "another seed gave another image" if differ else "two seeds gave the same image",
+        2,
+        "trials are different draws",
+        "every trial of a prompt would be one and the same",
+        "the server ignores `seed`, or caches by prompt: pass `seed` on to the sampler",
+    )
 
 
 def _other_prompts(pictures: Sequence[Picture]) -> list[Observation]:
     if len(pictures) < 2:
         return []
-    count = len({picture.digest for picture in pictures})
-    seen = f"{len(pictures)} prompts gave {count} different images"
-    if count == len(pictures):
-        return [Observation("prompt-is-heard", "ok", seen, "the prompt matters", n=count)]
-    fix = "check that the server reads `prompt` (or `prompts`)"
+    different = len({picture.digest for picture in pictures})
     return [
-        Observation(
-            "prompt-is-heard", "fail", seen, "the prompt does not reach the model", fix, len(pictures)
+        concluded(
+            "prompt-is-heard",
+            "ok" if different == len(pictures) else "fail",
+            f"{len(pictures)} prompts gave {different} different images",
+            len(pictures),
+            "the prompt matters",
+            "the prompt does not reach the model",
+            "check that the server reads `prompt` (or `prompts`)",
         )
     ]
 
@@ -149,13 +167,18 @@ def _size(picture: Picture, asked: str) -> list[Observation]:
     if not asked:
         return []
     width, height = picture.image.size
-    got = f"{width}x{height}"
-    if got == asked.lower():
-        return [
-            Observation("size-is-heard", "ok", f"{asked} was asked for and came", "sizes are obeyed", n=1)
-        ]
-    seen, fix = f"{asked} was asked for, {got} came", "set `params.size` to what the server draws"
-    return [Observation("size-is-heard", "warn", seen, "the size is ignored", fix, 1)]
+    heard = f"{width}x{height}" == asked.lower()
+    return [
+        concluded(
+            "size-is-heard",
+            "ok" if heard else "warn",
+            f"{asked} was asked for" + (" and came" if heard else f", {width}x{height} came"),
+            1,
+            "sizes are obeyed",
+            "the size is ignored",
+            "set `params.size` to what the server draws",
+        )
+    ]
 
 
 def _together(alone: Sequence[Picture | None], crowd: Sequence[Picture | None]) -> list[Observation]:
@@ -164,14 +187,114 @@ def _together(alone: Sequence[Picture | None], crowd: Sequence[Picture | None]) 
     if not pairs:
         return []
     same = sum(one.digest == other.digest or difference(one, other) <= NEARLY_SAME for one, other in pairs)
-    seen = f"{same} of {len(pairs)} images drawn side by side are what they are when drawn alone"
-    if same == len(pairs):
-        return [Observation("together-as-alone", "ok", seen, "batching changes nothing", n=len(pairs))]
-    means = "what is drawn depends on what else is under way: images cannot be drawn again"
-    return [Observation("together-as-alone", "warn", seen, means, SEED_FIX, len(pairs))]
+    return [
+        concluded(
+            "together-as-alone",
+            "ok" if same == len(pairs) else "warn",
+            f"{same} of {len(pairs)} images drawn side by side are what they are when drawn alone",
+            len(pairs),
+            "batching changes nothing",
+            "what is drawn depends on what else is under way: images cannot be drawn again",
+            SEED_FIX,
+        )
+    ]
 
 
 def difference(one: Picture, other: Picture) -> float:
     """Mean difference of 8-bit pixels; of pictures that differ in size, the most there can be."""
     a, b = one.array.astype(np.int16), other.array.astype(np.int16)
     return float(np.abs(a - b).mean()) if a.shape == b.shape else 255.0
+
+
+Ask = Callable[[Any], Awaitable[Reply[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointReply:
+    """What one endpoint said to the question that all were asked, or why it said nothing."""
+
+    endpoint: str
+    value: Any
+    seconds: float
+    trouble: str = ""
+
+
+async def examine_endpoints(
+    role: str, config: ModelConfig, ask: Ask, same: Callable[[Any, Any], bool]
+) -> list[Observation]:
+    """One question to each; `same` tells whether two replies can come from one model."""
+    if len(config.endpoints) < 2:
+        return []
+    heard = [await _hear(role, config, endpoint, ask) for endpoint in config.endpoints]
+    return [_dead(role, heard), *_agree(role, [one for one in heard if not one.trouble], same)]
+
+
+async def examine_generators(config: ModelConfig, prompt: str) -> list[Observation]:
+    async def draw(model: Any) -> Reply[Any]:
+        (reply,) = await model.generate([prompt], [SEEDS[0]])
+        return reply if readable(reply) else Reply(None, reply.invalid or "the bytes do not decode")
+
+    return await examine_endpoints(
+        "generator", config, draw, lambda one, other: difference(one, other) <= NEARLY_SAME
+    )
+
+
+async def examine_judges(config: ModelConfig) -> list[Observation]:
+    first, second = known_pictures()[:2]
+    checks = (*first.checks, *second.checks)
+
+    async def decide(model: Any) -> Reply[Any]:
+        return cast(Reply[Any], (await model.judge([first.picture], [checks]))[0])
+
+    return await examine_endpoints("judge", config, decide, lambda one, other: bool(one == other))
+
+
+async def _hear(role: str, config: ModelConfig, endpoint: str, ask: Ask) -> EndpointReply:
+    alone = config.model_copy(update={"endpoints": (endpoint,), "patience": min(config.patience, PATIENCE)})
+    started = time.perf_counter()
+    try:
+        model = create_model(role, alone)
+        await model.start()
+        try:
+            reply = await ask(model)
+        finally:
+            await model.close()
+    except FailscapeError as error:
+        return EndpointReply(endpoint, None, 0.0, error.message)
+    trouble = "" if reply.value is not None else reply.invalid or "no usable reply"
+    return EndpointReply(endpoint, reply.value, time.perf_counter() - started, trouble)
+
+
+def _dead(role: str, heard: Sequence[EndpointReply]) -> Observation:
+    bad = [one for one in heard if one.trouble]
+    slowest = max(heard, key=lambda one: one.seconds)
+    more = f"; the slowest, {slowest.endpoint}, in {slowest.seconds:.3g} s"
+    if bad:
+        more = ". " + "; ".join(f"{one.endpoint}: {one.trouble}" for one in bad)
+    return concluded(
+        f"{role}-endpoints",
+        "fail" if bad else "ok",
+        f"{len(heard) - len(bad)} of {len(heard)} endpoints answer{more}",
+        len(heard),
+        "all of the pool can work",
+        "the others carry its load",
+        "start it again, or take it out of `endpoints`",
+    )
+
+
+def _agree(role: str, heard: Sequence[EndpointReply], same: Callable[[Any, Any], bool]) -> list[Observation]:
+    if len(heard) < 2:
+        return []
+    odd = [one.endpoint for one in heard[1:] if not same(heard[0].value, one.value)]
+    seen = f"{len(heard) - len(odd)} of {len(heard)} endpoints say the same"
+    return [
+        concluded(
+            f"{role}-endpoints-agree",
+            "warn" if odd else "ok",
+            f"{seen}, not: {', '.join(odd)}" if odd else seen,
+            len(heard),
+            "they serve one model",
+            "they may serve different models or settings, and results would be mixed",
+            "compare their models and parameters; a server that ignores `seed` shows this, too",
+        )
+    ]

@@ -7,10 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from failscape.doctor.calls import Calls
+import numpy as np
+
 from failscape.doctor.comparisons import FEWEST
-from failscape.doctor.known import known_pictures
-from failscape.doctor.observations import Observation, Status, down
+from failscape.doctor.observations import Calls, Observation, Status, concluded, down
+from failscape.doctor.samples import known_pictures
 from failscape.errors import FailscapeError, ModelError
 from failscape.models.contracts.language import PolishContract
 from failscape.models.roles import Captioner, Embedder, Reply
@@ -29,8 +30,7 @@ async def examine_captioner(
     calls = Calls("captioner", captioner)
     shown = [*own, *((one.picture, (one.thing,)) for one in known_pictures())]
     try:
-        first = await calls.one(shown[0][0])
-        replies = [first, *await calls.each([(picture,) for picture, _ in shown[1:]])]
+        replies = [await calls.one(shown[0][0]), *await calls.each([(picture,) for picture, _ in shown[1:]])]
     except ModelError as error:
         return [down("captioner", error)]
     said = [" ".join(reply.value or ()) for reply in replies]
@@ -51,25 +51,32 @@ async def examine_captioner(
 
 def _writes(written: Sequence[str], asked: int) -> Observation:
     different = len(set(written))
-    seen = f"{len(written)} of {asked} pictures got a caption, {different} of them different"
-    if different <= max(1, len(written) // 3):
-        means = "it says the same of all pictures: nothing can be learnt from failures"
-        fix = "check that the captioner takes images, and its `image_max_side`"
-        return Observation("captioner-writes", "fail", f"{seen}: {written[0][:60]!r}", means, fix, asked)
-    return Observation(
-        "captioner-writes", "ok", f"{seen}; one says {written[0][:60]!r}", "it describes", n=asked
+    same = different <= max(1, len(written) // 3)
+    return concluded(
+        "captioner-writes",
+        "fail" if same else "ok",
+        f"{len(written)} of {asked} pictures got a caption, {different} of them different"
+        f"{':' if same else '; one says'} {written[0][:60]!r}",
+        asked,
+        "it describes",
+        "it says the same of all pictures: nothing can be learnt from failures",
+        "check that the captioner takes images, and its `image_max_side`",
     )
 
 
 def _mentions(names: Sequence[Sequence[str]], written: Sequence[str]) -> Observation:
     named = sum(any(_names(text, name) for name in each) for each, text in zip(names, written, strict=True))
-    share, n = named / len(written), len(written)
-    seen = f"{named} of {n} captions name what is shown"
-    if share >= LEAST_MENTIONED:
-        return Observation("captioner-names", "ok", seen, "it sees what is there", n=n)
-    status: Status = "fail" if not named and n >= FEWEST else "warn"
-    means = "it misses what is plainly there: descriptions of failures will be poor"
-    return Observation("captioner-names", status, seen, means, "use a better captioner", n)
+    n = len(written)
+    poor: Status = "fail" if not named and n >= FEWEST else "warn"
+    return concluded(
+        "captioner-names",
+        "ok" if named / n >= LEAST_MENTIONED else poor,
+        f"{named} of {n} captions name what is shown",
+        n,
+        "it sees what is there",
+        "it misses what is plainly there: descriptions of failures will be poor",
+        "use a better captioner",
+    )
 
 
 def _names(text: str, name: str) -> bool:
@@ -97,8 +104,7 @@ async def examine_embedder(embedder: Embedder, pictures: bool, texts: bool) -> l
                 "embedder-vectors", "fail", trouble, "nothing can be compared", "mend it", len(vectors)
             )
         ]
-    length = len(vectors[0] or ())
-    seen = f"{len(vectors)} vectors of {length} numbers, no two of the same sort alike"
+    seen = f"{len(vectors)} vectors of {len(vectors[0])} numbers, no two of the same sort alike"
     found = [Observation("embedder-vectors", "ok", seen, "things can be told apart", n=len(vectors))]
     if images and words:
         found.append(_matches(vectors[: len(images)], vectors[len(images) :]))
@@ -106,41 +112,36 @@ async def examine_embedder(embedder: Embedder, pictures: bool, texts: bool) -> l
 
 
 def _trouble_with(vectors: Sequence[list[float] | None], first: Reply[Any]) -> str:
-    if not vectors or any(not vector for vector in vectors):
-        empty = sum(not vector for vector in vectors)
-        return f"{empty} of {len(vectors)} replies hold no vector"
     whole = [vector for vector in vectors if vector]
+    if not whole or len(whole) < len(vectors):
+        return f"{len(vectors) - len(whole)} of {len(vectors)} replies hold no vector"
     if any(not math.isfinite(number) for vector in whole for number in vector):
         return "some numbers are not finite"
-    if len({len(vector) for vector in whole}) > 1:
-        return f"vectors have different lengths: {sorted({len(vector) for vector in whole})}"
-    if len({tuple(vector) for vector in whole}) <= max(1, len(whole) // 3):
-        return f"{len(whole)} different things got {len({tuple(v) for v in whole})} different vectors"
+    lengths, different = sorted({len(vector) for vector in whole}), len({tuple(vector) for vector in whole})
+    if len(lengths) > 1:
+        return f"vectors have different lengths: {lengths}"
+    if different <= max(1, len(whole) // 3):
+        return f"{len(whole)} different things got {different} different vectors"
     apart = math.dist(first.value or [], whole[0]) if len(first.value or []) == len(whole[0]) else math.inf
-    if apart > 0.05 * math.hypot(*whole[0]):
-        return "the same thing twice got two different vectors"
-    return ""
+    same = apart <= 0.05 * math.hypot(*whole[0])
+    return "" if same else "the same thing twice got two different vectors"
 
 
 def _matches(images: Sequence[list[float]], texts: Sequence[list[float]]) -> Observation:
-    """How often a picture's nearest text is its own."""
-    right = sum(
-        max(range(len(texts)), key=lambda at: _cosine(image, texts[at])) == place
-        for place, image in enumerate(images)
+    """How often a picture's nearest text is its own, by cosine."""
+    words = np.asarray(texts)
+    near = np.asarray(images) @ words.T / np.maximum(np.linalg.norm(words, axis=1), 1e-300)
+    right = int((near.argmax(axis=1) == np.arange(len(images))).sum())
+    weak: Status = "warn" if right > 2 * len(images) / len(texts) else "fail"
+    return concluded(
+        "embedder-matches",
+        "ok" if right > len(images) / 2 else weak,
+        f"the nearest of {len(texts)} names is the right one for {right} of {len(images)} known pictures",
+        len(images),
+        "pictures can be found by words",
+        "photos are not found by description",
+        "use an embedder of pictures and texts (CLIP-style), or `match: captions`",
     )
-    seen = f"the nearest of {len(texts)} names is the right one for {right} of {len(images)} known pictures"
-    if right > len(images) / 2:
-        return Observation("embedder-matches", "ok", seen, "pictures can be found by words", n=len(images))
-    fix = "use an embedder of pictures and texts (CLIP-style), or `match: captions`"
-    status: Status = "warn" if right > 2 * len(images) / len(texts) else "fail"
-    return Observation(
-        "embedder-matches", status, seen, "photos are not found by description", fix, len(images)
-    )
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    size = math.hypot(*one) * math.hypot(*other)
-    return math.fsum(a * b for a, b in zip(one, other, strict=True)) / size if size else 0.0
 
 
 async def examine_polish(model: Any, prompts: Sequence[str]) -> list[Observation]:
@@ -153,14 +154,15 @@ async def examine_polish(model: Any, prompts: Sequence[str]) -> list[Observation
             why = reason or why
     except FailscapeError as error:
         return [down("llm", error)]
-    seen = f"{kept} of {len(prompts)} mended prompts can be used"
-    if kept == len(prompts):
-        return [Observation("llm-polishes", "ok", seen, "prompts keep what they ask for", n=len(prompts))]
-    means = "where it cannot be used, the prompt stays as it is"
-    status: Status = "warn" if kept else "fail"
     return [
-        Observation(
-            "llm-polishes", status, f"{seen} ({why})", means, "use another `polish`, or none", len(prompts)
+        concluded(
+            "llm-polishes",
+            "ok" if kept == len(prompts) else "warn" if kept else "fail",
+            f"{kept} of {len(prompts)} mended prompts can be used" + (f" ({why})" if why else ""),
+            len(prompts),
+            "prompts keep what they ask for",
+            "where it cannot be used, the prompt stays as it is",
+            "use another `polish`, or none",
         )
     ]
 

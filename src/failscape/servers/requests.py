@@ -99,23 +99,36 @@ def _read_content(content: Any, pictures: list[Picture]) -> str:
         if kind == "text":
             texts.append(str(part.get("text") or ""))
         elif kind == "image_url":
-            pictures.append(_read_image_url(part.get("image_url")))
+            given = part.get("image_url")
+            url = given.get("url") if isinstance(given, dict) else given
+            if not isinstance(url, str) or not url.startswith("data:") or "," not in url:
+                raise RequestError("`image_url.url` must be a data URI")
+            pictures.append(read_picture(url))
+
         else:
             raise RequestError("parts of a message must be of type `text` or `image_url`")
     return "\n".join(texts)
 
 
-def _read_image_url(value: Any) -> Picture:
-    url = value.get("url") if isinstance(value, dict) else value
-    if not isinstance(url, str) or not url.startswith("data:") or "," not in url:
-        raise RequestError("`image_url.url` must be a data URI")
-    return read_picture(url)
-
-
-CHAT_FIELDS = {"model", "messages", "response_format", "user", "n", "stream", "chat_template_kwargs"}
-CHAT_FIELDS |= {"temperature", "top_p", "seed", "max_tokens", "max_completion_tokens"}
-CHAT_FIELDS |= {"logprobs", "top_logprobs"}
-"""What our models honour, or what cannot change what they say: they do not sample."""
+#: What our models honour, or what cannot change what they say: they do not sample.
+CHAT_FIELDS = frozenset(
+    [
+        "model",
+        "messages",
+        "response_format",
+        "user",
+        "n",
+        "stream",
+        "chat_template_kwargs",
+        "temperature",
+        "top_p",
+        "seed",
+        "max_tokens",
+        "max_completion_tokens",
+        "logprobs",
+        "top_logprobs",
+    ]
+)
 
 
 def check_chat(body: Mapping[str, Any]) -> None:

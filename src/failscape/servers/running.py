@@ -104,16 +104,9 @@ class GuardedRunner(web.AppRunner):
     def server(self) -> web.Server | None:
         """What makes a protocol for each new connection."""
         inner = super().server
-        return None if inner is None else _Watched(inner, self.silent)  # type: ignore[return-value]
-
-
-class _Watched:
-    def __init__(self, make: Callable[[], asyncio.Protocol], silent: Silent) -> None:
-        self._make = make
-        self._silent = silent
-
-    def __call__(self) -> asyncio.Protocol:
-        return _Connection(self._make(), self._silent)
+        if inner is None:
+            return None
+        return lambda: _Connection(inner(), self.silent)  # type: ignore[return-value]
 
 
 class _Connection(asyncio.Protocol):
@@ -156,7 +149,7 @@ async def serve_app(app: web.Application, host: str, port: int, announce: Callab
         if LOADING in app:
             await app[LOADING].wait()
         announce(f"http://{f'[{host}]' if ':' in host else host}:{runner.addresses[0][1]}")
-        await _stopped()
+        await stop_signal().wait()
     finally:
         await runner.cleanup()
 
@@ -165,18 +158,17 @@ async def _listen(runner: web.AppRunner, host: str, port: int) -> None:
     try:
         await web.TCPSite(runner, host, port).start()
     except OSError as error:
+        told = f"cannot listen on port {port} of {host!r} ({error.strerror or error})"
+        fix = "choose others with --host and --port"
         if error.errno == errno.EADDRINUSE:
-            raise ConfigError(
-                f"port {port} of {host} is already in use", "choose another with --port; 0 takes a free one"
-            ) from error
-        raise ConfigError(
-            f"cannot listen on port {port} of {host!r} ({error.strerror or error})",
-            "choose others with --host and --port",
-        ) from error
+            told = f"port {port} of {host} is already in use"
+            fix = "choose another with --port; 0 takes a free one"
+        raise ConfigError(told, fix) from error
 
 
-async def _stopped() -> None:
+def stop_signal() -> asyncio.Event:
+    """Set at SIGTERM or Ctrl-C."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await stop.wait()
+    return stop

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import signal
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 import aiohttp
 
 from failscape.errors import ConfigError, ModelError
+from failscape.servers.running import stop_signal
 
 #: Seconds before a process that ended is started again: doubled each time, until it was healthy once more.
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
@@ -77,20 +77,18 @@ def children_of(
 def account(role: str, model: str, children: Sequence[Child], suffix: str = "") -> str:
     """What to write into a config."""
     listed = ", ".join(f'"{child.shown}{suffix}"' for child in children)
-    lines = [f"{model}: {len(children)} servers are ready. Ctrl-C stops them. In a config:"]
-    lines.append(f"  {role}: {{provider: openai, model: {model}, endpoints: [{listed}]}}")
-    return "\n".join([*lines, f"endpoints: [{listed}]"])
+    return (
+        f"{model}: {len(children)} servers are ready. Ctrl-C stops them. In a config:\n"
+        f"  {role}: {{provider: openai, model: {model}, endpoints: [{listed}]}}\nendpoints: [{listed}]"
+    )
 
 
 async def supervise(children: Sequence[Child], announce: Callable[[list[Child]], object]) -> None:
     """Run all until SIGTERM or Ctrl-C. `announce` is called once, when all are healthy."""
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     ready = [asyncio.Event() for _ in children]
     keepers = [asyncio.create_task(_keep(child, event)) for child, event in zip(children, ready, strict=True)]
-    stopping = asyncio.create_task(stop.wait())
-    waiting = asyncio.create_task(_all_of(ready))
+    stopping = asyncio.create_task(stop_signal().wait())
+    waiting = asyncio.gather(*(event.wait() for event in ready))
     ending: list[asyncio.Task[Any]] = [stopping, *keepers]
     try:
         await asyncio.wait([waiting, *ending], return_when=asyncio.FIRST_COMPLETED)
@@ -108,26 +106,24 @@ async def supervise(children: Sequence[Child], announce: Callable[[list[Child]],
         keeper.result()
 
 
-async def _all_of(events: Sequence[asyncio.Event]) -> None:
-    for event in events:
-        await event.wait()
-
-
 async def _keep(child: Child, ready: asyncio.Event) -> None:
     """Start it again whenever it ends, later each time; give up when it has never been healthy."""
     wait, failures = FIRST_WAIT, 0
     while True:
-        healthy = await _live(child, ready)
-        if healthy:
+        if await _live(child, ready):
             wait, failures = FIRST_WAIT, 0
         failures += 1
         if failures >= TRIES:
+            last = child.log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:]
             raise ModelError(
                 f"{child.url} ended {failures} times before it was ready; the end of {child.log}:\n"
-                f"{_last_lines(child.log)}",
+                + "\n".join(last),
                 "mend what the log says, then start again",
             )
-        _note(child, f"ended; starts again in {wait:g} s")
+        with child.log.open("a", encoding="utf-8") as log:
+            now = time.strftime("%Y-%m-%d %H:%M:%S")
+            log.write(f"{now} supervisor: {child.url} ended; starts again in {wait:g} s\n")
+
         await asyncio.sleep(wait)
         wait = min(2 * wait, LONGEST_WAIT)
         child.restarts += 1
@@ -180,12 +176,3 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
     except TimeoutError:
         process.kill()
         await process.wait()
-
-
-def _note(child: Child, text: str) -> None:
-    with child.log.open("a", encoding="utf-8") as log:
-        log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} supervisor: {child.url} {text}\n")
-
-
-def _last_lines(log: Path) -> str:
-    return "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_LINES:])

@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 
 from failscape.config import ModelConfig
-from failscape.doctor.known import known_pictures
+from failscape.doctor.samples import known_pictures
 from failscape.errors import FailscapeError
 from failscape.models.providers.openai import openai_base
 from failscape.models.registry import create_model

@@ -11,7 +11,7 @@ import pytest
 
 from failscape.pictures import Picture
 from failscape.servers.backends import ImageBackend
-from failscape.servers.batching import Batcher, Busy
+from failscape.servers.images import Batcher, Busy
 from failscape.servers.requests import RequestError
 
 
