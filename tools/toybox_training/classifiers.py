@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional
 
 from failscape.toybox import world
-from failscape.toybox.classifiers import NAMES
+from failscape.toybox.networks import NAMES
 from tools.toybox_training import classifiers_card
 from tools.toybox_training.classifier_nets import build
 from tools.toybox_training.classifier_scenes import sample_training

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from failscape.toybox import world
-from failscape.toybox.classifiers import NAMES, ToyClassifier
+from failscape.toybox.networks import NAMES, ToyClassifier
 from failscape.toybox.renderer import TIES, VARY
 from tools.toybox_training.classifier_scenes import sample_broken, sample_training
 from tools.toybox_training.trainer_files import megabytes, write_json

@@ -13,8 +13,7 @@ from failscape.evidence import HuntEvidence, load_hunt
 from failscape.repair.classifier import REPAIRED_FILE, RepairWish
 from failscape.repair.proof import AFTER, PLACEBO, RepairProof
 from failscape.repair.session import prove, refuse_others, repair
-from failscape.toybox.classifiers import NAMES
-from failscape.toybox.sessions import MODELS
+from failscape.toybox.networks import MODELS, NAMES
 
 USUAL = RepairWish()
 

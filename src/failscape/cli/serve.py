@@ -24,8 +24,8 @@ from failscape.servers.scoring import SCORE, read_prompts, scoring_app
 from failscape.servers.supervisor import account, children_of, read_gpus, supervise
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.wording import Understanding, Wording
-from failscape.toybox.classifiers import NAMES as CLASSIFIERS
-from failscape.toybox.sessions import SIDE
+from failscape.toybox.networks import NAMES as CLASSIFIERS
+from failscape.toybox.networks import SIDE
 
 #: Short name → name on the hub, settings of its makers, and a batch that fits on 24 GB (FLUX: 48 GB).
 KNOWN: dict[str, tuple[str, dict[str, Any], int]] = {

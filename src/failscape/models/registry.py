@@ -29,7 +29,7 @@ OUR_PROVIDERS: dict[str, Provider] = {
         ),
         Provider(
             "generate",
-            "failscape.models.providers.generate:create",
+            "failscape.models.providers.http:create",
             ("generator",),
             "image servers with FailureAtlas's POST /generate",
         ),

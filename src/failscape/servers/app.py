@@ -253,7 +253,6 @@ class Metrics:
             yield f"# HELP {name} {about}\n# TYPE {name} {kind}\n{name} {value:g}"
 
 
-
 __all__ = ["LOADING", "RequestError", "Served", "build_app"]
 
 LARGEST_REQUEST = 64 * 2**20

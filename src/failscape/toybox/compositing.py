@@ -14,7 +14,7 @@ from failscape.errors import BadReply, ConfigError
 from failscape.models.in_process import Unloaded
 from failscape.models.roles import Identity, Model, Reply, Usage
 from failscape.pictures import Picture
-from failscape.toybox.world.sprites import RAMPS, sprite
+from failscape.toybox.world.render import RAMPS, sprite
 from failscape.toybox.world.vocab import ENTITIES
 
 LABEL: Final = "composite/1"

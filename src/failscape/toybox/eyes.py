@@ -21,7 +21,7 @@ from scipy import special
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.stats.judging.errors import KindAccuracy, Measured
 from failscape.toybox import world
-from failscape.toybox.sessions import MODELS, as_input, run_in_parts, session
+from failscape.toybox.networks import MODELS, as_input, run_in_parts, session
 from failscape.toybox.world import ALLOWED, ATTRIBUTES, ENTITIES, Attributes
 from failscape.toybox.world.vocab import FAMILIES
 from failscape.trials import Check

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.toybox import world
-from failscape.toybox.sessions import MODELS, SIDE, session
+from failscape.toybox.networks import MODELS, SIDE, session
 
 #: Pictures of one run of the network: a third cheaper each than alone; larger batches are no faster.
 BATCH: Final = 8

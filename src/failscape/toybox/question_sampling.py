@@ -11,8 +11,7 @@ from typing import Final
 import numpy as np
 
 from failscape.toybox import world
-from failscape.toybox.conditions import GROUP_OF, GROUPS, NATURAL
-from failscape.toybox.forms import Form
+from failscape.toybox.forms import GROUP_OF, GROUPS, NATURAL, Form
 from failscape.toybox.questions import (
     BY_KEY,
     RELATIONS,

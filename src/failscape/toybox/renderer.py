@@ -103,17 +103,9 @@ class Renderer(InProcess):
         self.batch = batch
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
-        return await self.run(_draw_all, prompts, seeds)
-
-
-def _draw_all(prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
-    drawn = [draw(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
-    return [
-        Reply(None, "the prompt names nothing of this world")
-        if one is None
-        else Reply(Picture.from_array(one))
-        for one in drawn
-    ]
+        drawn = await self.run(lambda: [draw(*pair) for pair in zip(prompts, seeds, strict=True)])
+        nothing: Reply[Picture] = Reply(None, "the prompt names nothing of this world")
+        return [nothing if one is None else Reply(Picture.from_array(one)) for one in drawn]
 
 
 def scene_of(prompt: str, seed: int) -> world.Scene | None:
@@ -121,30 +113,34 @@ def scene_of(prompt: str, seed: int) -> world.Scene | None:
 
     Equal seeds share what captions leave open, so that pictures of two captions can be compared in pairs.
     """
-    said = world.parse_caption(prompt)
-    said = {**said, **said["things"][0]} if "things" in said else said
-    if "entity" not in said:
-        return None
-    fixed = {name: value for name, value in said.items() if value in world.ALLOWED.get(name, ())}
-    values = _typical(said["entity"], fixed, seed)
+    entity, said = _read(prompt)
+    return _scene(entity, _typical(entity, said, seed), seed) if entity else None
+
+
+def _read(caption: str) -> tuple[str, dict[str, str]]:
+    """The first thing that a caption names, or none, and what it says of it."""
+    said = world.parse_caption(caption)
+    said |= said["things"][0] if "things" in said else {}
+    allowed = {name: value for name, value in said.items() if value in world.ALLOWED.get(name, ())}
+    return said.get("entity", ""), allowed
+
+
+def _scene(entity: str, values: Mapping[str, str], seed: int) -> world.Scene:
     # Each use has its own stream: what a caption mentions must not shift the luck of everything else.
     nuisance = world.sample_nuisance(np.random.default_rng([seed, len(_ORDER)]))
-    return world.build_scene(world.Attributes(said["entity"], **values), nuisance)
+    return world.build_scene(world.Attributes(entity, **values), nuisance)
 
 
 def redraw(seen: Mapping[str, str], instruction: str, seed: int) -> NDArray[np.uint8] | None:
     """A picture of what was seen, changed as the instruction says; `None` when no thing was recognised."""
     if seen["entity"] not in world.ENTITIES:
         return None
-    said = world.parse_caption(instruction)
-    said = {**said, **said["things"][0]} if "things" in said else said
-    changed = {name: value for name, value in said.items() if value in world.ALLOWED.get(name, ())}
+    _, changed = _read(instruction)
     values = {**{name: value for name, value in seen.items() if name != "entity"}, **changed}
     for name in values:  # what was seen gives way to what is asked for
         if name not in changed and world.conflicts_in({**changed, name: values[name]}):
             values[name] = world.DEFAULTS[name]
-    nuisance = world.sample_nuisance(np.random.default_rng([seed, len(_ORDER)]))
-    return world.render(world.build_scene(world.Attributes(seen["entity"], **values), nuisance))
+    return world.render(_scene(seen["entity"], values, seed))
 
 
 def draw(prompt: str, seed: int) -> NDArray[np.uint8] | None:

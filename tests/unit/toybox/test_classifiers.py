@@ -8,8 +8,7 @@ import pytest
 from tools.toybox_training.classifier_scenes import sample_broken, sample_training
 
 from failscape.toybox import renderer, world
-from failscape.toybox.classifiers import NAMES, ToyClassifier, labels
-from failscape.toybox.sessions import MODELS
+from failscape.toybox.networks import MODELS, NAMES, ToyClassifier, labels
 
 SCENES = 600
 

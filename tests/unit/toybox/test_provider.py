@@ -25,10 +25,9 @@ from failscape.testing.model_suite import (
     VerifierSuite,
 )
 from failscape.toybox import provider, world
-from failscape.toybox.classifiers import NAMES
+from failscape.toybox.networks import MODELS, NAMES
 from failscape.toybox.painter import ToyPainter
 from failscape.toybox.provider import Painter, pixels_of
-from failscape.toybox.sessions import MODELS
 from failscape.trials import Check
 
 

@@ -55,15 +55,6 @@ def read_key(config: ModelConfig) -> str:
     return key
 
 
-def require_model(config: ModelConfig) -> None:
-    """Endpoints may change between sessions; only this name tells one model's results from another's."""
-    if not config.model.strip():
-        raise ConfigError(
-            f"provider {config.provider} needs `model`: it is the name under which results are kept",
-            "add `model: name`; a server that must not be sent it: `params: {model: null}`",
-        )
-
-
 def read_endpoints(config: ModelConfig, normal: Callable[[str], str]) -> list[Endpoint]:
     """The pool's endpoints, their addresses checked and brought to one form."""
     if not config.endpoints:
@@ -81,6 +72,12 @@ def read_endpoints(config: ModelConfig, normal: Callable[[str], str]) -> list[En
             )
         bases[normal(address.strip().rstrip("/"))] = None
     return [Endpoint(base, config.concurrency) for base in bases]
+
+
+def openai_base(address: str) -> str:
+    """Base URLs are given with and without `/v1`; a path of its own (a gateway's) is kept as it is."""
+    _, _, rest = address.partition("://")
+    return address if "/" in rest else f"{address}/v1"
 
 
 def encode(payload: dict[str, Any]) -> bytes:
@@ -135,18 +132,24 @@ def _send_headers(writer: AbstractStreamWriter) -> None:
 class HttpModel:
     """A model behind one or more endpoints. Roles are sub-classes with one method more."""
 
+    role = ""
+    provider = "openai"
     batch = 1
+    #: Items of one request, unless the config says another number; 0: always one.
+    items = 0
 
-    def __init__(
-        self,
-        identity: Identity,
-        config: ModelConfig,
-        normal: Callable[[str], str],
-        backoff: Backoff | None = None,
-    ) -> None:
-        require_model(config)
-        self.identity = identity
+    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
+        # Endpoints may change between sessions; only this name tells one model's results from another's.
+        if not config.model.strip():
+            raise ConfigError(
+                f"provider {config.provider} needs `model`: it is the name under which results are kept",
+                "add `model: name`; a server that must not be sent it: `params: {model: null}`",
+            )
+        settings = {"params": config.params, **self.more_settings(config)}
+        self.identity = Identity(self.role, self.provider, config.model, settings)
         self.config = config
+        if self.items:
+            self.batch = config.batch or self.items
         self.parallel = config.concurrency * max(1, len(config.endpoints))
         self._key = read_key(config)
         self._session: aiohttp.ClientSession | None = None
@@ -157,12 +160,19 @@ class HttpModel:
         # In base64 a picture is a third longer; the rest is room for what stands around it.
         self._longest_reply = (config.batch or 1) * self.limits.bytes * 4 // 3 + REPLY_ROOM
         self.pool = EndpointPool(
-            read_endpoints(config, normal), self._send, config.patience, backoff, self._redactor
+            read_endpoints(config, self.base_of), self._send, config.patience, backoff, self._redactor
         )
 
         self._fetcher = PictureFetcher(
             config.image_hosts, self.limits, self._access, config.timeout, self._redactor, self.pool.pause
         )
+
+    def more_settings(self, config: ModelConfig) -> dict[str, Any]:
+        """What else makes the model what it is, beside its params."""
+        return {}
+
+    def base_of(self, address: str) -> str:
+        return openai_base(address)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.identity.model!r})"
@@ -207,10 +217,10 @@ class HttpModel:
     def is_work(self, images: Sequence[Picture]) -> bool:
         """Whether making these pictures ready for a request would hold the event loop up."""
         side, format = self.config.image_max_side, self.config.image_format
-        if format and any(image.format != format.upper() for image in images):
-            return True
-        return sum(len(image.data) for image in images) >= LARGE or bool(
-            side and any(max(image.size) > side for image in images)
+        return (
+            any(format and image.format != format.upper() for image in images)
+            or sum(len(image.data) for image in images) >= LARGE
+            or any(side and max(image.size) > side for image in images)
         )
 
     def ask(self, path: str, payload: dict[str, Any], read: Callable[[bytes], T]) -> Awaitable[PoolReply[T]]:
@@ -232,6 +242,13 @@ class HttpModel:
     async def together(
         self, items: Sequence[Item], request: Callable[[Sequence[Item]], Awaitable[tuple[list[T], Usage]]]
     ) -> list[Reply[T]]:
+        """One request for each `batch` of items."""
+        parts = [items[start : start + self.batch] for start in range(0, len(items), self.batch)]
+        return [reply for part in parts for reply in await self.at_once(part, request)]
+
+    async def at_once(
+        self, items: Sequence[Item], request: Callable[[Sequence[Item]], Awaitable[tuple[list[T], Usage]]]
+    ) -> list[Reply[T]]:
         """One request for all items. Where it fails, one for each: a bad item must not spoil the others."""
         try:
             values, usage = await request(items)
@@ -239,7 +256,7 @@ class HttpModel:
             failed = self.invalid(error)
             if len(items) == 1:
                 return [failed]
-            replies = [reply for item in items for reply in await self.together([item], request)]
+            replies = [reply for item in items for reply in await self.at_once([item], request)]
             return [replace(replies[0], usage=failed.usage + replies[0].usage), *replies[1:]]
         # The first reply carries the attempts; all share time and cost.
         first = replace(usage, seconds=usage.seconds / len(values), cost=usage.cost / len(values))

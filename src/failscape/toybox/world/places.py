@@ -225,25 +225,6 @@ def drawn(place: str) -> Floats:
     return _DRAW[place]()
 
 
-#: Number of different rain patterns; the nuisance chooses one.
-RAIN_PHASES: Final = 8
-
-
-@cache
-def backdrop(place: str, time: str) -> Floats:
-    """Return a place at a time, larger than a picture (see `places`)."""
-    picture = drawn(place)
-    if time == "sunset":
-        return _sunset(picture)
-    if time == "night":
-        return _night(picture)
-    if time == "rain":
-        return _over(_grey(picture, 0.65) * np.float32(0.62), 0.3, _rgb(96, 110, 132))
-    if time == "fog":
-        return _over(_grey(picture, 0.5), 0.5, _rgb(204, 210, 216))
-    return picture
-
-
 def _rgb(red: float, green: float, blue: float) -> Floats:
     return np.array([red, green, blue], dtype=np.float32)
 
@@ -284,6 +265,25 @@ def _night(picture: Floats) -> Floats:
         dark[y, x] = (236, 238, 255)
     crescent = np.maximum(_disc(57, 13, 6.0) - _disc(53.8, 11.4, 5.4), 0)
     return _over(dark, crescent, _rgb(255, 246, 200))
+
+
+#: What a time of day makes of a place; by day it is as it was drawn.
+_TIMES: Final[dict[str, Callable[[Floats], Floats]]] = {
+    "sunset": _sunset,
+    "night": _night,
+    "rain": lambda place: _over(_grey(place, 0.65) * np.float32(0.62), 0.3, _rgb(96, 110, 132)),
+    "fog": lambda place: _over(_grey(place, 0.5), 0.5, _rgb(204, 210, 216)),
+}
+
+
+@cache
+def backdrop(place: str, time: str) -> Floats:
+    """Return a place at a time, larger than a picture (see `places`)."""
+    return _TIMES[time](drawn(place)) if time in _TIMES else drawn(place)
+
+
+#: Number of different rain patterns; the nuisance chooses one.
+RAIN_PHASES: Final = 8
 
 
 @cache

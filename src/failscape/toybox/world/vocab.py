@@ -6,9 +6,8 @@ be read back without doubt.
 """
 
 import re
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
-AttributeName = Literal["colour", "count", "size", "place", "time", "style", "position"]
 Value = tuple[str, str]
 
 
