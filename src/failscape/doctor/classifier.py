@@ -11,8 +11,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from failscape.doctor.comparisons import PROOF, evidence_below
-from failscape.doctor.generator import SEEDS, examine_editor, readable
-from failscape.doctor.helpers import examine_captioner, examine_embedder, examine_llm
+from failscape.doctor.experiments import (
+    SEEDS,
+    examine_captioner,
+    examine_editor,
+    examine_embedder,
+    examine_llm,
+    readable,
+)
 from failscape.doctor.observations import Calls, Observation, Patients, concluded, down, patients_of
 from failscape.doctor.samples import Sample
 from failscape.doctor.t2i import PLAIN, JudgedPicture, examine, examine_judge

@@ -7,12 +7,12 @@ they tell a judge or a captioner that sees little from a target that draws badly
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from failscape.pictures import Picture
@@ -138,12 +138,8 @@ def chosen_kinds(lattice: Lattice) -> list[str]:
     families: dict[str, list[str]] = {}
     for kind in sorted(counts, key=lambda kind: -counts[kind]):
         families.setdefault(kind.partition(":")[0], []).append(kind)
-    return list(_in_turn(list(families.values())))[:MOST_KINDS]
-
-
-def _in_turn(groups: list[list[str]]) -> Iterator[str]:
-    for place in range(max(map(len, groups), default=0)):
-        yield from (group[place] for group in groups if place < len(group))
+    in_turn = [kind for row in zip_longest(*families.values()) for kind in row if kind]
+    return in_turn[:MOST_KINDS]
 
 
 SIDE = 384
@@ -190,16 +186,13 @@ def known_pictures() -> tuple[KnownPicture, ...]:
     for thing, colour, place in THINGS:
         value = corpus.value_index.get(f"Base: colour={colour}")
         if thing in corpus.entity_index and value is not None:
-            pixels = render_attributes(Attributes(thing, colour=colour, place=place))
+            drawn = Image.fromarray(render_attributes(Attributes(thing, colour=colour, place=place)))
+            picture = Picture.from_image(drawn.resize((SIDE, SIDE), Image.Resampling.BICUBIC))
+
             caption = f"a picture of a {colour} {thing}, {place}"
             node = Node(corpus.entity_index[thing], (value,))
-            found.append(KnownPicture(thing, _large(pixels), wording.checks(node), caption))
+            found.append(KnownPicture(thing, picture, wording.checks(node), caption))
     return tuple(found)
-
-
-def _large(pixels: NDArray[np.uint8]) -> Picture:
-    image = Image.fromarray(pixels).resize((SIDE, SIDE), Image.Resampling.BICUBIC)
-    return Picture.from_image(image)
 
 
 MIDDLE_GREY = (128, 128, 128)

@@ -13,8 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from failscape.doctor.comparisons import JudgeExam, Spoiled
-from failscape.doctor.generator import SEEDS, examine_generator, examine_generators, examine_judges, readable
-from failscape.doctor.helpers import examine_polish
+from failscape.doctor.experiments import (
+    SEEDS,
+    examine_generator,
+    examine_generators,
+    examine_judges,
+    examine_polish,
+    readable,
+)
 from failscape.doctor.observations import Calls, Observation, concluded, down, patients_of
 from failscape.doctor.samples import (
     ListedSamples,

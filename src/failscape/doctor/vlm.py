@@ -11,8 +11,7 @@ import numpy as np
 from PIL import ImageColor
 
 from failscape.doctor.comparisons import CLEAR_MARGIN, Pairs
-from failscape.doctor.generator import examine_editor, examine_generator
-from failscape.doctor.helpers import examine_embedder, examine_llm
+from failscape.doctor.experiments import examine_editor, examine_embedder, examine_generator, examine_llm
 from failscape.doctor.observations import Calls, Observation, Status, concluded, down, patients_of
 from failscape.errors import ModelError
 from failscape.hunts.vlm.config import COMPOSITE, TOYBOX, VlmConfig

@@ -23,7 +23,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from failscape.errors import BadReply, FailscapeError
 from failscape.models.contracts.judge import NONE_OF_THESE
-from failscape.models.contracts.recognise import (
+from failscape.models.contracts.vision import (
     ChoiceAsked,
     ChoicesAsked,
     DescriptionAsked,
@@ -34,16 +34,17 @@ from failscape.models.contracts.recognise import (
 )
 from failscape.models.roles import AnswerToVerify, Classifier, Conversation, Judge, Model, Reply
 from failscape.pictures import Picture
-from failscape.servers.backends import ImageBackend, Served
-from failscape.servers.images import Batcher, Busy, ImageHandlers, check_model
-from failscape.servers.requests import (
+from failscape.servers.backends import (
+    ImageBackend,
     RequestError,
+    Served,
     check_chat,
     read_conversation,
     read_json,
     read_picture,
     read_texts,
 )
+from failscape.servers.images import Batcher, Busy, ImageHandlers, check_model
 from failscape.spaces.wording import Understanding
 from failscape.trials import Check
 

@@ -16,12 +16,10 @@ from typing import Any
 
 from aiohttp import web
 
-from failscape.errors import ConfigError
+from failscape.errors import ConfigError, suggest
 from failscape.models.transport.encoding import base64_of
-from failscape.names import suggest
 from failscape.pictures import Picture
-from failscape.servers.backends import ImageBackend
-from failscape.servers.requests import RequestError, check_length, read_json, read_texts
+from failscape.servers.backends import ImageBackend, RequestError, check_length, read_json, read_texts
 
 #: How long the first picture of a batch waits for others: little beside drawing, enough for a burst.
 LINGER_SECONDS = 0.01

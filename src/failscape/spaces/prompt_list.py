@@ -12,8 +12,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from failscape.errors import ConfigError
-from failscape.names import suggest
+from failscape.errors import ConfigError, suggest
 from failscape.trials import Check
 
 #: What an atlas keeps of a list of prompts.

@@ -23,9 +23,8 @@ from PIL import Image
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra
-from failscape.models.in_process import InProcess, Unloaded
+from failscape.models.in_process import InProcess, Unloaded, charge
 from failscape.models.roles import (
-    ROLES,
     AnswerToVerify,
     Conversation,
     Identity,
@@ -35,7 +34,6 @@ from failscape.models.roles import (
     Usage,
     Verification,
 )
-from failscape.models.transport.prices import charge
 from failscape.pictures import Picture
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.toybox import world
@@ -276,7 +274,7 @@ def create(role: str, config: ModelConfig) -> Model:
         "questioner": lambda: _questioner(config),
         "verifier": lambda: ToyVerifier(config),
     }
-    return charge(choices[role](), ROLES[role][1], config.price)
+    return charge(choices[role](), role, config.price)
 
 
 def _generator(config: ModelConfig) -> Model:

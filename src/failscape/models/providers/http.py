@@ -15,10 +15,9 @@ from typing import Any
 from failscape.config import ModelConfig
 from failscape.errors import BadReply
 from failscape.models.roles import Model, Ranking, Reply, Usage
-from failscape.models.transport.encoding import base64_of, picture_from_base64
+from failscape.models.transport.encoding import base64_of, off_loop, picture_from_base64
 from failscape.models.transport.endpoints import Backoff
 from failscape.models.transport.http import HttpModel, decode, encode, preprocessing_of, with_params
-from failscape.models.transport.workers import off_loop
 from failscape.pictures import Picture
 
 PATH = "/classify"

@@ -21,10 +21,9 @@ from failscape.models.providers.by_contract import (
     VerifierByContract,
 )
 from failscape.models.roles import Conversation, Model, Reply, Usage
-from failscape.models.transport.encoding import data_uri, picture_from_base64, picture_from_bytes
+from failscape.models.transport.encoding import data_uri, off_loop, picture_from_base64, picture_from_bytes
 from failscape.models.transport.endpoints import Backoff
 from failscape.models.transport.http import NOTHING, HttpModel, decode, encode, preprocessing_of, with_params
-from failscape.models.transport.workers import off_loop
 from failscape.picture_limits import PictureLimits
 from failscape.pictures import Picture
 

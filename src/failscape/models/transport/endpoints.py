@@ -108,10 +108,6 @@ class EndpointState:
         self.until = max(self.until, until)
         self.on_trial = False
 
-    def let_go(self) -> None:
-        """The trial request went away without an outcome (cancelled): the next one is the trial."""
-        self.on_trial = False
-
 
 class Outage:
     """How long a whole pool has had nothing but failures, and when waiting is no longer worth it."""
@@ -215,10 +211,10 @@ class Endpoint:
         return self.state.on_trial
 
     def give_back(self, trial: bool) -> None:
-        """The request went away without an outcome."""
+        """The request went away without an outcome (cancelled): if it was the trial, the next one is."""
         self.in_flight -= 1
         if trial:
-            self.state.let_go()
+            self.state.on_trial = False
 
     @property
     def trusted(self) -> bool:

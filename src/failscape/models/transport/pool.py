@@ -16,6 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 import aiohttp
 
 from failscape.errors import BadReply, ModelError, Permanent, RateLimited, Refused, Transient
+from failscape.models.transport.encoding import LARGE, off_loop
 from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointStats, Outage
 from failscape.models.transport.faults import (
     NETWORK_FAULTS,
@@ -24,7 +25,6 @@ from failscape.models.transport.faults import (
     classify_status,
     is_refusal,
 )
-from failscape.models.transport.workers import LARGE, off_loop
 
 T = TypeVar("T")
 E = TypeVar("E", bound=ModelError)
