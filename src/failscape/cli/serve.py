@@ -23,8 +23,7 @@ from failscape.servers.running import account, children_of, read_gpus, serve, se
 from failscape.servers.scoring import SCORE, read_prompts, scoring_app
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.wording import Understanding, Wording
-from failscape.toybox.networks import NAMES as CLASSIFIERS
-from failscape.toybox.networks import SIDE
+from failscape.toybox.networks import CLASSIFIERS, SIDE
 
 #: Short name → name on the hub, settings of its makers, and a batch that fits on 24 GB (FLUX: 48 GB).
 KNOWN: dict[str, tuple[str, dict[str, Any], int]] = {

@@ -73,9 +73,9 @@ class Samples:
         return node if node in lattice else None
 
     def _far_apart(self, first: Node, second: Node) -> bool:
-        corpus = self._lattice.corpus
-        one, other = corpus.entities[first.entity], corpus.entities[second.entity]
-        apart = one.sub_class != other.sub_class or len({e.sub_class for e in corpus.entities}) == 1
+        entities = self._lattice.corpus.entities
+        sub_classes = {entities[node.entity].sub_class for node in (first, second)}
+        apart = len(sub_classes) == 2 or len({entity.sub_class for entity in entities}) == 1
         return first.entity != second.entity and apart and not set(first.values) & set(second.values)
 
     def _sample(self, node: Node, other: Node) -> Sample:

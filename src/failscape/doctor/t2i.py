@@ -115,9 +115,11 @@ class JudgeExperiments:
         asked: list[tuple[str, str, Picture, Check]] = []
         useful = sorted(self._accepted, key=lambda one: -sum(len(changes_for(check)) for check in one[1]))
         for picture, checks, contrary in useful[:MOST_SPOILED]:
-            for check in checks:
-                for name, change in changes_for(check).items():
-                    asked.append((name, check.kind, change(picture), check))
+            asked += [
+                (name, check.kind, change(picture), check)
+                for check in checks
+                for name, change in changes_for(check).items()
+            ]
             asked += [("text", check.kind, write_on(picture), check) for check in contrary[:1]]
         replies = await self._decide([(picture, (check,)) for _, _, picture, check in asked])
         found = Spoiled()
@@ -264,11 +266,10 @@ class SampleSource(Protocol):
 
 async def examine_t2i(settings: T2IConfig) -> list[Observation]:
     """Experiments with every model of a config."""
-    samples: SampleSource
-    if settings.space.prompts:
-        samples = ListedSamples(load_prompts(settings.space.prompts), settings.seed)
-    else:
-        samples = Samples(build_lattice(settings), settings.seed)
+    listed, seed = settings.space.prompts, settings.seed
+    samples: SampleSource = (
+        ListedSamples(load_prompts(listed), seed) if listed else Samples(build_lattice(settings), seed)
+    )
 
     async with patients_of(settings) as patients:
         models, found = patients.models, patients.ailing

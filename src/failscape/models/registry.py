@@ -58,7 +58,7 @@ OUR_PROVIDERS: dict[str, Provider] = {
         ),
         Provider(
             "panel",
-            "failscape.models.providers.verifier_vote:create",
+            "failscape.models.providers.exact:create_panel",
             ("verifier",),
             "several verifiers, or one asked several times: the majority decides",
         ),

@@ -177,13 +177,12 @@ def said(reply: Reply[T]) -> T:
 
 async def _judge(served: Served, heard: StatementsAsked | ChoicesAsked, talk: Conversation) -> ChatAnswer:
     judge = _need(served.judge, "judge", served)
-    understanding = _need(served.understanding, "judge", served)
-    picture = _one_picture(talk)
+    about = _one_picture(talk), judge, _need(served.understanding, "judge", served)
     if isinstance(heard, StatementsAsked):
-        reply = await answer_statements(heard.statements, picture, judge, understanding)
+        reply = await answer_statements(heard.statements, *about)
     else:
-        reply = await answer_choices(heard.questions, picture, judge, understanding)
-    return reply if reply is not None else ChatAnswer(f"{CANNOT_TELL}.")
+        reply = await answer_choices(heard.questions, *about)
+    return reply or ChatAnswer(f"{CANNOT_TELL}.")
 
 
 async def _verify(served: Served, heard: VerificationAsked, talk: Conversation) -> str:
@@ -253,8 +252,6 @@ class Metrics:
             name = f"failscape_{name}"
             yield f"# HELP {name} {about}\n# TYPE {name} {kind}\n{name} {value:g}"
 
-
-__all__ = ["LOADING", "RequestError", "Served", "build_app"]
 
 LARGEST_REQUEST = 64 * 2**20
 

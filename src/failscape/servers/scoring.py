@@ -85,19 +85,20 @@ class _Scoring:
         if ("prompts" in body) == ("statements" in body):
             raise RequestError("give either `prompts` or `statements`, one for each of `images`")
         if "prompts" in body:
-            return [self._known(prompt) for prompt in read_texts(body["prompts"], "prompts")]
+            prompts = read_texts(body["prompts"], "prompts")
+            for prompt in prompts:
+                if prompt not in self.prompts:
+                    others = f"the dataset has {len(self.prompts):,} others"
+                    known = others if self.prompts else "there is no dataset"
+                    raise RequestError(f"no checks are known for the prompt {prompt!r}: {known}", 404)
+            return [self.prompts[prompt] for prompt in prompts]
+
         given = body["statements"]
         if not isinstance(given, list) or not all(given):
             raise RequestError("`statements` must be a list with one list of texts for each image")
         return [
             tuple(Check(STATEMENT, text, text) for text in read_texts(one, "statements")) for one in given
         ]
-
-    def _known(self, prompt: str) -> Checks:
-        if prompt not in self.prompts:
-            known = f"the dataset has {len(self.prompts):,} others" if self.prompts else "there is no dataset"
-            raise RequestError(f"no checks are known for the prompt {prompt!r}: {known}", 404)
-        return self.prompts[prompt]
 
 
 def share_held(row: Sequence[bool | None]) -> float | None:

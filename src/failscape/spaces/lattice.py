@@ -208,10 +208,8 @@ class Lattice:
 
     def _entity_ends(self, layer: int) -> list[int]:
         if layer not in self._ends:
-            if layer == 0 or not self.corpus.values:
-                sizes = np.full(len(self.entities), int(layer == 0), dtype=np.int64)
-            else:
-                sizes = self._first_ends(layer)[:, -1]
+            bare = layer == 0 or not self.corpus.values
+            sizes = [int(layer == 0)] * len(self.entities) if bare else self._first_ends(layer)[:, -1]
             self._ends[layer] = np.cumsum(sizes).tolist()
         return self._ends[layer]
 

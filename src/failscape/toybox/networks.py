@@ -50,15 +50,15 @@ def run_in_parts(network: Any, feed: dict[str, NDArray[Any]], most: int = 128) -
     return np.concatenate(parts)
 
 
-NAMES: Final = ("cnn", "resnet", "vit")
+CLASSIFIERS: Final = ("cnn", "resnet", "vit")
 
 
 class ToyClassifier:
     """One of the three networks. Safe to use from several threads."""
 
     def __init__(self, name: str = "cnn", threads: int = 1, folder: Path = MODELS) -> None:
-        if name not in NAMES:
-            raise ValueError(f"a toy classifier must be one of {list(NAMES)}, but got {name!r}")
+        if name not in CLASSIFIERS:
+            raise ValueError(f"a toy classifier must be one of {list(CLASSIFIERS)}, but got {name!r}")
         self.name = name
         self.labels = labels(folder)
         self._session = session(folder / f"classifier-{name}.onnx", threads)

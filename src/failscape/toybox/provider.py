@@ -39,13 +39,10 @@ from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.toybox import world
 from failscape.toybox.asking import VERSION, scene_of
 from failscape.toybox.eyes import HEADS, NONE, Eyes, decide, eyes_accuracy, target_of
-from failscape.toybox.networks import MODELS, ToyClassifier
-from failscape.toybox.networks import NAMES as CLASSIFIERS
-from failscape.toybox.painter import BATCH as PAINTER_BATCH
-from failscape.toybox.painter import ToyPainter
+from failscape.toybox.networks import CLASSIFIERS, MODELS, ToyClassifier
+from failscape.toybox.painter import PAINTER_BATCH, ToyPainter
 from failscape.toybox.questions import SKILLS, normal_answer
-from failscape.toybox.renderer import NAME as RENDERER
-from failscape.toybox.renderer import Renderer, redraw
+from failscape.toybox.renderer import RENDERER, Renderer, redraw
 from failscape.toybox.vlm import ToyVlm
 from failscape.trials import Check
 

@@ -350,9 +350,8 @@ def _parse_compound(plain: str) -> Query | None:
 def normal_answer(text: str) -> str:
     """Return the answer that a text gives: lower case, digits as words, no articles or marks."""
     plain = re.sub(r"^(an?|the) ", "", " ".join(re.findall(r"[a-z]+|\d+", text.lower())))
-    if plain.isdigit() and int(plain) < len(NUMBERS):
-        return NUMBERS[int(plain)]
-    return _SINGULAR.get(plain, plain)
+    known = plain.isdigit() and int(plain) < len(NUMBERS)
+    return NUMBERS[int(plain)] if known else _SINGULAR.get(plain, plain)
 
 
 @cache

@@ -100,7 +100,7 @@ def another(rng: np.random.Generator, tie: Tie) -> str:
     return others[int(rng.integers(len(others)))]
 
 
-NAME: Final = "renderer"
+RENDERER: Final = "renderer"
 VERSION: Final = "1"
 _ORDER: Final = ("place", "colour", "size", "count", "position", "time", "style")
 
@@ -109,7 +109,7 @@ class Renderer(InProcess):
     """The model behind `generator: {provider: toybox, model: renderer}`."""
 
     def __init__(self, batch: int = 32) -> None:
-        self.identity = Identity("generator", "toybox", NAME, {"version": VERSION})
+        self.identity = Identity("generator", "toybox", RENDERER, {"version": VERSION})
         self.batch = batch
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:

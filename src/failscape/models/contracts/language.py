@@ -130,10 +130,8 @@ class PlausibilityContract:
 
         if found is None:
             return Read(None, invalid)
-        scores = [0] * count
-        for place, score in zip(self.order(phrases, vote), found, strict=True):
-            scores[place] = score
-        return Read(scores)
+        shown = dict(zip(self.order(phrases, vote), found, strict=True))
+        return Read([shown[place] for place in range(count)])
 
 
 def _is_score(item: Any) -> bool:

@@ -104,7 +104,11 @@ class DiffusersPipeline:
             if self.loras:
                 names, weights = zip(*((lora.name, lora.weight) for lora in self.loras), strict=True)
                 pipeline.set_adapters(list(names), list(weights))
-            self._place(pipeline)
+            if self._params.get("cpu_offload"):
+                pipeline.enable_model_cpu_offload(device=device_of(self._params))
+            else:
+                pipeline.to(device_of(self._params))
+
         except ConfigError:
             raise
         except Exception as error:
@@ -139,12 +143,6 @@ class DiffusersPipeline:
         edits = "image" in known and "mask_image" not in known
         return diffusers.DiffusionPipeline if edits else diffusers.AutoPipelineForImage2Image
 
-    def _place(self, pipeline: Any) -> None:
-        if self._params.get("cpu_offload"):
-            pipeline.enable_model_cpu_offload(device=device_of(self._params))
-        else:
-            pipeline.to(device_of(self._params))
-
     def check(self, settings: Mapping[str, Any]) -> None:
         for name in settings:
             if name not in self.accepts:
@@ -160,7 +158,11 @@ class DiffusersPipeline:
         import torch
 
         noise = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
-        fields = {name: _each(name, value, len(prompts)) for name, value in {**self.call, **settings}.items()}
+        fields = {  # second and negative prompts are wanted one per picture, as the prompts are
+            name: [value] * len(prompts) if isinstance(value, str) and "prompt" in name else value
+            for name, value in {**self.call, **settings}.items()
+        }
+
         with torch.no_grad():
             out = self._pipeline(prompt=list(prompts), generator=noise, output_type="pil", **shown, **fields)
         unsafe = getattr(out, "nsfw_content_detected", None) or [False] * len(out.images)
@@ -168,11 +170,6 @@ class DiffusersPipeline:
             "the pipeline's safety checker blacked the picture out" if hidden else image
             for image, hidden in zip(out.images, unsafe, strict=True)
         ]
-
-
-def _each(name: str, value: Any, count: int) -> Any:
-    """Second and negative prompts are wanted one per picture, as the prompts are."""
-    return [value] * count if isinstance(value, str) and "prompt" in name else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from failscape.config import ModelConfig
 from failscape.errors import BadReply, Permanent, Refused
 from failscape.models.contracts.asking import Read, plain_answer
 from failscape.models.contracts.judge import Confidence, Token, read_tokens
-from failscape.models.providers.by_contract import (
+from failscape.models.contracts.vision import (
     CaptionerByContract,
     Consulted,
     JudgeByContract,

@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, Permanent
 from failscape.models.contracts.asking import Read, plain_answer
-from failscape.models.in_process import WEIGHTS, TorchModel, device_of, dtype_of, one_line
-from failscape.models.providers.by_contract import (
+from failscape.models.contracts.vision import (
     CaptionerByContract,
     Consulted,
     JudgeByContract,
@@ -25,6 +24,7 @@ from failscape.models.providers.by_contract import (
     QuestionerByContract,
     VerifierByContract,
 )
+from failscape.models.in_process import WEIGHTS, TorchModel, device_of, dtype_of, one_line
 from failscape.models.roles import Conversation, Identity, Reply, Usage
 from failscape.pictures import Picture
 

@@ -18,8 +18,6 @@ class Aimd:
     one per round trip. It grows only while it is used up, else an idle hour would end in a flood.
     """
 
-    __slots__ = ("_backed_off_at", "_most", "limit")
-
     def __init__(self, most: int, start: int = START_LIMIT) -> None:
         self._most = float(most)
         self.limit = float(min(start, most))
@@ -48,17 +46,6 @@ class Aimd:
 
 class EndpointState:
     """Whether one endpoint may be used: open, resting until a time, or on trial with a single request."""
-
-    __slots__ = (
-        "_eject_after",
-        "_failures",
-        "_longest",
-        "_rest",
-        "_shortest",
-        "ejected",
-        "on_trial",
-        "until",
-    )
 
     def __init__(self, eject_after: int = 5, shortest: float = 1.0, longest: float = 30.0) -> None:
         self._eject_after = eject_after
@@ -111,8 +98,6 @@ class EndpointState:
 
 class Outage:
     """How long a whole pool has had nothing but failures, and when waiting is no longer worth it."""
-
-    __slots__ = ("_enough", "failures", "since")
 
     def __init__(self, enough: int) -> None:
         self._enough = enough
@@ -177,11 +162,6 @@ class Endpoint:
 
     `in_flight` counts those that are out, `unusable` refusals and replies out of form since a good one.
     """
-
-    __slots__ = (
-        "aimd", "bad", "base", "ejections", "has_peers", "in_flight", "last_fault", "name", "ok",
-        "rate_limited", "refused", "requests", "state", "transient", "unusable",
-    )  # fmt: skip
 
     def __init__(self, base: str, most: int, state: EndpointState | None = None) -> None:
         self.base = base

@@ -1,10 +1,7 @@
 """Reads the JSON files of a corpus folder into plain rows, and says file, line and fix when it cannot.
 
-It knows the shapes of the files and nothing about what may be combined: that is `corpus.py`.
-
-A JSON file that can say where a mistake stands, and a list of mistakes, so that all are told at once.
-
-It knows nothing about what the files of a corpus mean: that is `reading.py`.
+It knows the shapes of the files and nothing about what may be combined: that is `corpus.py`. A `Source` is a
+JSON file that can say where a mistake stands; `Faults` gathers mistakes, so that all are told at once.
 """
 
 import json

@@ -188,22 +188,23 @@ def _phrases() -> dict[tuple[str, ...], _Meaning]:
     table |= {name: ("entity", name) for name in ENTITIES}
     table |= {plural: ("entity", name) for name, plural in PLURALS.items()}
     table |= {opening: ("style", style) for style, opening in STYLE_OPENINGS.items()}
-    for kind, values in (*ADJECTIVES.items(), *PHRASES.items()):
-        table |= {phrase: (kind, value) for value, phrases in values.items() for phrase in phrases}
+    table |= {
+        phrase: (kind, value)
+        for kind, values in (*ADJECTIVES.items(), *PHRASES.items())
+        for value, phrases in values.items()
+        for phrase in phrases
+    }
     table["five"] = ("count", "five")
     return {tuple(tokens(phrase)): meaning for phrase, meaning in table.items()}
-
-
-@cache
-def _longest() -> int:
-    return max(len(phrase) for phrase in _phrases())
 
 
 def _meanings(text: str) -> list[_Meaning]:
     words = tokens(text)
     table, found, i = _phrases(), list[_Meaning](), 0
+    longest = max(map(len, table))
+
     while i < len(words):
-        for n in range(min(_longest(), len(words) - i), 0, -1):
+        for n in range(min(longest, len(words) - i), 0, -1):
             meaning = table.get(tuple(words[i : i + n]))
             if meaning is not None:
                 found.append(meaning)
