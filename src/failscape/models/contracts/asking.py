@@ -80,10 +80,7 @@ def without_thoughts(text: str) -> str:
 
 def _after_thoughts(text: str) -> str:
     """What follows the last thought, also when its beginning was cut off."""
-    end = 0
-    for closed in _CLOSED_THOUGHT.finditer(text):
-        end = closed.end()
-    return text[end:]
+    return text[max((closed.end() for closed in _CLOSED_THOUGHT.finditer(text)), default=0) :]
 
 
 def read_answer(text: str, decode: Callable[[Any], T | None], wanted: str) -> tuple[T | None, str]:
@@ -266,12 +263,9 @@ def list_in(value: Any, key: str, count: int, fits: Callable[[Any], bool]) -> li
 
 def lines_of(text: str) -> list[str]:
     """The lines of a reply without bullets, numbers, fences and quotes around them."""
-    found = []
-    for line in without_thoughts(text).splitlines():
-        plain = re.sub(r"^\s*(?:[-*•]|\(?\d{1,2}[.):])\s+", "", line).strip().strip('"').strip()
-        if plain and not plain.startswith("```"):
-            found.append(plain)
-    return found
+    bullet = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.):])\s+")
+    lines = [bullet.sub("", line).strip().strip('"').strip() for line in without_thoughts(text).splitlines()]
+    return [line for line in lines if line and not line.startswith("```")]
 
 
 _SLOT = re.compile(r"\[\[(\w+)\]\]")

@@ -13,7 +13,7 @@ import os
 import re
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -62,25 +62,17 @@ async def read_pieces(response: aiohttp.ClientResponse, most: int) -> list[bytes
     return pieces
 
 
+@dataclass(repr=False, eq=False)  # its headers hold the key
 class PictureFetcher:
     """One for each model. `pause` is the wait after so many failures in a row."""
 
-    def __init__(
-        self,
-        hosts: Sequence[str],
-        limits: PictureLimits,
-        access: Mapping[str, str],
-        timeout: float,
-        redactor: Redactor,
-        pause: Callable[[int], Awaitable[None]],
-    ) -> None:
-        self._hosts = tuple(host.strip().lower() for host in hosts)
-        self._limits = limits
-        self._access = access
-        self._timeout = aiohttp.ClientTimeout(total=timeout)
-        self._redactor = redactor
-        self._pause = pause
-        self._session: aiohttp.ClientSession | None = None
+    hosts: Sequence[str]
+    limits: PictureLimits
+    access: Mapping[str, str]
+    timeout: float
+    redactor: Redactor
+    pause: Callable[[int], Awaitable[None]]
+    _session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -97,19 +89,18 @@ class PictureFetcher:
                     return body
                 fault = f"answered {status}"
             except NETWORK_FAULTS as error:
-                fault = self._redactor.clean(str(error)) or type(error).__name__
+                fault = self.redactor.clean(str(error)) or type(error).__name__
             if attempt + 1 < TRIES:
-                await self._pause(attempt + 1)
+                await self.pause(attempt + 1)
         raise BadReply(f"{shown_url(urljoin(base + '/', url))} {fault}: the image could not be fetched")
 
     async def _follow(self, url: str, home: SplitResult) -> tuple[int, bytes]:
         for _ in range(MOST_REDIRECTS):
-            own = self._check(url, home)
-            headers = self._access if own else {}
+            headers = self.access if self._check(url, home) else {}
             async with self._live_session().get(url, headers=headers, allow_redirects=False) as response:
                 if response.status not in _REDIRECTS or "Location" not in response.headers:
                     whole = response.status == 200
-                    pieces = await read_pieces(response, self._limits.bytes) if whole else []
+                    pieces = await read_pieces(response, self.limits.bytes) if whole else []
                     return response.status, b"".join(pieces)
                 url = urljoin(url, response.headers["Location"])
         raise _Forbidden(f"{shown_url(url)} redirects more than {MOST_REDIRECTS} times")
@@ -125,7 +116,7 @@ class PictureFetcher:
                 f"the reply names an image at {shown_url(url)}: link-local addresses are never asked"
             )
         own = (host, port) == ((home.hostname or "").lower(), _port(home))
-        if not own and not any(_fits(host, port, pattern) for pattern in self._hosts):
+        if not own and not any(_fits(host, port, pattern.strip().lower()) for pattern in self.hosts):
             raise _Forbidden(
                 f"the reply names an image at {shown_url(url)}, which is another host than the endpoint's",
                 f"if it may be asked, add `image_hosts: [{parts.netloc.rpartition('@')[2]}]` to this model",
@@ -138,7 +129,7 @@ class PictureFetcher:
                 connector=aiohttp.TCPConnector(resolver=_Resolver()),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers={"User-Agent": "failscape"},
-                timeout=self._timeout,
+                timeout=aiohttp.ClientTimeout(total=self.timeout),
             )
         return self._session
 
@@ -173,8 +164,7 @@ def _is_link_local(host: str) -> bool:
         address: Any = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
         return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return bool((mapped or address).is_link_local)
+    return bool((getattr(address, "ipv4_mapped", None) or address).is_link_local)
 
 
 def _fits(host: str, port: int | None, pattern: str) -> bool:
