@@ -9,7 +9,7 @@ Questions about two pictures: comparison and spot the difference, with exact ans
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
@@ -60,20 +60,18 @@ def follow(form: str, slots: Slots, answer: str) -> Follow | None:
     """None where nothing follows from the answer, or the answer is none of the closed list."""
     said = normal_answer(answer)
     thing = {"thing": slots["thing"]} if "thing" in slots else {}
-    if form == "count" and said in NUMBERS:
-        return "exists", thing, "no" if said == "zero" else "yes"
-    if form == "exists" and said in _OPPOSITE:
-        return "absent", thing, _OPPOSITE[said]
-    if form == "absent" and said in _OPPOSITE:
-        return "exists", thing, _OPPOSITE[said]
-    if form == "colour" and said in COLOURS:
-        return "colour+thing", {**thing, "colour": said}, "yes"
-    if form == "size" and said in SIZES:
-        return "size+thing", {**thing, "size": said}, "yes"
-    if form == "relation" and said == "yes":
+    following: dict[str, tuple[Container[str], Follow]] = {
+        "count": (NUMBERS, ("exists", thing, "no" if said == "zero" else "yes")),
+        "exists": (_OPPOSITE, ("absent", thing, _OPPOSITE.get(said, ""))),
+        "absent": (_OPPOSITE, ("exists", thing, _OPPOSITE.get(said, ""))),
+        "colour": (COLOURS, ("colour+thing", {**thing, "colour": said}, "yes")),
+        "size": (SIZES, ("size+thing", {**thing, "size": said}, "yes")),
+    }
+    if form == "relation":
         turned = {"thing": slots["other"], "other": slots["thing"], "relation": _INVERSE[slots["relation"]]}
-        return "relation", turned, "yes"
-    return None
+        following[form] = (("yes",), ("relation", turned, "yes"))
+    answers, found = following.get(form, ((), ("", {}, "")))
+    return found if said in answers else None
 
 
 TWO: Final = "two pictures"

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
@@ -105,20 +106,22 @@ def classify_exception(
 ) -> ModelError:
     """The error for a request that got no whole reply."""
     what = redactor.clean(" ".join(str(error).split()))[:300] or type(error).__name__
-    if isinstance(error, TimeoutError):
-        return Transient(f"{endpoint} did not answer in time", "raise `timeout` if it is just slow", endpoint)
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return BadReply(f"{endpoint} broke off in the middle of its reply", "", endpoint)
-    if isinstance(error, aiohttp.ClientSSLError):
-        return Permanent(f"{endpoint} cannot be trusted: {what}", "mend its certificate", endpoint)
     unknown = isinstance(error, aiohttp.ClientConnectorDNSError) and error.os_error.errno == socket.EAI_NONAME
     if unknown and not ever_succeeded:
         return Permanent(f"{endpoint}: there is no such host", "check the host name in `endpoints`", endpoint)
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return Transient(f"{endpoint} cannot be reached: {what}", "start the server there", endpoint)
-    if isinstance(error, aiohttp.ClientResponseError | aiohttp.InvalidURL):
-        return BadReply(f"{endpoint} did not answer in HTTP: {what}", "", endpoint)
-    return Transient(f"{endpoint} dropped the connection: {what}", "", endpoint)
+    _, fault, told, fix = next(row for row in _NETWORK if isinstance(error, row[0]))
+    return fault(f"{endpoint} {told.format(what)}", fix, endpoint)
+
+
+#: The first that fits says what a fault of the network means.
+_NETWORK: tuple[tuple[Any, type[ModelError], str, str], ...] = (
+    (TimeoutError, Transient, "did not answer in time", "raise `timeout` if it is just slow"),
+    (aiohttp.ClientPayloadError, BadReply, "broke off in the middle of its reply", ""),
+    (aiohttp.ClientSSLError, Permanent, "cannot be trusted: {}", "mend its certificate"),
+    (aiohttp.ClientConnectorError, Transient, "cannot be reached: {}", "start the server there"),
+    ((aiohttp.ClientResponseError, aiohttp.InvalidURL), BadReply, "did not answer in HTTP: {}", ""),
+    (BaseException, Transient, "dropped the connection: {}", ""),
+)
 
 
 def is_congestion(error: ModelError) -> bool:
