@@ -18,8 +18,8 @@ from failscape.hunts.classifier.settings import stream_seed
 from failscape.hunts.classifier.tallies import Target
 from failscape.spaces.corpus import Corpus, load_corpus
 from failscape.testing.planted_classifier import PlantedClassifier
-from failscape.toybox.classifiers import ToyClassifier
 from failscape.toybox.eyes import Eyes
+from failscape.toybox.networks import ToyClassifier
 from failscape.toybox.renderer import draw
 from failscape.trials import (
     Caption,

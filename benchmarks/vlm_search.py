@@ -31,9 +31,9 @@ from failscape.testing.planted_questions import (
     simulate,
 )
 from failscape.toybox.asking import PartsGrammar, scene_of
+from failscape.toybox.networks import MODELS
 from failscape.toybox.provider import VLM_OF_PARTS
 from failscape.toybox.questions import normal_answer
-from failscape.toybox.sessions import MODELS
 from failscape.toybox.vlm import ToyVlm
 from failscape.toybox.world import render
 from failscape.trials import Answer, Generate, Probe, Trial, Verify, reach_verdict

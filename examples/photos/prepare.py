@@ -21,7 +21,7 @@ from pathlib import Path
 
 from PIL import Image, ImageOps
 
-from failscape.spaces.labels import load_labels
+from failscape.spaces.albums import load_labels
 
 PACKAGE = "tuxpaint-stamps-default"
 GROUNDS = {"white": (255, 255, 255), "green": (70, 130, 60), "dark": (25, 25, 30)}

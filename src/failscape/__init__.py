@@ -29,8 +29,7 @@ _HOMES = {  # the same names, for type checkers, are in __init__.pyi
     "failscape.report.sections": ("Page", "PlainPage", "Section", "Tile"),
     "failscape.doctor.observations": ("Observation",),
     "failscape.runtime.progress": ("RunSnapshot",),
-    "failscape.servers.backends": ("ImageBackend",),
-    "failscape.servers.requests": ("RequestError",),
+    "failscape.servers.backends": ("ImageBackend", "RequestError"),
     "failscape.spaces.corpus": ("Corpus", "load_corpus"),
     "failscape.trials": (
         *("Check", "Facts", "Finding", "Probe", "Progress", "Step", "Trial", "Verdict"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from failscape.atlas import Atlas, HuntRow, StoredTrial
 from failscape.config import HuntConfig
@@ -87,8 +88,7 @@ def versioned(model: F, version: str) -> F:
     """
     named: Any = partial(model)
     named.version = version
-    made: F = named
-    return made
+    return cast(F, named)
 
 
 class Run:
@@ -236,24 +236,20 @@ class LoadedAtlas:
         return Atlas.open(self.folder, readonly=True)
 
 
+@dataclass
 class _Callbacks:
     """Hands progress and notes to the caller's functions."""
 
-    def __init__(
-        self,
-        on_progress: Callable[[RunSnapshot], None] | None,
-        on_note: Callable[[str, str], None] | None,
-    ) -> None:
-        self._progress = on_progress
-        self._note = on_note
+    on_progress: Callable[[RunSnapshot], None] | None
+    on_note: Callable[[str, str], None] | None
 
     def update(self, snapshot: RunSnapshot) -> None:
-        if self._progress is not None:
-            self._progress(snapshot)
+        if self.on_progress is not None:
+            self.on_progress(snapshot)
 
     def note(self, kind: str, text: str) -> None:
-        if self._note is not None:
-            self._note(kind, text)
+        if self.on_note is not None:
+            self.on_note(kind, text)
 
     def close(self) -> None: ...
 
@@ -270,17 +266,11 @@ def _run_anywhere(
     settings: HuntConfig, folder: Path, reporter: Reporter, shard: tuple[int, int], fork: bool
 ) -> Summary:
     """In a script the session has this thread; where a loop runs already (notebooks) it gets its own."""
-    if _inside_a_loop():
-        return _Beside(settings, folder, reporter, shard, fork).wait()
-    return asyncio.run(run_session(settings, folder, reporter, shard, fork))
-
-
-def _inside_a_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return False
-    return True
+        return asyncio.run(run_session(settings, folder, reporter, shard, fork))
+    return _Beside(settings, folder, reporter, shard, fork).wait()
 
 
 class _Beside:

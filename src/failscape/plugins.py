@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
-from failscape.errors import ConfigError
-from failscape.names import suggest
+from failscape.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
     from failscape.atlas import Atlas, HuntRow

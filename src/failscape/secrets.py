@@ -20,7 +20,7 @@ class Blotter:
 
     __slots__ = ("_parts", "_runs", "_whole")
 
-    def __init__(self, secret: str) -> None:
+    def __init__(self, secret: str = "") -> None:
         forms = [secret, *_encoded(secret)] if len(secret) >= FRAGMENT else []
         self._parts = {form[at : at + FRAGMENT] for form in forms for at in range(len(form) - FRAGMENT + 1)}
         signs = "".join(re.escape(sign) for sign in sorted({sign for form in forms for sign in form}))
@@ -29,7 +29,7 @@ class Blotter:
         self._whole = re.compile(rf"(?<!\w){re.escape(secret)}(?!\w)") if short else None
 
     def __repr__(self) -> str:
-        return "Blotter(…)"
+        return f"{type(self).__name__}(…)"
 
     def clean(self, text: str) -> str:
         if self._whole is not None:

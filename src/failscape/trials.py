@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 #: What one step taught us, as plain JSON: see each step's docstring.
 Facts = Any
@@ -438,21 +438,15 @@ def _step_to_data(step: Step) -> dict[str, Any]:
 
 
 def _check_to_data(check: Check) -> dict[str, Any]:
-    data: dict[str, Any] = {"kind": check.kind, "value": check.value, "statement": check.statement}
-    if check.choices:
-        data["choices"] = check.choices
-    if check.gate:
-        data["gate"] = True
-    if check.note:
-        data["note"] = True
-    return data
+    """What a check does not use is left out."""
+    more = {"choices": check.choices, "gate": check.gate, "note": check.note}
+    used = {name: value for name, value in more.items() if value}
+    return {"kind": check.kind, "value": check.value, "statement": check.statement, **used}
 
 
 def _step_from_data(data: dict[str, Any]) -> Step:
-    kind = STEP_KINDS[data["do"]]
     values = {name: _frozen(name, value) for name, value in data.items() if name != "do"}
-    step: Step = kind(**values)
-    return step
+    return cast(Step, STEP_KINDS[data["do"]](**values))
 
 
 def _frozen(name: str, value: Any) -> Any:

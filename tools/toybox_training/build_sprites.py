@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from failscape.toybox.world.sprites import COLUMNS, SHEET, SPRITE
+from failscape.toybox.world.render import COLUMNS, SHEET, SPRITE
 from failscape.toybox.world.vocab import KINDS
 
 

@@ -12,7 +12,7 @@ import torch
 from torch.nn import functional
 
 from failscape.toybox import world
-from failscape.toybox.classifiers import NAMES
+from failscape.toybox.networks import CLASSIFIERS
 from tools.toybox_training import classifiers_card
 from tools.toybox_training.classifier_nets import build
 from tools.toybox_training.classifier_scenes import sample_training
@@ -53,7 +53,7 @@ def loss_of(net: Any, rng: np.random.Generator, step: int) -> tuple[torch.Tensor
 
 def train_one(name: str, chosen: Options) -> dict[str, Any]:
     """Train and export one network; return how it went."""
-    plan = replace(PLAN, name=f"classifier-{name}", seed=PLAN.seed + NAMES.index(name))
+    plan = replace(PLAN, name=f"classifier-{name}", seed=PLAN.seed + CLASSIFIERS.index(name))
     plan = replace(plan, steps=chosen.steps or STEPS[name])
     if name == "vit":
         plan = replace(plan, rate=1.2e-3)
@@ -67,7 +67,7 @@ def train_one(name: str, chosen: Options) -> dict[str, Any]:
 
 def main() -> None:
     """Train the chosen networks, then measure all that are there and write the card."""
-    chosen = options(__doc__, 0, NAMES)
+    chosen = options(__doc__, 0, CLASSIFIERS)
     (chosen.out / "labels.txt").write_text("".join(f"{name}\n" for name in world.ENTITIES), encoding="utf-8")
     training = {name: train_one(name, chosen) for name in chosen.only}
     classifiers_card.write(chosen.out, training)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from failscape.toybox import world
-from failscape.toybox.classifiers import NAMES, ToyClassifier
+from failscape.toybox.networks import CLASSIFIERS, ToyClassifier
 from failscape.toybox.renderer import TIES, VARY
 from tools.toybox_training.classifier_scenes import sample_broken, sample_training
 from tools.toybox_training.trainer_files import megabytes, write_json
@@ -52,7 +52,7 @@ def write(out: Path, training: dict[str, dict[str, Any]]) -> None:
     path = out / "classifiers.json"
     before = json.loads(path.read_text(encoding="utf-8"))["networks"] if path.exists() else {}
     networks: dict[str, Any] = {}
-    for name in NAMES:
+    for name in CLASSIFIERS:
         file = out / f"classifier-{name}.onnx"
         if not file.exists():
             continue

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from failscape.toybox import world
 from failscape.toybox.eyes import Eyes
+from failscape.toybox.networks import MODELS
 from failscape.toybox.painter import ToyPainter, training_counts
-from failscape.toybox.sessions import MODELS
 from tools.toybox_training import painter_tiers as tiers
 from tools.toybox_training.painter_page import PAGE
 from tools.toybox_training.trainer_files import megabytes, write_json

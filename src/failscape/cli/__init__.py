@@ -7,8 +7,7 @@ import warnings
 
 import click
 
-from failscape.errors import FailscapeError
-from failscape.names import nearest_names
+from failscape.errors import FailscapeError, nearest_names
 from failscape.secrets import clean
 
 #: Command → its line in `--help`, so that help needs no imports.

@@ -20,9 +20,8 @@ from failscape.cli import NearestGroup
 from failscape.cli.corpus_match import match
 from failscape.cli.screen import plain_table
 from failscape.config import ModelConfig
-from failscape.errors import ConfigError
+from failscape.errors import ConfigError, suggest
 from failscape.models.roles import Embedder
-from failscape.names import suggest
 from failscape.spaces.corpus import FAMILIES, Corpus, folder_of, load_corpus
 from failscape.spaces.corpus.census import CaptionCoverage, Census, CoverageCounter, oddities, take_census
 from failscape.spaces.corpus.writing import (

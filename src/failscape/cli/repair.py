@@ -13,8 +13,7 @@ from failscape.evidence import HuntEvidence, load_hunt
 from failscape.repair.classifier import REPAIRED_FILE, RepairWish
 from failscape.repair.proof import AFTER, PLACEBO, RepairProof
 from failscape.repair.session import prove, refuse_others, repair
-from failscape.toybox.classifiers import NAMES
-from failscape.toybox.sessions import MODELS
+from failscape.toybox.networks import CLASSIFIERS, MODELS
 
 USUAL = RepairWish()
 
@@ -109,7 +108,7 @@ def onnx_of(hunt: HuntEvidence) -> ModelConfig:
     if target.provider == "onnx":
         return target
     if target.provider == "toybox":
-        name = target.model or NAMES[0]
+        name = target.model or CLASSIFIERS[0]
         file, labels = MODELS / f"classifier-{name}.onnx", MODELS / "labels.txt"
         return ModelConfig(provider="onnx", model=name, path=str(file), labels=str(labels))
     raise ConfigError(

@@ -13,19 +13,17 @@ from failscape.cli import NearestGroup
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
 from failscape.errors import ConfigError
+from failscape.models.in_process import require_packages
 from failscape.models.providers.python import load_object
-from failscape.models.providers.torch_models import require_packages
 from failscape.models.registry import create_model
 from failscape.models.roles import Judge
 from failscape.servers.backends import DiffusersBackend, ImageBackend, Served
-from failscape.servers.batching import LINGER_SECONDS
-from failscape.servers.running import serve, serve_app
+from failscape.servers.images import LINGER_SECONDS
+from failscape.servers.running import account, children_of, read_gpus, serve, serve_app, supervise
 from failscape.servers.scoring import SCORE, read_prompts, scoring_app
-from failscape.servers.supervisor import account, children_of, read_gpus, supervise
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.wording import Understanding, Wording
-from failscape.toybox.classifiers import NAMES as CLASSIFIERS
-from failscape.toybox.sessions import SIDE
+from failscape.toybox.networks import CLASSIFIERS, SIDE
 
 #: Short name → name on the hub, settings of its makers, and a batch that fits on 24 GB (FLUX: 48 GB).
 KNOWN: dict[str, tuple[str, dict[str, Any], int]] = {

@@ -94,7 +94,10 @@ class ModelConfig(Settings):
         held = given.get("path") if isinstance(given, Mapping) else None
         if held is None or isinstance(held, str):
             return check(given)
-        config = check({"provider": "python", **given, "path": f"{HELD}{_name_of(held)}"})
+        inner = getattr(held, "func", held)
+        name = getattr(inner, "__qualname__", None) or type(inner).__qualname__
+        config = check({"provider": "python", **given, "path": f"{HELD}{name}"})
+
         config._held = held
         return config
 
@@ -147,12 +150,6 @@ class ModelConfig(Settings):
                     "take it out, and name the environment variable that holds the key in `api_key_env`",
                 )
         return params
-
-
-def _name_of(held: Any) -> str:
-    """What a callable or object is called: by itself, or by its class."""
-    inner = getattr(held, "func", held)
-    return str(getattr(inner, "__qualname__", None) or type(inner).__qualname__)
 
 
 def _names_in(value: Any) -> Iterator[str]:

@@ -15,8 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from failscape import __version__
 from failscape.config import EarlierWord, HuntConfig, ModelConfig, Settings
-from failscape.errors import ConfigError
-from failscape.names import nearest_names
+from failscape.errors import ConfigError, nearest_names
 from failscape.plugins import find_kind, kind_names
 
 S = TypeVar("S", bound=Settings)
@@ -43,25 +42,21 @@ def load_model(path: Path, role: str) -> ModelConfig:
 
 
 def parse_config(data: dict[str, Any], source: str) -> HuntConfig:
-    hunt = data.get("hunt")
-    kinds = kind_names()
+    hunt, kinds = data.get("hunt"), kind_names()
     if not isinstance(hunt, str) or hunt not in kinds:
-        known = ", ".join(kinds)
+        got = f"{hunt!r}{_nearest(str(hunt), kinds)}"
         raise ConfigError(
-            f"{source}: `hunt` must be one of {known}, but got {hunt!r}{_nearest(str(hunt), kinds)}",
+            f"{source}: `hunt` must be one of {', '.join(kinds)}, but got {got}",
             "write `hunt: t2i` at the top of the file",
         )
     settings = find_kind(hunt).settings
     for (key, earlier), word in settings.earlier_words.items():
-        if _value_at(data, key.split(".")) == earlier:
+        at: Any = data
+        for part in key.split("."):
+            at = at.get(part) if isinstance(at, dict) else None
+        if at == earlier:
             _speak_of(f"{source}: `{key}: {earlier}`", word)
     return _validated(settings, data, source)
-
-
-def _value_at(data: Any, path: Sequence[str]) -> Any:
-    for part in path:
-        data = data.get(part) if isinstance(data, dict) else None
-    return data
 
 
 def _speak_of(what: str, word: EarlierWord) -> None:
@@ -155,12 +150,11 @@ def _explain(settings: type[BaseModel], error: Any) -> str:
     if error["type"] == "extra_forbidden":
         owner = _model_at(settings, place[:-1])
         known = list(owner.model_fields) if owner else []
-        hint = _nearest(place[-1], known) or f" (known: {', '.join(known)})"
-        return f"unknown key `{key}`{hint}"
+        return f"unknown key `{key}`" + (_nearest(place[-1], known) or f" (known: {', '.join(known)})")
     if error["type"] == "missing":
         return f"missing key `{key}`"
-    message = error["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
+    told = error["msg"].removeprefix("Value error, ")
+    message = told[0].lower() + told[1:]
     if not place:  # about the whole file: there is no single value to show
         return str(message)
     # What a user may have put into an address by mistake is a secret: it is not repeated.

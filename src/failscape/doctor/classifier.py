@@ -1,27 +1,98 @@
-"""Experiments with the models of a classifier config: drawn pictures or photos, presence, labels, helpers."""
+"""Experiments with the models of a classifier config: drawn pictures or photos, presence, clauses, labels,
+helpers.
+
+Does a judge see clauses? It looks at pictures that were drawn with a background, and without it. One that
+does not would either hide bugs, when it never sees a clause, or add nothing: `clause_check: false`, rates
+are then as asked.
+"""
 
 import random
 from collections.abc import Sequence
 from typing import Any
 
-from failscape.doctor.calls import Calls
-from failscape.doctor.clauses import examine_clauses
 from failscape.doctor.comparisons import PROOF, evidence_below
-from failscape.doctor.generator import SEEDS, examine_editor, readable
-from failscape.doctor.helpers import examine_captioner, examine_embedder, examine_llm
-from failscape.doctor.judge import JudgedPicture, examine_judge
-from failscape.doctor.observations import Observation, Patients, down, patients_of
+from failscape.doctor.experiments import (
+    SEEDS,
+    examine_captioner,
+    examine_editor,
+    examine_embedder,
+    examine_llm,
+    readable,
+)
+from failscape.doctor.observations import Calls, Observation, Patients, concluded, down, patients_of
 from failscape.doctor.samples import Sample
-from failscape.doctor.t2i import PLAIN, examine, examine_judge_alone
+from failscape.doctor.t2i import PLAIN, JudgedPicture, examine, examine_judge
 from failscape.errors import ModelError
-from failscape.hunts.classifier.build import album_of, photos_of, targets_of
+from failscape.hunts.classifier.build import album_of, corpus_of, photos_of, targets_of
 from failscape.hunts.classifier.candidates import question_for
 from failscape.hunts.classifier.clause_mining import parse_list
 from failscape.hunts.classifier.config import ClassifierConfig
-from failscape.hunts.classifier.prompts import Template
+from failscape.hunts.classifier.prompts import Clause, Template, clause_of
 from failscape.hunts.classifier.tallies import Target
-from failscape.models.roles import Classifier, Conversation, Ranking, Reply
+from failscape.models.roles import Classifier, Conversation, Model, Ranking, Reply
 from failscape.pictures import Picture
+
+PAIRS = 12
+#: How many more it must see where they were asked for: one that tosses a coin does so once in thirteen.
+CLEARLY = 4
+
+
+async def examine_clauses(
+    generator: Model, judge: Model, targets: Sequence[Target], settings: ClassifierConfig
+) -> list[Observation]:
+    asked = _asked(targets, settings)
+    if not asked:
+        return []
+    try:
+        drawn_with = await _seen(generator, judge, asked, settings, True)
+        drawn_without = await _seen(generator, judge, asked, settings, False)
+    except ModelError:
+        return []  # it has been named already
+    return [
+        concluded(
+            "judge-clauses",
+            "ok" if drawn_with - drawn_without >= CLEARLY else "warn",
+            f"it sees {drawn_with} of {len(asked)} backgrounds where asked for, {drawn_without} where not",
+            2 * len(asked),
+            "rates are among pictures that show the clause",
+            "it cannot see clauses, and bugs would hide behind its no",
+            "give another judge, or set `clause_check: false`: rates are then as asked, and marked so",
+        )
+    ]
+
+
+def _asked(targets: Sequence[Target], settings: ClassifierConfig) -> list[tuple[Target, Clause]]:
+    """Classes and backgrounds in turn."""
+    corpus = corpus_of(settings)
+    around = [value for value in corpus.values if value.family == "Background"] if corpus else []
+    if not around or not targets:
+        return []
+    return [(targets[at % len(targets)], clause_of(around[at * len(around) // PAIRS])) for at in range(PAIRS)]
+
+
+async def _seen(
+    generator: Model,
+    judge: Model,
+    asked: Sequence[tuple[Target, Clause]],
+    settings: ClassifierConfig,
+    drawn_with: bool,
+) -> int:
+    """In how many pictures the judge sees the clause, drawn with it or without."""
+    template = Template(settings.template)
+    prompts = [
+        template.prompt(target.name, target.superclass, [clause] if drawn_with else [])
+        for target, clause in asked
+    ]
+    items = [(prompt, SEEDS[0] + at) for at, prompt in enumerate(prompts)]
+    pictures = [readable(reply) for reply in await Calls("generator", generator).each(items)]
+    looks = [
+        (picture, (clause.check(target.name),))
+        for picture, (target, clause) in zip(pictures, asked, strict=True)
+        if picture is not None
+    ]
+    replies = await Calls("judge", judge).each(looks)
+    return sum(bool(reply.value and reply.value[0]) for reply in replies)
+
 
 #: Pictures that the classifier sees.
 LOOKED_AT = 16
@@ -84,7 +155,7 @@ async def _drawn_pictures(
         if "judge" in models and settings.clause_check:
             found += await examine_clauses(models["generator"], models["judge"], targets, settings)
         return found
-    return await examine_judge_alone(models["judge"]) if "judge" in models else []
+    return await examine_judge(models["judge"]) if "judge" in models else []
 
 
 async def _draw(patients: Patients, targets: Sequence[Target], settings: ClassifierConfig) -> list[Seen]:
@@ -126,16 +197,14 @@ async def _judged_photos(
 ) -> list[Observation]:
     if "judge" not in patients.models:
         return []
-    of_name = {target.name: target for target in targets}
-    photos = _photos(settings, targets, PHOTOS)
-    shown = []
+    presence = {target.name: (target.presence(),) for target in targets}
+    photos, shown = _photos(settings, targets, PHOTOS), list[JudgedPicture]()
     for at, (picture, name, _) in enumerate(photos):
         other = next((one for one in (*photos[at + 1 :], *photos[:at]) if one[1] != name), None)
         if other is not None:
-            sample = Sample(name, (of_name[name].presence(),), (of_name[other[1]].presence(),))
+            sample = Sample(name, presence[name], presence[other[1]])
             shown.append(JudgedPicture(sample, picture, other[0]))
-    judge = patients.models["judge"]
-    return await examine_judge(judge, shown) if shown else await examine_judge_alone(judge)
+    return await examine_judge(patients.models["judge"], shown)
 
 
 async def _helpers(
@@ -151,14 +220,13 @@ async def _helpers(
     if "editor" in models:
         found += await examine_editor(models["editor"], seen[0][0] if seen else None)
     if "answerer" in models:
-        model: Any = models["answerer"]
+        most = settings.search.proposals
 
         async def ask(question: str) -> str:
-            (reply,) = await model.answer([Conversation((), question)])
+            (reply,) = await models["answerer"].answer([Conversation((), question)])
             return str(reply.value or "")
 
-        questions = [question_for(target, settings.search.proposals) for target in targets[:2]]
-        most = settings.search.proposals
+        questions = [question_for(target, most) for target in targets[:2]]
         found += await examine_llm(ask, questions, lambda text: len(parse_list(text, most)), "descriptions")
     return found
 
@@ -169,8 +237,10 @@ async def examine_classifier(
     """`known`: the spellings of all classes."""
     calls = Calls("classifier", classifier)
     try:
-        first = await calls.one(shown[0][0])
-        replies = [first, *await calls.each([(picture,) for picture, _, _ in shown[1:]])]
+        replies = [
+            await calls.one(shown[0][0]),
+            *await calls.each([(picture,) for picture, _, _ in shown[1:]]),
+        ]
         again = await calls.one(shown[0][0])
     except ModelError as error:
         return [down("classifier", error)]
@@ -180,65 +250,72 @@ async def examine_classifier(
         seen = f"{len(replies) - len(usable)} of {len(replies)} replies cannot be used: {why}"
         means, fix = "such trials are invalid", "mend the classifier"
         return [Observation("classifier-form", "fail", seen, means, fix, len(replies))]
-    found = [
+    return [
         _labels(usable, known),
         _varies(usable, shown),
         _right(usable, shown),
         _repeats(replies[0], again),
+        calls.latency("one picture"),
     ]
-    return [*found, calls.latency("one picture")]
 
 
 def _labels(rankings: Sequence[Ranking], known: Sequence[str]) -> Observation:
     """Labels that no class is called by can never be right."""
     spelled, labels = {name.lower() for name in known}, {label for one in rankings for label, _ in one}
-    shared = {label for label in labels if label.lower() in spelled}
-    seen = f"{len(shared)} of {len(labels)} labels that it gave are names of classes"
-    if shared:
-        return Observation(
-            "classifier-labels", "ok", seen, "it speaks of the classes that are hunted", n=len(rankings)
-        )
+    shared = [label for label in labels if label.lower() in spelled]
     examples = ", ".join(repr(label) for label in sorted(labels)[:3])
-    return Observation(
+    return concluded(
         "classifier-labels",
-        "fail",
-        f"{seen}; it says {examples}",
+        "ok" if shared else "fail",
+        f"{len(shared)} of {len(labels)} labels that it gave are names of classes"
+        + ("" if shared else f"; it says {examples}"),
+        len(rankings),
+        "it speaks of the classes that are hunted",
         "every picture would count as a failure",
         "give the classes by the names that it uses, or a `labels` file with them as synonyms",
-        len(rankings),
     )
 
 
 def _varies(rankings: Sequence[Ranking], shown: Sequence[Seen]) -> Observation:
     """A classifier that calls all pictures the same does not see them."""
     best, classes = {ranking[0][0] for ranking in rankings}, {name for _, name, _ in shown}
-    seen, n = f"pictures of {len(classes)} classes got {len(best)} labels", len(rankings)
-    if len(best) > 1 or len(classes) == 1:
-        return Observation("classifier-varies", "ok", seen, "the picture matters", n=n)
-    means = "it calls every picture the same"
-    return Observation("classifier-varies", "fail", seen, means, "check `params` (mean, std, size)", n)
+    return concluded(
+        "classifier-varies",
+        "ok" if len(best) > 1 or len(classes) == 1 else "fail",
+        f"pictures of {len(classes)} classes got {len(best)} labels",
+        len(rankings),
+        "the picture matters",
+        "it calls every picture the same",
+        "check `params` (mean, std, size)",
+    )
 
 
 def _right(rankings: Sequence[Ranking], shown: Sequence[Seen]) -> Observation:
     named = [{name.lower() for name in accept} for _, _, accept in shown]
-    hits = [ranking[0][0].lower() in names for ranking, names in zip(rankings, named, strict=True)]
-    seen, n = f"{sum(hits)} of {len(hits)} plain pictures are called by their class", len(hits)
-    if any(hits) and evidence_below(sum(hits), n - sum(hits)) < PROOF:
-        return Observation("classifier-right", "ok", seen, "baselines will tell failures from normal", n=n)
-    wrong = "; ".join(
-        f"{name} called {ranking[0][0]}"
-        for ranking, (_, name, _) in list(zip(rankings, shown, strict=True))[:4]
+    hits = sum(ranking[0][0].lower() in names for ranking, names in zip(rankings, named, strict=True))
+    fine, n = hits > 0 and evidence_below(hits, len(shown) - hits) < PROOF, len(shown)
+    calls = [f"{name} called {ranking[0][0]}" for ranking, (_, name, _) in zip(rankings, shown, strict=True)]
+    return concluded(
+        "classifier-right",
+        "ok" if fine else "warn",
+        f"{hits} of {n} plain pictures are called by their class"
+        + ("" if fine else f" ({'; '.join(calls[:4])})"),
+        n,
+        "baselines will tell failures from normal",
+        "with baselines near 100 % there is nothing to find",
+        "check `params` (mean, std, size) and the order of `labels`",
     )
-    means = "with baselines near 100 % there is nothing to find"
-    fix = "check `params` (mean, std, size) and the order of `labels`"
-    return Observation("classifier-right", "warn", f"{seen} ({wrong})", means, fix, n)
 
 
 def _repeats(first: Reply[Any], again: Reply[Any]) -> Observation:
-    if first.value and again.value and first.value[0][0] == again.value[0][0]:
-        return Observation(
-            "classifier-repeats", "ok", "the same picture gets the same label", "it is stable", n=2
-        )
-    seen = "the same picture got two labels"
-    means = "replies are kept, so a second look would not be the same"
-    return Observation("classifier-repeats", "warn", seen, means, "switch off dropout and augmentation", 2)
+    one, other = first.value, again.value
+    same = bool(one and other and one[0][0] == other[0][0])
+    return concluded(
+        "classifier-repeats",
+        "ok" if same else "warn",
+        "the same picture gets the same label" if same else "the same picture got two labels",
+        2,
+        "it is stable",
+        "replies are kept, so a second look would not be the same",
+        "switch off dropout and augmentation",
+    )

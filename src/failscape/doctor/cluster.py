@@ -4,9 +4,8 @@ import time
 from typing import Any
 
 from failscape.config import HuntConfig, ModelConfig
-from failscape.doctor.observations import Observation
-from failscape.engines.ray_actor import RoleActor
-from failscape.engines.ray_models import IN_CONTROLLER, connect
+from failscape.doctor.observations import Observation, concluded
+from failscape.engines.ray_models import IN_CONTROLLER, RoleActor, connect
 from failscape.errors import FailscapeError
 
 #: Longer than this, and the environment of the nodes is probably built anew for each actor.
@@ -28,16 +27,11 @@ async def examine_cluster(config: HuntConfig) -> list[Observation]:
         for role, settings in config.models().items()
         if settings.provider not in IN_CONTROLLER and settings.replicas != 0
     }
-    found = [_cluster(), _resources(roles)]
-    return [*found, _first_actor(roles)] if roles and found[1].status != "fail" else found
-
-
-def _cluster() -> Observation:
     import ray
 
-    nodes = [node for node in ray.nodes() if node["Alive"]]
-    seen = f"Ray {ray.__version__}, nodes: {len(nodes)}"
-    return Observation("cluster", "ok", seen, "the controller is connected")
+    seen = f"Ray {ray.__version__}, nodes: {sum(node['Alive'] for node in ray.nodes())}"
+    found = [Observation("cluster", "ok", seen, "the controller is connected"), _resources(roles)]
+    return [*found, _first_actor(roles)] if roles and found[1].status != "fail" else found
 
 
 def _resources(roles: dict[str, ModelConfig]) -> Observation:
@@ -49,12 +43,12 @@ def _resources(roles: dict[str, ModelConfig]) -> Observation:
         asked["CPU"] += (settings.replicas or 1) * settings.cpus
         asked["GPU"] += (settings.replicas or 1) * settings.gpus
     seen = "; ".join(f"{asked[kind]:g} {kind}s asked, {there.get(kind, 0):g} there" for kind in asked)
-    if all(asked[kind] <= there.get(kind, 0) for kind in asked):
-        return Observation("resources", "ok", seen, "all replicas fit at the same time")
-    return Observation(
+    return concluded(
         "resources",
-        "fail",
+        "ok" if all(asked[kind] <= there.get(kind, 0) for kind in asked) else "fail",
         seen,
+        0,
+        "all replicas fit at the same time",
         "some replicas would wait for ever",
         "ask for less (`replicas`, `gpus`, `cpus` of a role), or add nodes",
     )

@@ -11,13 +11,14 @@ yes has no run in which it is lucky.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cache
 from typing import Literal
 
-from failscape.doctor.observations import Observation, Status
+from failscape.doctor.observations import Observation, Status, concluded
 from failscape.stats.evalues import log_e_value
 
 Finding = Literal["sees", "blind", "open"]
@@ -68,21 +69,13 @@ class Pairs:
     neither: int = 0
 
     def add(self, holds: bool, cannot: bool) -> None:
-        if holds and cannot:
-            self.both += 1
-        elif holds:
-            self.wins += 1
-        elif cannot:
-            self.losses += 1
-        else:
-            self.neither += 1
+        self.both += holds and cannot
+        self.wins += holds and not cannot
+        self.losses += cannot and not holds
+        self.neither += not holds and not cannot
 
-    def __iadd__(self, other: Pairs) -> Pairs:
-        self.both += other.both
-        self.wins += other.wins
-        self.losses += other.losses
-        self.neither += other.neither
-        return self
+    def __add__(self, other: Pairs) -> Pairs:
+        return Pairs(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def n(self) -> int:
@@ -130,18 +123,17 @@ class JudgeExam:
         found: dict[str, Pairs] = {}
         for (other, kind), pairs in self.pairs.items():
             if other == against:
-                total = found.setdefault("entity" if kind == "entity" else EVERY, Pairs())
-                total += pairs
+                part = "entity" if kind == "entity" else EVERY
+                found[part] = found.get(part, Pairs()) + pairs
         return found
 
     def open_kinds(self, kinds: Iterable[str]) -> list[str]:
         """Those of `kinds` about which a comparison is still open, the least examined first."""
-        drawn = [(against, kind) for against in ("picture", "value") for kind in kinds]
         left: dict[str, int] = {}
-        for at in drawn:
-            pairs = self.pairs.get(at, Pairs())
+        for against, kind in itertools.product(("picture", "value"), kinds):
+            pairs = self.pairs.get((against, kind), Pairs())
             if pairs.found == "open":
-                left[at[1]] = min(left.get(at[1], pairs.n), pairs.n)
+                left[kind] = min(left.get(kind, pairs.n), pairs.n)
         return sorted(left, key=lambda kind: left[kind])
 
     def next_round(self, kinds: Sequence[str], number: int) -> list[list[str]] | None:
@@ -168,39 +160,38 @@ class JudgeExam:
 
     def observations(self) -> Iterator[Observation]:
         """The pooled comparisons decide; a row for each kind of attribute says where to look."""
-        for against, words in OTHERS.items():
+        known = self.pooled("known").get("entity")
+        looks = known is not None and known.found == "sees"  # at pictures that the target had no part in
+        for against in OTHERS:
             for part, pairs in self.pooled(against).items():
-                yield _pooled(against, part, pairs, words, self._seen_elsewhere(against))
+                yield _pooled(against, part, pairs, looks)
         for (against, kind), pairs in sorted(self.pairs.items()):
             if against == "value" and kind != "entity" and pairs.n >= FEWEST:
                 yield _kind(kind, pairs)
 
-    def _seen_elsewhere(self, against: str) -> bool:
-        """The judge was proven to look by pictures that the target had no part in."""
-        known = self.pooled("known").get("entity")
-        return against != "known" and known is not None and known.found == "sees"
 
-
-def _pooled(against: str, part: str, pairs: Pairs, words: str, trusted: bool) -> Observation:
-    name, seen = f"judge-{against}: {part}", f"against {words}: {pairs}"
-    found = pairs.found
-    if found == "sees":
-        return Observation(name, "ok", seen, "the judge looks at the picture", n=pairs.n)
-    if found == "blind":
-        means = "it says yes to what cannot hold: failures would go unseen"
-        return Observation(name, "fail", seen, means, FIX, pairs.n)
-    if against == "known":
+def _pooled(against: str, part: str, pairs: Pairs, looks: bool) -> Observation:
+    status: Status = "warn"
+    if pairs.found == "blind":
+        status, means, fix = "fail", "it says yes to what cannot hold: failures would go unseen", FIX
+    elif against == "known":
         means = "it does not know our drawings; the other rows are what counts"
         fix = "nothing, if the rows with the target's pictures are ok"
-        return Observation(name, "warn", seen, means, fix, pairs.n)
-    if trusted and pairs.false_yes * 2 < pairs.n:
+    elif looks and pairs.false_yes * 2 < pairs.n:
         means = "known pictures are told apart, so it is rather the target that does not draw what is asked"
-        return Observation(
-            name, "warn", seen, means, "look at some pictures; begin with simpler entities", pairs.n
-        )
-    status: Status = "fail" if pairs.margin < CLEAR_MARGIN else "warn"
-    means = "nothing proves that its decisions depend on the picture"
-    return Observation(name, status, seen, means, FIX, pairs.n)
+        fix = "look at some pictures; begin with simpler entities"
+    else:
+        status = "fail" if pairs.margin < CLEAR_MARGIN else "warn"
+        means, fix = "nothing proves that its decisions depend on the picture", FIX
+    return concluded(
+        f"judge-{against}: {part}",
+        "ok" if pairs.found == "sees" else status,
+        f"against {OTHERS[against]}: {pairs}",
+        pairs.n,
+        "the judge looks at the picture",
+        means,
+        fix,
+    )
 
 
 def _kind(kind: str, pairs: Pairs) -> Observation:
@@ -221,20 +212,17 @@ def _kind(kind: str, pairs: Pairs) -> Observation:
 
 @dataclass(slots=True)
 class Spoiled:
-    """Pictures that were accepted, then changed so that a check cannot hold any more. Counts by change."""
+    """Accepted pictures, changed so that a check cannot hold any more. What it says, by change."""
 
-    still_yes: dict[tuple[str, str], int] = field(default_factory=dict)
-    shown: dict[tuple[str, str], int] = field(default_factory=dict)
+    said: dict[tuple[str, str], list[bool]] = field(default_factory=dict)
 
     def tell(self, change: str, kind: str, says: bool | None) -> None:
         if says is not None:
-            at = change, kind
-            self.shown[at] = self.shown.get(at, 0) + 1
-            self.still_yes[at] = self.still_yes.get(at, 0) + says
+            self.said.setdefault((change, kind), []).append(says)
 
     def observations(self) -> Iterator[Observation]:
-        for (change, kind), shown in self.shown.items():
-            yield _spoiled(change, kind, self.still_yes[change, kind], shown)
+        for (change, kind), said in self.said.items():
+            yield _spoiled(change, kind, sum(said), len(said))
 
 
 CHANGES = {

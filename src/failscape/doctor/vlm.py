@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 from PIL import ImageColor
 
-from failscape.doctor.calls import Calls
 from failscape.doctor.comparisons import CLEAR_MARGIN, Pairs
-from failscape.doctor.generator import examine_editor, examine_generator
-from failscape.doctor.helpers import examine_embedder, examine_llm
-from failscape.doctor.observations import Observation, Status, down, patients_of
+from failscape.doctor.experiments import examine_editor, examine_embedder, examine_generator, examine_llm
+from failscape.doctor.observations import Calls, Observation, Status, concluded, down, patients_of
 from failscape.errors import ModelError
 from failscape.hunts.vlm.config import COMPOSITE, TOYBOX, VlmConfig
 from failscape.models.contracts.language import SkillsContract
@@ -81,13 +79,13 @@ async def examine_answerer(answerer: Answerer) -> list[Observation]:
     said = [(reply.value or "").strip() for reply in replies]
     if not all(said):
         why = next((reply.invalid for reply in replies if reply.invalid), "an empty answer")
-        seen = f"{sum(map(bool, said))} of {len(said)} plain questions were answered ({why})"
-        status: Status = "warn" if sum(map(bool, said)) > len(said) / 2 else "fail"
+        answered = sum(map(bool, said))
+        status: Status = "warn" if answered > len(said) / 2 else "fail"
+        seen = f"{answered} of {len(said)} plain questions were answered ({why})"
         means = "unanswered questions are invalid"
         return [Observation("answers", status, seen, means, "try it by hand", len(said))]
-    found = [
-        Observation("answers", "ok", f"{QUESTION} → {said[0][:60]!r}", "the target answers", n=len(said))
-    ]
+    seen = f"{QUESTION} → {said[0][:60]!r}"
+    found = [Observation("answers", "ok", seen, "the target answers", n=len(said))]
     found += [_sees(said[:-1]), calls.latency("one answer")]
     if said[0] != said[-1]:
         seen = "the same question got two different answers"
@@ -99,11 +97,15 @@ async def examine_answerer(answerer: Answerer) -> list[Observation]:
 def _sees(said: Sequence[str]) -> Observation:
     different = len({text.lower() for text in said})
     seen = f"{len(said)} colours got {different} different answers"
-    if different > 1:
-        return Observation("sees", "ok", seen, "another picture, another answer", n=len(said))
-    means = "perhaps it does not see the picture"
-    fix = "send a picture by hand; check `image_max_side`"
-    return Observation("sees", "warn", f"{seen}: {said[0][:60]!r}", means, fix, len(said))
+    return concluded(
+        "sees",
+        "ok" if different > 1 else "warn",
+        seen if different > 1 else f"{seen}: {said[0][:60]!r}",
+        len(said),
+        "another picture, another answer",
+        "perhaps it does not see the picture",
+        "send a picture by hand; check `image_max_side`",
+    )
 
 
 async def examine_verifier(verifier: Verifier, exact: bool) -> list[Observation]:
@@ -111,11 +113,9 @@ async def examine_verifier(verifier: Verifier, exact: bool) -> list[Observation]
     calls, pairs = Calls("verifier", verifier), Pairs()
     try:
         while pairs.found == "open" and pairs.n < MOST:
-            at = pairs.n
-            if not await _add_pairs(calls, pairs, at, exact):
+            if not await _add_pairs(calls, pairs, exact):
                 break
-        claim = AnswerToVerify((plain("red"),), VAGUE, "lunch")
-        vague = None if exact else await calls.one(claim)
+        vague = None if exact else await calls.one(AnswerToVerify((plain("red"),), VAGUE, "lunch"))
     except ModelError as error:
         return [down("verifier", error)]
     found = [_verifies(pairs)]
@@ -124,11 +124,11 @@ async def examine_verifier(verifier: Verifier, exact: bool) -> list[Observation]
     return [*found, calls.latency("one verification")] if calls.seconds else found
 
 
-async def _add_pairs(calls: Calls, pairs: Pairs, at: int, exact: bool) -> bool:
+async def _add_pairs(calls: Calls, pairs: Pairs, exact: bool) -> bool:
     """Eight more pairs; whether any of them was decided."""
     before, items = pairs.n, list[tuple[AnswerToVerify]]()
     for number, colour in enumerate(COLOURS):
-        wrong = COLOURS[(number + 1 + at // len(COLOURS)) % len(COLOURS)]
+        wrong = COLOURS[(number + 1 + before // len(COLOURS)) % len(COLOURS)]
         truth = colour if exact else ""
         items += [
             (AnswerToVerify((plain(colour),), QUESTION, said, truth=truth),) for said in (colour, wrong)
@@ -141,23 +141,25 @@ async def _add_pairs(calls: Calls, pairs: Pairs, at: int, exact: bool) -> bool:
 
 
 def _verifies(pairs: Pairs) -> Observation:
-    seen = (
-        f"{pairs.yes} of {pairs.n} right answers were called right, {pairs.false_yes} of {pairs.n} wrong ones"
-    )
-    if pairs.found == "sees":
-        return Observation("verifies", "ok", seen, "the verifier sees and decides", n=pairs.n)
-    means = "its mistakes would be taken for the target's"
-    if not pairs.n:
-        seen = "neither right nor wrong answers were decided"
+    right = f"{pairs.yes} of {pairs.n} right answers were called right"
     weak: Status = "warn" if pairs.found == "open" and pairs.margin >= CLEAR_MARGIN else "fail"
-    return Observation("verifies", weak, seen, means, "use a stronger verifier, or several", pairs.n)
+    return concluded(
+        "verifies",
+        "ok" if pairs.found == "sees" else weak,
+        f"{right}, {pairs.false_yes} of {pairs.n} wrong ones"
+        if pairs.n
+        else "neither right nor wrong answers were decided",
+        pairs.n,
+        "the verifier sees and decides",
+        "its mistakes would be taken for the target's",
+        "use a stronger verifier, or several",
+    )
 
 
 async def examine_questioner(questioner: Questioner) -> list[Observation]:
-    calls = Calls("questioner", questioner)
-    pictures = [(plain("red"),), (plain("blue"),)]
+    calls, guidance = Calls("questioner", questioner), "it takes colour to answer it"
     try:
-        replies = [await calls.one(shown, "it takes colour to answer it", 2) for shown in pictures]
+        replies = [await calls.one((plain(colour),), guidance, 2) for colour in COLOURS[:2]]
     except ModelError as error:
         return [down("questioner", error)]
     texts = [text for reply in replies for text in reply.value or ()]
@@ -172,9 +174,15 @@ async def examine_questioner(questioner: Questioner) -> list[Observation]:
 
 
 def _about_vague(said: Verification | None) -> Observation:
-    if said is not None and said.valid is False:
-        seen = "a question that no picture answers is invalid"
-        return Observation("rejects", "ok", seen, "it keeps order", n=1)
-    seen = f"{VAGUE!r} passed as a valid question"
-    means = "failures may be questions that nobody can answer"
-    return Observation("rejects", "warn", seen, means, "use a stronger verifier, or several", 1)
+    rejected = said is not None and said.valid is False
+    return concluded(
+        "rejects",
+        "ok" if rejected else "warn",
+        "a question that no picture answers is invalid"
+        if rejected
+        else f"{VAGUE!r} passed as a valid question",
+        1,
+        "it keeps order",
+        "failures may be questions that nobody can answer",
+        "use a stronger verifier, or several",
+    )

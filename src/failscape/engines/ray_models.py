@@ -1,21 +1,109 @@
 """Models as pools of Ray actors behind the `Model` protocol. The controller never loads their weights.
 
-Models behind HTTP, and those that only call others or learn from the hunt, stay in the controller.
+An actor holds one model of one role, made and loaded when it is first asked: a restart runs only
+`__init__`, so that is cheap. Errors travel as plain values, to keep their words. Models behind HTTP, and
+those that only call others or learn from the hunt, stay in the controller.
 """
 
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from failscape import errors
 from failscape.config import EngineConfig, ModelConfig
 from failscape.engines.pool import Lost, ReplicaPool
-from failscape.engines.ray_actor import ActorDescription, Failure, RoleActor
-from failscape.errors import ConfigError, MissingExtra, ModelError, Permanent
-from failscape.models.providers.python_roles import METHODS
+from failscape.errors import ConfigError, FailscapeError, MissingExtra, ModelError, Permanent
 from failscape.models.registry import create_model
-from failscape.models.roles import Model
+from failscape.models.roles import METHODS, Identity, Model
+
+#: After these a process can no longer use its GPU: it has to end.
+STICKY = ("cuda error", "device-side assert", "illegal memory access", "cudnn_status", "cublas_status")
+
+
+@dataclass(frozen=True, slots=True)
+class ActorDescription:
+    """What the controller has to know of a model that it does not load."""
+
+    identity: Identity
+    batch: int
+    accuracy: Any
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error of ours, by the name of its class."""
+
+    kind: str
+    message: str
+    fix: str
+
+    def error(self) -> FailscapeError:
+        found = getattr(errors, self.kind, ModelError)
+        plain = isinstance(found, type) and issubclass(found, FailscapeError)
+        # Two classes take other arguments; they mean a model that cannot be used, or one that may recover.
+        odd = {errors.MissingExtra: errors.ConfigError, errors.RateLimited: errors.Transient}
+        return odd.get(found, found)(self.message, self.fix) if plain else ModelError(self.message, self.fix)
+
+
+def failure_of(error: FailscapeError) -> Failure:
+    return Failure(type(error).__name__, error.message, error.fix)
+
+
+class RoleActor:
+    """A plain async actor. `settings` are those of the config, as they are."""
+
+    def __init__(self, role: str, settings: dict[str, Any]) -> None:
+        self._role = role
+        self._settings = settings
+        self._model: Any = None
+        self._starting: asyncio.Task[None] | None = None
+
+    async def describe(self) -> ActorDescription | Failure:
+        from failscape import __version__
+
+        try:
+            model = self._made()
+        except FailscapeError as error:
+            return failure_of(error)
+        accuracy = getattr(model, "accuracy", None)
+        return ActorDescription(model.identity, model.batch, accuracy, __version__)
+
+    async def ready(self) -> ActorDescription | Failure:
+        """Load the weights, once."""
+        described = await self.describe()
+        if isinstance(described, Failure):
+            return described
+        if self._starting is None:
+            self._starting = asyncio.create_task(self._made().start())
+        try:
+            await asyncio.shield(self._starting)
+        except FailscapeError as error:
+            return failure_of(error)
+        return described
+
+    async def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
+        """A call may be the first thing that reaches a process which Ray has started anew."""
+        loaded = await self.ready()
+        if isinstance(loaded, Failure):
+            return loaded
+        try:
+            return await getattr(self._made(), method)(*arguments)
+        except Exception as error:
+            if any(word in str(error).lower() for word in STICKY):
+                os._exit(1)  # Ray starts a new process; the call is made elsewhere
+            if isinstance(error, FailscapeError):
+                return failure_of(error)
+            raise
+
+    def _made(self) -> Any:
+        if self._model is None:
+            self._model = create_model(self._role, ModelConfig.model_validate(self._settings))
+        return self._model
+
 
 #: Providers that need no weights here, or whose state belongs beside the hunt.
 IN_CONTROLLER = frozenset({"openai", "generate", "http", "exact", "panel", "grpo"})
@@ -50,12 +138,10 @@ def connect(config: EngineConfig) -> None:
     address = config.address if config.address != "auto" else os.environ.get("RAY_ADDRESS", "auto")
     if address.startswith("ray://"):
         raise ConfigError(CLIENT, CLIENT_FIX)
-    options: dict[str, Any] = {"runtime_env": config.runtime_env or None, "log_to_driver": False}
-    options["logging_level"] = "warning"
-    if address != "auto":
-        options["address"] = address
+    where = {} if address == "auto" else {"address": address}
+    environment = config.runtime_env or None
     try:
-        ray.init(**options)
+        ray.init(**where, runtime_env=environment, log_to_driver=False, logging_level="warning")
     except Exception as error:
         raise ConfigError(
             f"there is no Ray cluster at {address!r}: {_first_line(error)}",
@@ -71,14 +157,12 @@ class RayModel:
         self._settings = settings
         self._actors: list[ActorReplica] = []
         self._make_actors()
-        described = self._describe()
-        self.identity = described.identity
-        self.batch = described.batch
-        if described.accuracy is not None:
-            self.accuracy = described.accuracy
-        count = settings.replicas or 1
-        self.parallel = count * settings.per_replica
-        self._described = described
+        self._described = self._describe()
+        self.identity = self._described.identity
+        self.batch = self._described.batch
+        if self._described.accuracy is not None:
+            self.accuracy = self._described.accuracy
+        self.parallel = (settings.replicas or 1) * settings.per_replica
         self._pool: ReplicaPool | None = None
         setattr(self, METHODS[role], self._method(METHODS[role]))
 
@@ -145,7 +229,8 @@ class RayModel:
         if not self._actors:
             self._make_actors()
         for replica in self._actors:
-            replica.expect(self._described)
+            replica.expected = self._described
+
         settings = self._settings
         self._pool = ReplicaPool(
             self._role,
@@ -174,22 +259,17 @@ class RayModel:
         """Questioners that learn stay in the controller."""
 
 
+@dataclass(slots=True, eq=False)
 class ActorReplica:
-    """One actor as the pool sees it."""
+    """One actor as the pool sees it; all of a role must be what is `expected`."""
 
-    def __init__(self, name: str, actor: Any) -> None:
-        self.name = name
-        self.actor = actor
-        self._expected: ActorDescription | None = None
-
-    def expect(self, described: ActorDescription) -> None:
-        self._expected = described
+    name: str
+    actor: Any
+    expected: ActorDescription | None = None
 
     async def ready(self) -> None:
         said = await self._await(self.actor.ready.remote())
-        if isinstance(said, Failure):
-            raise said.error()
-        wanted = self._expected
+        wanted = self.expected
         if wanted is not None and said.identity.digest != wanted.identity.digest:
             raise Permanent(
                 f"{self.name} is another model than the first: {said.identity.data} against "
@@ -203,10 +283,7 @@ class ActorReplica:
             )
 
     async def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        reply = await self._await(self.actor.call.remote(method, arguments))
-        if isinstance(reply, Failure):
-            raise reply.error()
-        return reply
+        return await self._await(self.actor.call.remote(method, arguments))
 
     async def kill(self) -> None:
         import ray
@@ -217,7 +294,7 @@ class ActorReplica:
         from ray.exceptions import RayError, RayTaskError, RuntimeEnvSetupError
 
         try:
-            return await ref
+            said = await ref
         except RayTaskError as error:
             raise ModelError(
                 f"{self.name} broke: {_first_line(error.cause or error)}",
@@ -229,6 +306,9 @@ class ActorReplica:
             ) from error
         except RayError as error:
             raise Lost(f"{type(error).__name__}: {_first_line(error)}") from error
+        if isinstance(said, Failure):
+            raise said.error()
+        return said
 
 
 def asked_and_had(settings: ModelConfig) -> str:
@@ -236,9 +316,8 @@ def asked_and_had(settings: ModelConfig) -> str:
     import ray
 
     there = ray.cluster_resources()
-    count = settings.replicas or 1
     return (
-        f"{count} times {settings.cpus:g} CPUs and {settings.gpus:g} GPUs are asked for, "
+        f"{settings.replicas or 1} times {settings.cpus:g} CPUs and {settings.gpus:g} GPUs are asked for, "
         f"the cluster has {there.get('CPU', 0):g} and {there.get('GPU', 0):g}"
     )
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from failscape.atlas import Atlas, StoredTrial
-from failscape.errors import ConfigError
+from failscape.errors import ConfigError, suggest
 from failscape.evidence.hunt import HuntEvidence, HuntReader, Place
 from failscape.evidence.shots import FindingEvidence, Mark, Rate, Shot, ShotRow, rate_of_counts
-from failscape.names import suggest
 from failscape.trials import STATUSES, Finding, Verdict
 
 SUSPECT = "suspect"

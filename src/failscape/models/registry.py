@@ -8,9 +8,8 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from failscape.config import ModelConfig
-from failscape.errors import ConfigError, FailscapeError
+from failscape.errors import ConfigError, FailscapeError, suggest
 from failscape.models.roles import PLAYED_AS, ROLES, Model
-from failscape.names import suggest
 from failscape.plugins import PROVIDERS, Provider, load_plugin, plugins_of
 
 #: A helper role: plain chat for wording and naming, never a step of a probe.
@@ -29,7 +28,7 @@ OUR_PROVIDERS: dict[str, Provider] = {
         ),
         Provider(
             "generate",
-            "failscape.models.providers.generate:create",
+            "failscape.models.providers.http:create",
             ("generator",),
             "image servers with FailureAtlas's POST /generate",
         ),
@@ -59,7 +58,7 @@ OUR_PROVIDERS: dict[str, Provider] = {
         ),
         Provider(
             "panel",
-            "failscape.models.providers.verifier_vote:create",
+            "failscape.models.providers.exact:create_panel",
             ("verifier",),
             "several verifiers, or one asked several times: the majority decides",
         ),
@@ -83,7 +82,7 @@ OUR_PROVIDERS: dict[str, Provider] = {
         ),
         Provider(
             "composite",
-            "failscape.toybox.compositing:create",
+            "failscape.toybox.renderer:create",
             ("editor",),
             "lays a sprite on a picture, for minimal pairs whose truth is known by construction",
         ),

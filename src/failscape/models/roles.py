@@ -198,3 +198,6 @@ ROLES: dict[str, tuple[type[Any], str]] = {
 
 #: Roles that are another one with a purpose of its own: any model that plays the second plays the first.
 PLAYED_AS = {"auditor": "verifier"}
+
+#: Role → the method that the runtime calls; `llm` is a helper, plain chat.
+METHODS = {**{role: method for role, (_, method) in ROLES.items()}, "llm": "chat"}

@@ -20,16 +20,16 @@ from failscape.spaces.corpus import load_corpus
 from failscape.spaces.wording import Understanding, Wording
 
 
-def _settings(role: str, text: str) -> ModelConfig:
-    try:
-        settings = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"--{role} is not JSON ({error.msg}): {text}", 'give {"provider": …}') from error
-    return ModelConfig.model_validate(settings)
-
-
 def _served(roles: dict[str, str | None], corpus: str, name: str) -> Served:
-    configs = {role: _settings(role, text) for role, text in roles.items() if text}
+    configs: dict[str, ModelConfig] = {}
+    for role, text in roles.items():
+        try:
+            if text:
+                configs[role] = ModelConfig.model_validate(json.loads(text))
+        except json.JSONDecodeError as error:
+            raise ConfigError(
+                f"--{role} is not JSON ({error.msg}): {text}", 'give {"provider": …}'
+            ) from error
     if not configs:
         raise ConfigError("there is nothing to serve", f"give some of: --{', --'.join(ROLES)}")
     models: dict[str, Any] = {role: create_model(role, config) for role, config in configs.items()}
@@ -55,6 +55,7 @@ def main(corpus: str, name: str, host: str, port: int, **roles: str | None) -> N
 
     try:
         asyncio.run(serve(_served(roles, corpus, name), host, port, announce))
+
     except FailscapeError as error:
         click.echo(error, err=True)
         sys.exit(error.exit_code)

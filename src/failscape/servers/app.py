@@ -14,7 +14,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,7 +23,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from failscape.errors import BadReply, FailscapeError
 from failscape.models.contracts.judge import NONE_OF_THESE
-from failscape.models.contracts.recognise import (
+from failscape.models.contracts.vision import (
     ChoiceAsked,
     ChoicesAsked,
     DescriptionAsked,
@@ -34,17 +34,17 @@ from failscape.models.contracts.recognise import (
 )
 from failscape.models.roles import AnswerToVerify, Classifier, Conversation, Judge, Model, Reply
 from failscape.pictures import Picture
-from failscape.servers.backends import ImageBackend, Served
-from failscape.servers.batching import Batcher, Busy
-from failscape.servers.images import ImageHandlers, check_model
-from failscape.servers.requests import (
+from failscape.servers.backends import (
+    ImageBackend,
     RequestError,
+    Served,
     check_chat,
     read_conversation,
     read_json,
     read_picture,
     read_texts,
 )
+from failscape.servers.images import Batcher, Busy, ImageHandlers, check_model
 from failscape.spaces.wording import Understanding
 from failscape.trials import Check
 
@@ -66,9 +66,9 @@ def logprobs_of(answer: ChatAnswer) -> dict[str, Any]:
     found = list(_ANSWER.finditer(answer.text)) if answer.sure else []
     content, end = [], 0
     for match, chance in zip(found, answer.sure, strict=False):
-        content += [_token(answer.text[end : match.start()], 1.0, "")]
         other = {"true": "false", "false": "true"}.get(match.group(), "?")
-        content.append(_token(match.group(), chance, other))
+        before = answer.text[end : match.start()]
+        content += [_token(before, 1.0, ""), _token(match.group(), chance, other)]
         end = match.end()
     return {"content": [*content, _token(answer.text[end:], 1.0, "")]}
 
@@ -106,14 +106,11 @@ async def answer_choices(
         decided, sure = await _decide(judge, picture, checks) if any(checks) else (None, ())
         if decided is None or all(held is None for held in decided):
             return None
-        chosen = options[decided.index(True)] if True in decided else _otherwise(options)
-        letters[question.name] = next(key for key, option in question.options.items() if option == chosen)
+        otherwise = NONE_OF_THESE if NONE_OF_THESE in options else "false"
+        chosen = decided.index(True) if True in decided else options.index(otherwise)
+        letters[question.name] = list(question.options)[chosen]
         told.append(max(sure) if True in decided and sure else 1 - max(sure, default=0.0))
     return ChatAnswer(json.dumps(letters), tuple(told))
-
-
-def _otherwise(options: Sequence[str]) -> str:
-    return NONE_OF_THESE if NONE_OF_THESE in options else "false"
 
 
 def _option_checks(
@@ -158,9 +155,9 @@ async def answer_chat(served: Served, talk: Conversation) -> ChatAnswer:
 async def _answer(served: Served, heard: object, talk: Conversation) -> str:
     if isinstance(heard, DescriptionAsked):
         captioner = _need(served.captioner, "captioner", served)
-        (sentences,) = await captioner.caption([_one_picture(talk)])
-        lines = said(sentences)
-        return "\n".join(lines)
+        (reply,) = await captioner.caption([_one_picture(talk)])
+        sentences = said(reply)
+        return "\n".join(sentences)
     if isinstance(heard, VerificationAsked):
         return await _verify(served, heard, talk)
     if isinstance(heard, QuestionsAsked):
@@ -180,13 +177,12 @@ def said(reply: Reply[T]) -> T:
 
 async def _judge(served: Served, heard: StatementsAsked | ChoicesAsked, talk: Conversation) -> ChatAnswer:
     judge = _need(served.judge, "judge", served)
-    understanding = _need(served.understanding, "judge", served)
-    picture = _one_picture(talk)
+    about = _one_picture(talk), judge, _need(served.understanding, "judge", served)
     if isinstance(heard, StatementsAsked):
-        reply = await answer_statements(heard.statements, picture, judge, understanding)
+        reply = await answer_statements(heard.statements, *about)
     else:
-        reply = await answer_choices(heard.questions, picture, judge, understanding)
-    return reply if reply is not None else ChatAnswer(f"{CANNOT_TELL}.")
+        reply = await answer_choices(heard.questions, *about)
+    return reply or ChatAnswer(f"{CANNOT_TELL}.")
 
 
 async def _verify(served: Served, heard: VerificationAsked, talk: Conversation) -> str:
@@ -212,10 +208,6 @@ def _need(model: T | None, role: str, served: Served) -> T:
         offered = ", ".join(served.chat_roles())
         raise RequestError(f"this request needs the role {role}, but the server has only: {offered}")
     return model
-
-
-#: Name, kind, what it is, value.
-Row = tuple[str, str, str, float]
 
 
 @dataclass
@@ -244,16 +236,10 @@ class Metrics:
         yield "# TYPE failscape_requests_total counter"
         for (path, status), count in sorted(self.requests.items()):
             yield f'failscape_requests_total{{path="{path}",status="{status}"}} {count}'
-        for name, kind, about, value in self._of_batcher():
-            yield f"# HELP failscape_{name} {about}"
-            yield f"# TYPE failscape_{name} {kind}"
-            yield f"failscape_{name} {value:g}"
-
-    def _of_batcher(self) -> list[Row]:
         if self.batcher is None:
-            return []
+            return
         counts, limit = self.batcher.counts, self.batcher.backend.limit
-        return [
+        for name, kind, about, value in (
             ("pictures_total", "counter", "Pictures drawn.", counts.pictures),
             ("batches_total", "counter", "Calls of the model.", counts.batches),
             ("pictures_failed_total", "counter", "Pictures that could not be drawn.", counts.failed),
@@ -262,10 +248,10 @@ class Metrics:
             ("waiting", "gauge", "Pictures in the queue.", len(self.batcher.waiting)),
             ("batch_limit", "gauge", "Most pictures of one call.", limit.most),
             ("out_of_memory_total", "counter", "Times that the batch was halved.", limit.halved),
-        ]
+        ):
+            name = f"failscape_{name}"
+            yield f"# HELP {name} {about}\n# TYPE {name} {kind}\n{name} {value:g}"
 
-
-__all__ = ["LOADING", "RequestError", "Served", "build_app"]
 
 LARGEST_REQUEST = 64 * 2**20
 
@@ -273,8 +259,8 @@ LARGEST_REQUEST = 64 * 2**20
 class Loading:
     """Starts the models of an application beside it, so that it can say that it is not ready yet."""
 
-    def __init__(self, start: Sequence[Callable[[], Awaitable[None]]]) -> None:
-        self._start = start
+    def __init__(self, models: Sequence[Model | ImageBackend]) -> None:
+        self._models = models
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -282,21 +268,23 @@ class Loading:
         return self._task is not None and self._task.done()
 
     def begin(self) -> None:
-        self._task = asyncio.create_task(self._all())
+        self._task = asyncio.create_task(self._start())
 
-    async def _all(self) -> None:
-        for start in self._start:
-            await start()
+    async def _start(self) -> None:
+        for model in self._models:
+            await model.start()
 
     async def wait(self) -> None:
         """Raises what went wrong, when loading failed."""
         assert self._task is not None
         await self._task
 
-    async def cancel(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+    async def close(self) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        for model in self._models:
+            await model.close()
 
 
 LOADING: web.AppKey[Loading] = web.AppKey("loading", Loading)
@@ -309,15 +297,12 @@ def build_app(served: Served, wait: bool = True) -> web.Application:
     """
     backend = served.image_backend()
     batcher = Batcher(backend, served.queue, served.linger) if backend is not None else None
-    models: list[Model | ImageBackend] = [*served.models()]
-    models += [backend] if backend is not None else []
-    loading = Loading([model.start for model in models])
+    loading = Loading([*served.models(), *([backend] if backend is not None else [])])
     metrics = Metrics(batcher)
     checks = [metrics.counting(), _explain_errors, _while_loading(loading)]
     app = web.Application(client_max_size=LARGEST_REQUEST, middlewares=checks)
     app[LOADING] = loading
-    app.add_routes(_Handlers(served).routes())
-    app.router.add_get("/metrics", metrics.page)
+    app.add_routes([*_Handlers(served).routes(), web.get("/metrics", metrics.page)])
     if batcher is not None:
         app.add_routes(ImageHandlers(batcher).routes())
 
@@ -330,10 +315,7 @@ def build_app(served: Served, wait: bool = True) -> web.Application:
         yield
         if batcher is not None:
             await batcher.close()
-        await loading.cancel()
-        if loading.done:
-            for model in models:
-                await model.close()
+        await loading.close()
 
     app.cleanup_ctx.append(live)
     return app
@@ -402,10 +384,9 @@ class _Handlers:
         check_chat(body)
         talk = read_conversation(body.get("messages"))
         answer = await answer_chat(self._served, talk)
-        text = answer.text
-        message = {"role": "assistant", "content": text}
+        message = {"role": "assistant", "content": answer.text}
         told = logprobs_of(answer) if body.get("logprobs") else None
-        usage = {"prompt_tokens": len(talk.question) // 4, "completion_tokens": len(text) // 4}
+        usage = {"prompt_tokens": len(talk.question) // 4, "completion_tokens": len(answer.text) // 4}
         return web.json_response(
             {
                 "id": "chat",

@@ -1,19 +1,156 @@
-"""Requests for pictures: OpenAI's images API and FailureAtlas's `/generate`. Honoured in full or refused."""
+"""Requests for pictures: the images API of OpenAI and `/generate` of FailureAtlas. Honoured in full or
+refused.
 
-import base64
+Pictures that are asked for at the same time are gathered into batches. Only those with equal settings share
+one; the oldest decides which settings are next. The queue is bounded: what does not fit is refused.
+"""
+
+import asyncio
 import random
 import re
 import time
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections import OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
 
-from failscape.names import suggest
+from failscape.errors import ConfigError, suggest
+from failscape.models.transport.encoding import base64_of
 from failscape.pictures import Picture
-from failscape.servers.batching import Batcher
-from failscape.servers.requests import RequestError, check_length, read_json, read_texts
+from failscape.servers.backends import ImageBackend, RequestError, check_length, read_json, read_texts
+
+#: How long the first picture of a batch waits for others: little beside drawing, enough for a burst.
+LINGER_SECONDS = 0.01
+
+#: Share of the past in the mean seconds per picture, from which `Retry-After` is reckoned.
+MEMORY = 0.9
+
+
+class Busy(Exception):
+    """The queue is full; `retry_after` is when there should be room, in whole seconds."""
+
+    def __init__(self, waiting: int, retry_after: int) -> None:
+        super().__init__(f"{waiting} pictures are waiting already")
+        self.retry_after = retry_after
+
+
+@dataclass(slots=True)
+class Job:
+    prompt: str
+    seed: int
+    settings: tuple[tuple[str, Any], ...]
+    future: asyncio.Future[Picture]
+
+
+@dataclass(slots=True)
+class BatchCounts:
+    pictures: int = 0
+    batches: int = 0
+    failed: int = 0
+    refused: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Batcher:
+    """Owns the queue in front of one backend; `start` and `close` are the server's to call."""
+
+    backend: ImageBackend
+    queue: int
+    linger: float = LINGER_SECONDS
+    counts: BatchCounts = field(default_factory=BatchCounts)
+    waiting: deque[Job] = field(default_factory=deque)
+    _pace: float = 0.0
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _workers: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def start(self) -> None:
+        self._workers = [asyncio.create_task(self._work()) for _ in range(self.backend.workers)]
+
+    async def close(self) -> None:
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        for job in self.waiting:
+            job.future.cancel()
+
+    async def submit(
+        self, prompts: Sequence[str], seeds: Sequence[int], settings: Mapping[str, Any]
+    ) -> list[Picture]:
+        """All pictures of one request, or the first error among them."""
+        self._make_room(len(prompts))
+        loop, key = asyncio.get_running_loop(), tuple(sorted(settings.items()))
+        jobs = [Job(*row, key, loop.create_future()) for row in zip(prompts, seeds, strict=True)]
+        self.waiting.extend(jobs)
+        self._wake.set()
+        try:
+            return list(await asyncio.gather(*(job.future for job in jobs)))
+        finally:
+            for job in jobs:  # the client left, or one of them failed: the others are not drawn
+                job.future.cancel()
+
+    def _make_room(self, wanted: int) -> None:
+        """One request larger than the whole queue is served when nothing else waits."""
+        if self.waiting and len(self.waiting) + wanted > self.queue:
+            self.counts.refused += 1
+            raise Busy(len(self.waiting), max(1, round(len(self.waiting) * self._pace)))
+
+    async def _work(self) -> None:
+        while True:
+            while not self.waiting:
+                self._wake.clear()
+                await self._wake.wait()
+            if self.linger and len(self.waiting) < self.backend.batch > 1:
+                await asyncio.sleep(self.linger)
+            if jobs := self._take():
+                await self._draw(jobs)
+
+    def _take(self) -> list[Job]:
+        """The oldest job and those behind it that may share its batch; given-up ones are dropped."""
+        taken: list[Job] = []
+        left: deque[Job] = deque()
+        while self.waiting and len(taken) < self.backend.limit.most:
+            job = self.waiting.popleft()
+            if not job.future.done():
+                (taken if not taken or job.settings == taken[0].settings else left).append(job)
+        self.waiting.extendleft(reversed(left))
+        return taken
+
+    async def _draw(self, jobs: list[Job]) -> None:
+        began = time.monotonic()
+        prompts, seeds = [job.prompt for job in jobs], [job.seed for job in jobs]
+        try:
+            drawn = await self.backend.paint(prompts, seeds, dict(jobs[0].settings))
+        except asyncio.CancelledError:
+            for job in jobs:
+                job.future.cancel()
+            raise
+        except Exception as error:
+            # A mistake in the settings is the client's, everything else the server's.
+            told = RequestError(str(error)) if isinstance(error, ConfigError) else error
+            for job in jobs:
+                self._settle(job, told)
+            return
+        seconds = time.monotonic() - began
+        each = seconds / len(jobs)
+        self._pace = MEMORY * self._pace + (1 - MEMORY) * each if self._pace else each
+        self.counts.batches += 1
+        self.counts.seconds += seconds
+        for job, one in zip(jobs, drawn, strict=True):
+            self._settle(job, one)
+
+    def _settle(self, job: Job, drawn: Picture | Exception) -> None:
+        failed = isinstance(drawn, Exception)
+        self.counts.failed += failed
+        self.counts.pictures += not failed
+        if not job.future.done():
+            if isinstance(drawn, Exception):
+                job.future.set_exception(drawn)
+            else:
+                job.future.set_result(drawn)
+
 
 MOST = 64
 #: Pictures that `response_format: url` keeps for fetching: the latest ones.
@@ -30,6 +167,9 @@ SETTINGS = {
     "width": "width",
     "height": "height",
 }
+
+#: What a number must be, from where to where; all others are sides of a picture.
+NUMBERS = {"guidance": ("", 0, 100), "steps": ("a whole number ", 1, 1000)}
 
 _SIZE = re.compile(r"(\d{1,5})x(\d{1,5})")
 
@@ -61,9 +201,8 @@ class ImageHandlers:
             raise RequestError(f"`response_format` must be b64_json or url, but got {form!r}")
         first = _seed(body.pop("seed", None))
         body.pop("user", None)  # who asks changes nothing
-        settings = self._settings(body)
-        seeds = [first + number for number in range(count)]
-        pictures = await self._batcher.submit([prompt] * count, seeds, settings)
+        seeds = range(first, first + count)
+        pictures = await self._batcher.submit([prompt] * count, seeds, self._settings(body))
         data = [self._shown(picture, form, request) for picture in pictures]
         return web.json_response({"created": int(time.time()), "data": data})
 
@@ -71,12 +210,11 @@ class ImageHandlers:
         body = _given(await read_json(request))
         prompts, seeds = read_texts(body.pop("prompts", None), "prompts"), body.pop("seeds", None)
         if seeds is None:
-            seeds = [_seed(None) for _ in prompts]
+            seeds = [None] * len(prompts)
         if not isinstance(seeds, list) or len(seeds) != len(prompts):
             raise RequestError("`seeds` must be a list with one number per prompt")
-        seeds = [_seed(seed) for seed in seeds]
-        pictures = await self._batcher.submit(prompts, seeds, self._settings(body))
-        return web.json_response({"images": [_base64(picture) for picture in pictures]})
+        pictures = await self._batcher.submit(prompts, list(map(_seed, seeds)), self._settings(body))
+        return web.json_response({"images": [base64_of(picture.data) for picture in pictures]})
 
     async def file(self, request: web.Request) -> web.Response:
         picture = self._kept.get(request.match_info["name"])
@@ -86,7 +224,7 @@ class ImageHandlers:
 
     def _shown(self, picture: Picture, form: str, request: web.Request) -> dict[str, str]:
         if form == "b64_json":
-            return {"b64_json": _base64(picture)}
+            return {"b64_json": base64_of(picture.data)}
         name = f"{picture.digest}{picture.suffix}"
         self._kept[name] = picture
         self._kept.move_to_end(name)
@@ -149,15 +287,7 @@ def _checked(name: str, setting: str, value: Any) -> Any:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise RequestError(f"`{name}` must be a number, but got {value!r}")
-    if setting == "guidance":
-        if not 0 <= value <= 100:
-            raise RequestError(f"`{name}` must be from 0 to 100, but got {value!r}")
-        return float(value)
-    most = 1000 if setting == "steps" else LONGEST_SIDE
-    if value != int(value) or not 1 <= value <= most:
-        raise RequestError(f"`{name}` must be a whole number from 1 to {most}, but got {value!r}")
-    return int(value)
-
-
-def _base64(picture: Picture) -> str:
-    return base64.b64encode(picture.data).decode()
+    kind, least, most = NUMBERS.get(setting, ("a whole number ", 1, LONGEST_SIDE))
+    if (kind and value != int(value)) or not least <= value <= most:
+        raise RequestError(f"`{name}` must be {kind}from {least} to {most}, but got {value!r}")
+    return int(value) if kind else float(value)

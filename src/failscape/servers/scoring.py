@@ -6,6 +6,7 @@ the statements themselves. What the judge does not decide is `null`, never a gue
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ from aiohttp import web
 from failscape.errors import ConfigError
 from failscape.models.roles import Judge
 from failscape.servers.app import build_app
-from failscape.servers.backends import Served
-from failscape.servers.requests import RequestError, read_json, read_picture, read_texts
+from failscape.servers.backends import RequestError, Served, read_json, read_picture, read_texts
 from failscape.trials import Check
 
 SCORE = "/v1/score"
@@ -60,10 +60,10 @@ def scoring_app(judge: Judge, prompts: Mapping[str, Checks], name: str = "judge"
     return app
 
 
+@dataclass
 class _Scoring:
-    def __init__(self, judge: Judge, prompts: Mapping[str, Checks]) -> None:
-        self._judge = judge
-        self._prompts = prompts
+    judge: Judge
+    prompts: Mapping[str, Checks]
 
     async def score(self, request: web.Request) -> web.Response:
         body = await read_json(request)
@@ -73,7 +73,7 @@ class _Scoring:
             raise RequestError(
                 f"there are {len(pictures)} images, but prompts or statements for {len(wanted)}"
             )
-        replies = await self._judge.judge(pictures, wanted)
+        replies = await self.judge.judge(pictures, wanted)
         rows = [reply.value or [None] * len(checks) for reply, checks in zip(replies, wanted, strict=True)]
         told = [
             [{"statement": check.statement, "holds": holds} for check, holds in zip(checks, row, strict=True)]
@@ -85,21 +85,20 @@ class _Scoring:
         if ("prompts" in body) == ("statements" in body):
             raise RequestError("give either `prompts` or `statements`, one for each of `images`")
         if "prompts" in body:
-            return [self._known(prompt) for prompt in read_texts(body["prompts"], "prompts")]
+            prompts = read_texts(body["prompts"], "prompts")
+            for prompt in prompts:
+                if prompt not in self.prompts:
+                    others = f"the dataset has {len(self.prompts):,} others"
+                    known = others if self.prompts else "there is no dataset"
+                    raise RequestError(f"no checks are known for the prompt {prompt!r}: {known}", 404)
+            return [self.prompts[prompt] for prompt in prompts]
+
         given = body["statements"]
         if not isinstance(given, list) or not all(given):
             raise RequestError("`statements` must be a list with one list of texts for each image")
         return [
             tuple(Check(STATEMENT, text, text) for text in read_texts(one, "statements")) for one in given
         ]
-
-    def _known(self, prompt: str) -> Checks:
-        if prompt not in self._prompts:
-            known = (
-                f"the dataset has {len(self._prompts):,} others" if self._prompts else "there is no dataset"
-            )
-            raise RequestError(f"no checks are known for the prompt {prompt!r}: {known}", 404)
-        return self._prompts[prompt]
 
 
 def share_held(row: Sequence[bool | None]) -> float | None:

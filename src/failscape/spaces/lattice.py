@@ -208,10 +208,8 @@ class Lattice:
 
     def _entity_ends(self, layer: int) -> list[int]:
         if layer not in self._ends:
-            if layer == 0 or not self.corpus.values:
-                sizes = np.full(len(self.entities), int(layer == 0), dtype=np.int64)
-            else:
-                sizes = self._first_ends(layer)[:, -1]
+            bare = layer == 0 or not self.corpus.values
+            sizes = [int(layer == 0)] * len(self.entities) if bare else self._first_ends(layer)[:, -1]
             self._ends[layer] = np.cumsum(sizes).tolist()
         return self._ends[layer]
 
@@ -328,24 +326,16 @@ class NodeCounts:
             return np.zeros(len(self._row_of), np.int64)
         if len(values) == 1:
             return self.with_value(layer)[:, values[0]]
-        beside = (
-            np.all(self._compatible[list(values)], axis=0) if values else np.ones(self._rows.shape[1], bool)
-        )
         has = np.all(self._rows[:, list(values)], axis=1)
-        columns = np.flatnonzero(beside)
+        columns = np.flatnonzero(np.all(self._compatible[list(values)], axis=0))
         part = self._rows[:, columns], self._compatible[np.ix_(columns, columns)]
         return np.asarray(_sets(*part, layer - len(values)) * has)[self._row_of]
 
     def _count_with_value(self, layer: int) -> Counts:
         counts = np.zeros(self._rows.shape, np.int64)
-        if layer == 0:
-            return counts
-        if layer == 1:
-            return self._rows.astype(np.int64)
-        if layer == 2:
-            partners = self._rows.astype(np.float64) @ self._compatible.astype(np.float64)
-            return np.asarray(np.rint(partners), np.int64) * self._rows
-        for value in range(self._rows.shape[1]):
+        if layer in (1, 2):
+            return _count_by_first(self._rows, self._compatible, layer)
+        for value in range(self._rows.shape[1] if layer else 0):
             rows = np.flatnonzero(self._rows[:, value])
             columns = np.flatnonzero(self._compatible[value])
             part = self._rows[np.ix_(rows, columns)], self._compatible[np.ix_(columns, columns)]
@@ -357,22 +347,7 @@ def _sets(rows: Mask, compatible: Mask, size: int) -> Counts:
     """[row]: how many sets of `size` pairwise compatible values can be chosen from each row."""
     if size == 0:
         return np.ones(len(rows), np.int64)
-    if size == 1:
-        return np.asarray(rows.sum(axis=1), np.int64)
-    if size == 2:
-        allowed = rows.astype(np.float64)
-        pairs = ((allowed @ compatible.astype(np.float64)) * allowed).sum(axis=1) / 2
-        return np.asarray(np.rint(pairs), np.int64)
-    total = np.zeros(len(rows), np.int64)
-    for first in range(rows.shape[1]):
-        chosen, later = (
-            np.flatnonzero(rows[:, first]),
-            np.flatnonzero(compatible[first, first + 1 :]) + first + 1,
-        )
-        if len(chosen) and len(later):
-            part = rows[np.ix_(chosen, later)], compatible[np.ix_(later, later)]
-            total[chosen] += _sets(*part, size - 1)
-    return total
+    return np.asarray(_count_by_first(rows, np.triu(compatible, k=1), size).sum(axis=1))
 
 
 def _to_mask(sets: Sequence[Bits], width: int) -> Mask:
@@ -390,11 +365,8 @@ Pair = tuple[str, str]
 def split_subject(subject: str) -> tuple[str, list[Pair]]:
     """The entity, and its values in the subject's order."""
     entity, *labels = subject.split("; ")
-    pairs = []
-    for label in labels:
-        kind, _, value = label.partition("=")
-        pairs.append((kind, value))
-    return entity, pairs
+    parts = [label.partition("=") for label in labels]
+    return entity, [(kind, value) for kind, _, value in parts]
 
 
 def join_subject(entity: str, pairs: list[Pair]) -> str:

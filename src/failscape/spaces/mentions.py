@@ -70,14 +70,14 @@ class Mentions:
     def spans(self, words: Sequence[str]) -> list[Match]:
         """Where in a caption something is mentioned, in the order of its words."""
         starts = self._starts
-        matches: list[Match] = []
-        long = False
-        for at, word in enumerate(words):
-            if word in starts:
-                for length, phrase, targets in starts[word]:
-                    if length == 1 or tuple(words[at : at + length]) == phrase:
-                        matches.append(Match(at, at + length, targets))
-                        long = long or length > 1
+        matches = [
+            Match(at, at + length, targets)
+            for at, word in enumerate(words)
+            if word in starts
+            for length, phrase, targets in starts[word]
+            if length == 1 or tuple(words[at : at + length]) == phrase
+        ]
+        long = any(match.end - match.start > 1 for match in matches)
         return _outermost(matches) if long else matches
 
 

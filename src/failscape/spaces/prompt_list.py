@@ -12,8 +12,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from failscape.errors import ConfigError
-from failscape.names import suggest
+from failscape.errors import ConfigError, suggest
 from failscape.trials import Check
 
 #: What an atlas keeps of a list of prompts.
@@ -153,12 +152,12 @@ def _rows(text: str, source: str) -> Iterator[tuple[int, Any]]:
                 raise ConfigError(f"{source}, row {number}: not JSON: {error}", FORM) from None
 
 
+@dataclass(frozen=True)
 class _RowReader:
     """Checks one row."""
 
-    def __init__(self, source: str, number: int) -> None:
-        self._source = source
-        self._number = number
+    source: str
+    number: int
 
     def prompt(self, data: Any) -> ListedPrompt:
         if not isinstance(data, dict):
@@ -171,7 +170,7 @@ class _RowReader:
 
     def _id(self, data: Any) -> str:
         if data is None:
-            return f"row {self._number}"
+            return f"row {self.number}"
         name = str(data) if isinstance(data, int) and not isinstance(data, bool) else self._text("id", data)
         if len(name) > LONGEST_ID or not name.isprintable() or "; " in name:
             fix = f"use at most {LONGEST_ID} printable characters without “; ”"
@@ -277,7 +276,7 @@ class _RowReader:
         return data.strip()
 
     def _error(self, field: str, message: str, fix: str) -> ConfigError:
-        where = f"{self._source}, row {self._number}" + (f", field {field}" if field else "")
+        where = f"{self.source}, row {self.number}" + (f", field {field}" if field else "")
         return ConfigError(f"{where}: {message}", fix)
 
 

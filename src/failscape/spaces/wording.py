@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from failscape.spaces.corpus import Corpus, Entity
 from failscape.spaces.lattice import Node
@@ -125,11 +125,8 @@ def with_article(phrase: str) -> str:
 
 
 def _starts_with_vowel_sound(word: str) -> bool:
-    if word.startswith(_SAYS_AN):
-        return True
-    if word.startswith(_SAYS_A):
-        return word.startswith(_SAYS_AN_AFTER_ALL)
-    return word[:1] in "aeiou"
+    odd = word.startswith(_SAYS_A) and not word.startswith(_SAYS_AN_AFTER_ALL)
+    return word.startswith(_SAYS_AN) or (word[:1] in "aeiou" and not odd)
 
 
 def plural_of(noun: str) -> str:
@@ -147,11 +144,9 @@ def _plural_word(word: str) -> str:
     for ending in _COMPOUND_ENDINGS:
         if low.endswith(ending) and low not in _NOT_COMPOUND:
             return word[: -len(ending)] + _IRREGULAR[ending]
-    if low.endswith(("s", "x", "z", "ch", "sh")):
-        return f"{word}es"
     if low.endswith("y") and low[-2:-1] not in "aeiou":
         return f"{word[:-1]}ies"
-    return f"{word}s"
+    return f"{word}es" if low.endswith(("s", "x", "z", "ch", "sh")) else f"{word}s"
 
 
 def capitalised(text: str) -> str:
@@ -232,10 +227,9 @@ class Wording:
         return scene, [self._fill(text, value, noun, "") for value, text in rest]
 
     def _fill(self, text: str, value: int, noun: _Noun, inner: str) -> str:
-        word = self._value_word(value)
-        text = text.replace("{value}", word)
-        if "{a value}" in text:
-            text = text.replace("{a value}", with_article(word))
+        name = self.corpus.values[value].name
+        word = name.lower() if self._title_case else name
+        text = text.replace("{value}", word).replace("{a value}", with_article(word))
         text = text.replace("{is}", noun.verb).replace("{the thing}", f"the {noun.text}")
         return text.replace("{thing}", inner).replace("{things}", inner).replace("{scene}", inner)
 
@@ -274,11 +268,9 @@ class Wording:
 
     def _distractors(self, entity: int, value: int) -> list[int]:
         """Other values of the sub-category, those plausible for the entity first."""
-        group = self.corpus.sub_categories[self.corpus.values[value].kind]
-        others = _after(group, value)
+        others = _after(self.corpus.sub_categories[self.corpus.values[value].kind], value)
         allowed = self.corpus.allowed[entity]
-        likely = [other for other in others if allowed[other]]
-        return (likely + [other for other in others if not allowed[other]])[:MOST_CHOICES]
+        return sorted(others, key=lambda other: not allowed[other])[:MOST_CHOICES]
 
     def _other_entities(self, entity: int) -> list[int]:
         """Entities of the same sub-class, then of the same class, then any."""
@@ -311,10 +303,6 @@ class Wording:
     def _noun(self, entity: int, plural: bool) -> _Noun:
         return _Noun(self.corpus.entities[entity], plural, self._title_case)
 
-    def _value_word(self, value: int) -> str:
-        name = self.corpus.values[value].name
-        return name.lower() if self._title_case else name
-
 
 class _Noun:
     """An entity's noun in the number that a caption needs."""
@@ -327,9 +315,7 @@ class _Noun:
         self.verb = "are" if plural or (entity.article == "" and entity.plural == entity.name) else "is"
 
     def introduce(self, phrase: str) -> str:
-        if self.article == "a":
-            return with_article(phrase)
-        return f"{self.article} {phrase}".strip()
+        return with_article(phrase) if self.article == "a" else f"{self.article} {phrase}".strip()
 
 
 def _is_head(text: str) -> bool:
@@ -354,22 +340,17 @@ class Understanding:
     def __init__(self, wording: Wording) -> None:
         self._wording = wording
         self._corpus = wording.corpus
-        self._captions: dict[str, Node | None] = {}
-        self._statements: dict[str, Check | None] = {}
+        remembered = lru_cache(maxsize=_CACHE_SIZE)
+        self._node = remembered(lambda caption: next(self._matching_nodes(caption), None))
+        self._check = remembered(lambda statement: next(self._matching_checks(statement), None))
 
     def node(self, caption: str) -> Node | None:
         """The node whose caption this is, in any of its wordings; `None` when there is none."""
-        if caption not in self._captions:
-            _make_room(self._captions)
-            self._captions[caption] = next(self._matching_nodes(caption), None)
-        return self._captions[caption]
+        return self._node(caption)
 
     def check(self, statement: str) -> Check | None:
         """The kind and value that a statement is about."""
-        if statement not in self._statements:
-            _make_room(self._statements)
-            self._statements[statement] = next(self._matching_checks(statement), None)
-        return self._statements[statement]
+        return self._check(statement)
 
     def kind(self, name: str) -> str | None:
         """The sub-category's full name, whatever its case."""
@@ -382,10 +363,13 @@ class Understanding:
     def _matching_nodes(self, caption: str) -> Iterator[Node]:
         text = caption.lower()
         by_kind: dict[str, list[Pick]] = {}
-        for value, number in self._picks_in(text):
-            by_kind.setdefault(self._corpus.values[value].kind, []).append((value, number))
+        for value, number, parts in self._wording_parts:
+            if all(part in text for part in parts):
+                by_kind.setdefault(self._corpus.values[value].kind, []).append((value, number))
         # Longer captions are explained by more values, so sets are tried from the largest down.
-        choices = sorted(product(*([*picks, None] for picks in by_kind.values())), key=_size)
+        choices = sorted(
+            product(*([*picks, None] for picks in by_kind.values())), key=lambda one: one.count(None)
+        )
         for entity in self._entities_in(text):
             for choice in choices:
                 picks = sorted(pick for pick in choice if pick is not None)
@@ -394,7 +378,9 @@ class Understanding:
 
     def _matching_checks(self, statement: str) -> Iterator[Check]:
         text, corpus, say = statement.lower(), self._corpus, self._wording.statement
-        values = [value for value, parts in enumerate(self._statement_parts) if _has_all(text, parts)]
+        values = [
+            value for value, parts in enumerate(self._statement_parts) if all(part in text for part in parts)
+        ]
         # Statements about the background or the style may name no entity: then any will do.
         for entity in (*self._entities_in(text), 0):
             for plural in (False, True):
@@ -403,10 +389,6 @@ class Understanding:
                 for value in values:
                     if say(entity, plural, value) == statement:
                         yield Check(corpus.values[value].kind, corpus.values[value].name, statement)
-
-    def _picks_in(self, text: str) -> Iterator[Pick]:
-        """Wordings all of whose fixed parts occur in the text."""
-        return ((value, number) for value, number, parts in self._wording_parts if _has_all(text, parts))
 
     @cached_property
     def _wording_parts(self) -> list[tuple[int, int, Parts]]:
@@ -438,16 +420,3 @@ class Understanding:
             (entity.name.lower(), (entity.plural or plural_of(entity.name)).lower())
             for entity in self._corpus.entities
         ]
-
-
-def _has_all(text: str, parts: Parts) -> bool:
-    return all(part in text for part in parts)
-
-
-def _size(choice: tuple[Pick | None, ...]) -> int:
-    return -sum(pick is not None for pick in choice)
-
-
-def _make_room(cache: dict[str, Any]) -> None:
-    if len(cache) >= _CACHE_SIZE:
-        cache.clear()

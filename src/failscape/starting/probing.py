@@ -7,12 +7,11 @@ from typing import Any
 import aiohttp
 
 from failscape.config import ModelConfig
-from failscape.doctor.known import known_pictures
+from failscape.doctor.samples import known_pictures
 from failscape.errors import FailscapeError
-from failscape.models.providers.openai import openai_base
 from failscape.models.registry import create_model
 from failscape.models.transport.faults import shown_url
-from failscape.models.transport.http import decode
+from failscape.models.transport.http import decode, openai_base
 
 SECONDS = 8.0
 #: A server that was started a moment ago loads its models, and says so with `Retry-After`.

@@ -1,11 +1,8 @@
 """A model server that misbehaves on purpose, on loopback: for tests of clients, ours and plugin authors'.
 
 It runs in a thread (`with FaultyServer(...) as server`) or by itself (`python -m failscape.testing.faulty`).
-What it answers when it behaves is scripted; see `scripted.py`.
-
-A scripted model behind the wire formats that we speak: it always answers well, and always the same.
-
-`FaultyServer` spoils its answers. It sees nothing and knows nothing: use a planted world for search quality.
+When it behaves it is a scripted model behind the wire formats that we speak: it always answers well, and
+always the same. It sees nothing and knows nothing: use a planted world for search quality.
 """
 
 import argparse
@@ -50,10 +47,9 @@ def scripted_answer(path: str, payload: Payload) -> Any:
         rows = [{"index": i, "embedding": _vector(text)} for i, text in enumerate(payload["input"])]
         return {"data": rows, "usage": {"prompt_tokens": len(rows)}}
     if path.endswith("/classify"):
-        return {"labels": [_labels(image) for image in payload["images"]]}
-    if path.endswith("/chat/completions"):
-        return chat_reply(scripted_text(payload))
-    return {}
+        vectors = [_vector(image) for image in payload["images"]]
+        return {"labels": [[["cat", first], ["dog", second]] for first, second, *_ in vectors]}
+    return chat_reply(scripted_text(payload)) if path.endswith("/chat/completions") else {}
 
 
 def chat_reply(text: str) -> dict[str, Any]:
@@ -83,13 +79,7 @@ def _fill(schema: Payload) -> Any:
 
 
 def _vector(text: str) -> list[float]:
-    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-    return [byte / 255 for byte in digest]
-
-
-def _labels(image: str) -> list[list[Any]]:
-    first, second = _vector(image)[:2]
-    return [["cat", first], ["dog", second]]
+    return [byte / 255 for byte in hashlib.blake2b(text.encode(), digest_size=8).digest()]
 
 
 KINDS = {
@@ -122,6 +112,10 @@ class Fault:
         if self.kind not in KINDS:
             raise ValueError(f"there is no fault {self.kind!r}; known: {', '.join(KINDS)}")
 
+    @classmethod
+    def of(cls, entry: "Fault | str") -> "Fault":
+        return cls(entry) if isinstance(entry, str) else entry
+
 
 class FaultyServer:
     """Answers request number i as `schedule[i]` says, later ones by `rates` (kind → share), else well.
@@ -144,8 +138,8 @@ class FaultyServer:
         self.seen: Counter[str] = Counter()
         self.payloads: deque[Mapping[str, Any]] = deque(maxlen=1000)
         self.most_at_once = 0
-        self._schedule = [_fault(entry) for entry in schedule]
-        self._rates = [(_fault(entry), share) for entry, share in (rates or {}).items()]
+        self._schedule = [Fault.of(entry) for entry in schedule]
+        self._rates = [(Fault.of(entry), share) for entry, share in (rates or {}).items()]
         self._answer = answer
         self._latency = latency
         self._slow_start = slow_start
@@ -260,10 +254,6 @@ class FaultyServer:
         return _error(fault, request) or web.Response(body=body, content_type="application/json")
 
 
-def _fault(entry: Fault | str) -> Fault:
-    return Fault(entry) if isinstance(entry, str) else entry
-
-
 def _spoilt(kind: str, answer: Any) -> bytes:
     if kind == "non-json":
         return b"<html><body>It works!</body></html>"
@@ -275,7 +265,7 @@ def _spoilt(kind: str, answer: Any) -> bytes:
 
 
 def _error(fault: Fault, request: web.Request) -> web.Response | None:
-    replies: dict[str, tuple[int, str, str]] = {
+    replies = {
         "rate-limit": (429, "rate_limit_exceeded", "too many requests"),
         "error": (500, "server_error", "something broke"),
         "unavailable": (503, "loading", "still loading"),

@@ -36,8 +36,9 @@ class ModelSuite:
         """A fresh model, not yet started; every call gives an equal one."""
         raise NotImplementedError
 
-    async def ask(self, model: Any, count: int) -> Sequence[Reply[Any]]:
-        """Call the role's method with `count` items."""
+    async def ask(self, model: Any, count: int) -> Any:
+        """Call the role's method with `count` items: one reply each."""
+
         raise NotImplementedError
 
     def check_value(self, value: Any) -> None:
@@ -94,14 +95,15 @@ class ModelSuite:
         assert list(self.use(lambda model: self.ask(model, 0))) == []
 
     def test_calls_may_overlap(self) -> None:
-        async def work(model: Any) -> list[Sequence[Reply[Any]]]:
+        async def work(model: Any) -> list[Any]:
             return list(await asyncio.gather(*(self.ask(model, 1) for _ in range(8))))
 
         for replies in self.use(work):
             assert [reply.value is not None for reply in replies] == [True]
 
     def test_may_be_closed_without_a_call_and_started_again(self) -> None:
-        async def work() -> Sequence[Reply[Any]]:
+        async def work() -> Any:
+
             model = self.make_model()
             await model.close()
             await model.start()
@@ -118,9 +120,8 @@ class GeneratorSuite(ModelSuite):
     role = "generator"
     prompts = ("a red cat", "a blue cup on a beach", "three green cars")
 
-    async def ask(self, model: Any, count: int) -> Sequence[Reply[Any]]:
-        found: list[Reply[Any]] = await model.generate(list(self.prompts[:count]), list(range(count)))
-        return found
+    async def ask(self, model: Any, count: int) -> Any:
+        return await model.generate(list(self.prompts[:count]), list(range(count)))
 
     def check_value(self, value: Any) -> None:
         assert isinstance(value, Picture)
@@ -156,9 +157,8 @@ class JudgeSuite(ModelSuite):
         Check("Base: Colour", "red", "It is red.", ("blue", "green")),
     )
 
-    async def ask(self, model: Any, count: int) -> Sequence[Reply[Any]]:
-        found: list[Reply[Any]] = await model.judge(list(self.images[:count]), [self.checks] * count)
-        return found
+    async def ask(self, model: Any, count: int) -> Any:
+        return await model.judge(list(self.images[:count]), [self.checks] * count)
 
     def check_value(self, value: Any) -> None:
         assert len(value) == len(self.checks)
@@ -169,9 +169,8 @@ class ClassifierSuite(ModelSuite):
     role = "classifier"
     images = tuple(plain_pictures("red", "lime", "blue"))
 
-    async def ask(self, model: Any, count: int) -> Sequence[Reply[Any]]:
-        found: list[Reply[Any]] = await model.classify(list(self.images[:count]))
-        return found
+    async def ask(self, model: Any, count: int) -> Any:
+        return await model.classify(list(self.images[:count]))
 
     def check_value(self, value: Any) -> None:
         assert value
@@ -184,9 +183,8 @@ class CaptionerSuite(ModelSuite):
     role = "captioner"
     images = tuple(plain_pictures("red", "lime", "blue"))
 
-    async def ask(self, model: Any, count: int) -> Sequence[Reply[Any]]:
-        found: list[Reply[Any]] = await model.caption(list(self.images[:count]))
-        return found
+    async def ask(self, model: Any, count: int) -> Any:
+        return await model.caption(list(self.images[:count]))
 
     def check_value(self, value: Any) -> None:
         assert value
@@ -197,10 +195,9 @@ class AnswererSuite(ModelSuite):
     role = "answerer"
     images = tuple(plain_pictures("red", "lime"))
 
-    async def ask(self, model: Any, count: int) -> Sequence[Reply[Any]]:
+    async def ask(self, model: Any, count: int) -> Any:
         talk = Conversation(self.images, "Which colours?", (("How many pictures?", "Two."),))
-        found: list[Reply[Any]] = await model.answer([talk] * count)
-        return found
+        return await model.answer([talk] * count)
 
     def check_value(self, value: Any) -> None:
         assert isinstance(value, str)
@@ -210,11 +207,8 @@ class VerifierSuite(ModelSuite):
     role = "verifier"
     images = tuple(plain_pictures("red"))
 
-    async def ask(self, model: Any, count: int) -> Sequence[Reply[Any]]:
-        found: list[Reply[Any]] = await model.verify(
-            [AnswerToVerify(self.images, "Which colour?", "Red.")] * count
-        )
-        return found
+    async def ask(self, model: Any, count: int) -> Any:
+        return await model.verify([AnswerToVerify(self.images, "Which colour?", "Red.")] * count)
 
     def check_value(self, value: Any) -> None:
         assert isinstance(value, Verification)
@@ -226,9 +220,8 @@ class QuestionerSuite(ModelSuite):
     role = "questioner"
     images = tuple(plain_pictures("red"))
 
-    async def ask(self, model: Any, count: int) -> Sequence[Reply[Any]]:
-        found: list[Reply[Any]] = await model.propose([self.images] * count, ["colour"] * count, [2] * count)
-        return found
+    async def ask(self, model: Any, count: int) -> Any:
+        return await model.propose([self.images] * count, ["colour"] * count, [2] * count)
 
     def check_value(self, value: Any) -> None:
         assert 1 <= len(value) <= 2
@@ -241,9 +234,8 @@ class EmbedderSuite(ModelSuite):
     role = "embedder"
     items: Sequence[str | Picture] = ("a red cat", "a blue cup", "a green car")
 
-    async def ask(self, model: Any, count: int) -> Sequence[Reply[Any]]:
-        found: list[Reply[Any]] = await model.embed(list(self.items[:count]))
-        return found
+    async def ask(self, model: Any, count: int) -> Any:
+        return await model.embed(list(self.items[:count]))
 
     def check_value(self, value: Any) -> None:
         assert value

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 START_SECONDS = 120.0
@@ -38,15 +37,12 @@ class ModelServer:
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         )
-        self._wait_until_ready(self._process)
-        return self
-
-    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None
-        ready, _, _ = select.select([process.stdout], [], [], START_SECONDS)
-        if not ready or not process.stdout.readline():
+        out = self._process.stdout
+        assert out is not None
+        if not select.select([out], [], [], START_SECONDS)[0] or not out.readline():
             self.kill()
             raise RuntimeError(f"the server did not start: {' '.join(self._arguments)}")
+        return self
 
     def kill(self) -> None:
         """End it at once, as a crash would."""
@@ -73,9 +69,7 @@ class ModelServer:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 
@@ -84,11 +78,10 @@ def planted_server(
 ) -> ModelServer:
     """A planted world over HTTP; `world` are settings of `PlantedWorld.named`."""
     arguments = ["--corpus", corpus, "--name", "planted"]
-    wanted = {"generator": generator, "judge": judge}
-    for role in [role for role, is_wanted in wanted.items() if is_wanted]:
+    for role, is_wanted in (("generator", generator), ("judge", judge)):
         path = f"failscape.testing.planted:Planted{role.capitalize()}"
         settings = {"provider": "python", "path": path, "params": {"corpus": corpus, **world}}
-        arguments += [f"--{role}", json.dumps(settings)]
+        arguments += [f"--{role}", json.dumps(settings)] if is_wanted else []
     return ModelServer(arguments, port)
 
 

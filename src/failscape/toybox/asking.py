@@ -9,7 +9,7 @@ Questions about two pictures: comparison and spot the difference, with exact ans
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
@@ -31,6 +31,7 @@ from failscape.spaces.questions import (
     make_pattern,
 )
 from failscape.toybox import world
+from failscape.toybox.forms import COLUMNS, ROWS, only, third
 from failscape.toybox.question_sampling import draw_slots, scene_for
 from failscape.toybox.questions import (
     BASIC,
@@ -46,7 +47,6 @@ from failscape.toybox.questions import (
 )
 from failscape.toybox.telling import tell
 from failscape.toybox.world import COLOURS
-from failscape.toybox.world.scenes import SIDE
 from failscape.trials import Generate, Step
 
 _INVERSE: Final = {"left of": "right of", "right of": "left of", "above": "below", "below": "above"}
@@ -60,20 +60,18 @@ def follow(form: str, slots: Slots, answer: str) -> Follow | None:
     """None where nothing follows from the answer, or the answer is none of the closed list."""
     said = normal_answer(answer)
     thing = {"thing": slots["thing"]} if "thing" in slots else {}
-    if form == "count" and said in NUMBERS:
-        return "exists", thing, "no" if said == "zero" else "yes"
-    if form == "exists" and said in _OPPOSITE:
-        return "absent", thing, _OPPOSITE[said]
-    if form == "absent" and said in _OPPOSITE:
-        return "exists", thing, _OPPOSITE[said]
-    if form == "colour" and said in COLOURS:
-        return "colour+thing", {**thing, "colour": said}, "yes"
-    if form == "size" and said in SIZES:
-        return "size+thing", {**thing, "size": said}, "yes"
-    if form == "relation" and said == "yes":
+    following: dict[str, tuple[Container[str], Follow]] = {
+        "count": (NUMBERS, ("exists", thing, "no" if said == "zero" else "yes")),
+        "exists": (_OPPOSITE, ("absent", thing, _OPPOSITE.get(said, ""))),
+        "absent": (_OPPOSITE, ("exists", thing, _OPPOSITE.get(said, ""))),
+        "colour": (COLOURS, ("colour+thing", {**thing, "colour": said}, "yes")),
+        "size": (SIZES, ("size+thing", {**thing, "size": said}, "yes")),
+    }
+    if form == "relation":
         turned = {"thing": slots["other"], "other": slots["thing"], "relation": _INVERSE[slots["relation"]]}
-        return "relation", turned, "yes"
-    return None
+        following[form] = (("yes",), ("relation", turned, "yes"))
+    answers, found = following.get(form, ((), ("", {}, "")))
+    return found if said in answers else None
 
 
 TWO: Final = "two pictures"
@@ -96,18 +94,14 @@ class PairForm:
         return text.format(**slots, things=world.PLURALS.get(slots.get("thing", ""), "things")) + "?"
 
 
-def _count(scene: world.Scene, entity: str) -> int:
-    return sum(thing.entity == entity for thing in scene.things)
-
-
 def _more(rng: np.random.Generator, first: world.Scene) -> Found | None:
     second = world.sample_layout(rng, repeat=0.7)
     names = sorted({thing.entity for scene in (first, second) for thing in scene.things})
     name = names[int(rng.integers(len(names)))]
-    counts = _count(first, name), _count(second, name)
-    if counts[0] == counts[1]:
+    here, there = (sum(thing.entity == name for thing in scene.things) for scene in (first, second))
+    if here == there:
         return None
-    return {"thing": name}, "first" if counts[0] > counts[1] else "second", (first, second)
+    return {"thing": name}, "first" if here > there else "second", (first, second)
 
 
 def _same_place(rng: np.random.Generator, first: world.Scene) -> Found | None:
@@ -154,11 +148,6 @@ PAIRS: Final[tuple[PairForm, ...]] = (
     ),
 )
 _BY_KEY: Final = {form.key: form for form in PAIRS}
-
-
-def make_pair(rng: np.random.Generator, key: str) -> Found | None:
-    """Two scenes with a question of the form about them, or None if this draw has none."""
-    return _BY_KEY[key].make(rng, world.sample_layout(rng, repeat=0.7))
 
 
 T = TypeVar("T")
@@ -232,8 +221,7 @@ class ToyGrammar:
         return Asked(said, text, made.answer, sight, features, wording)
 
     def read(self, text: str, sight: Sight, wanted: Pattern | None) -> Asked | None:
-        query = parse_question(text)
-        scene = scenes_of(sight.key)[0]
+        query, scene = parse_question(text), scenes_of(sight.key)[0]
         answer = query.answer(scene) if query else None
         if query is None or answer is None:
             return None
@@ -325,14 +313,9 @@ def scene_of(prompt: str) -> world.Scene:
 def _layout(number: int, skill: str) -> world.Scene:
     """One that suits the skill; without one, half suit a rare form, as in the training of toy-questioner."""
     rng = np.random.default_rng(number)
-    forms = _forms_of(skill) or ("exists",)
+    forms = [form.key for form in BASIC if not skill or skill == form.skill] or ["exists"]
     key = forms[int(rng.integers(len(forms)))] if skill or rng.random() < 0.5 else "exists"
     return scene_for(rng, key)
-
-
-@cache
-def _forms_of(skill: str) -> tuple[str, ...]:
-    return tuple(form.key for form in BASIC if not skill or skill == form.skill)
 
 
 @lru_cache(maxsize=8192)
@@ -344,15 +327,15 @@ def _made(pattern: Pattern, number: int, parts: bool = False) -> Made | None:
     forms = tuple(form for form in forms if form in SKILLS_OF and set(pattern.skills) <= set(SKILLS_OF[form]))
     for _ in range(_TRIES if forms else 0):
         key = forms[int(rng.integers(len(forms)))]
-        made = _try_pair(rng, key) if key not in BY_KEY else _try(rng, BY_KEY[key], pattern.clauses)
+        if key in BY_KEY:
+            made = _try(rng, BY_KEY[key], pattern.clauses)
+        else:
+            found = _BY_KEY[key].make(rng, world.sample_layout(rng, repeat=0.7))
+            made = Made(key, *found) if found else None
+
         if made is not None and wanted <= with_thresholds(_features(made)):
             return made
     return None
-
-
-def _try_pair(rng: np.random.Generator, key: str) -> Made | None:
-    found = make_pair(rng, key)
-    return Made(key, found[0], found[1], found[2]) if found else None
 
 
 def _try(rng: np.random.Generator, form: Form, clauses: tuple[Clause, ...]) -> Made | None:
@@ -384,10 +367,8 @@ def _swapped(scene: world.Scene, slots: Slots, old: str, new: str) -> tuple[worl
     if not kind:
         return scene, slots
     swap = {old: new, new: old}
-    things = []
-    for thing in scene.things:
-        value = str(getattr(thing, kind))
-        things.append(_set(thing, kind, swap.get(value, value)))
+    values = [str(getattr(thing, kind)) for thing in scene.things]
+    things = [_set(t, kind, swap.get(value, value)) for t, value in zip(scene.things, values, strict=True)]
     return replace(scene, things=tuple(things)), {name: swap.get(v, v) for name, v in slots.items()}
 
 
@@ -403,15 +384,9 @@ def _features(made: Made) -> tuple[Clause, ...]:
 def _where(made: Made) -> Iterator[Clause]:
     """Where the one thing is that a question is about; nothing where it is not one of its kind."""
     name = made.slots.get("thing", "")
-    found = [thing for thing in made.scenes[0].things if thing.entity == name]
-    if len(found) == 1:
-        x, y = found[0].centre
-        yield "across", _third(x, ("left", "middle", "right"))
-        yield "height", _third(y, ("top", "middle", "bottom"))
-
-
-def _third(place: float, names: tuple[str, str, str]) -> str:
-    return names[min(2, max(0, int(3 * place / SIDE)))]
+    if thing := only(made.scenes[0].things, name):
+        yield "across", COLUMNS[third(thing, 0)]
+        yield "height", ROWS[third(thing, 1)]
 
 
 @cache
@@ -420,22 +395,16 @@ def _forms_with(clauses: tuple[Clause, ...], parts: bool) -> tuple[str, ...]:
     names = {name for name, _ in clauses} - {"answer", "things", "words", *_PICTURE}
     if names & _WHERE:
         names = (names - _WHERE) | {"thing"}
-    return tuple(key for key in _keys(parts) if names <= _slot_names(key))
-
-
-@cache
-def _slot_names(key: str) -> frozenset[str]:
-    return frozenset(BY_KEY[key].slots)
+    return tuple(key for key in _keys(parts) if names <= set(BY_KEY[key].slots))
 
 
 @cache
 def _fewer_skills(form: str, parts: bool) -> tuple[str, ...]:
     """Forms with one part less; where a form has no parts, those whose skills are a proper part of its own,
     and not a part of another such form's."""
-    if form in BY_KEY and ":" in form:
-        own_parts = [key for key in BY_KEY[form].simpler if set(SKILLS_OF[key]) < set(SKILLS_OF[form])]
-        return tuple(dict.fromkeys(own_parts))
     own = set(SKILLS_OF.get(form, ()))
+    if form in BY_KEY and ":" in form:
+        return tuple(dict.fromkeys(key for key in BY_KEY[form].simpler if set(SKILLS_OF[key]) < own))
     whole = [key for key in (*_keys(parts), *_BY_KEY) if ":" not in key]
     below = [key for key in whole if set(SKILLS_OF[key]) < own and key != form]
     return tuple(
@@ -446,7 +415,7 @@ def _fewer_skills(form: str, parts: bool) -> tuple[str, ...]:
 def _worded(made: Made, words: str, rng: random.Random | None) -> tuple[str, str]:
     """The question in its first words, or in any others when there is a generator to choose them."""
     if made.form not in BY_KEY:
-        pair = next(form for form in PAIRS if form.key == made.form)
+        pair = _BY_KEY[made.form]
         choice = rng.randrange(len(pair.wordings)) if rng else 0
         return pair.worded(made.slots, choice), str(choice)
     form = BY_KEY[made.form]

@@ -10,22 +10,25 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
-from failscape.toybox.conditions import (
+from failscape.toybox.forms import (
     ADJECTIVES,
     AFTER,
     COLUMNS,
     GROUP_OF,
     NATURAL,
+    NUMBERS,
     ROWS,
     SELECTORS,
+    SIZES,
     Condition,
     Fact,
+    Form,
     Selector,
     Slots,
     all_of,
     third,
+    yes,
 )
-from failscape.toybox.forms import NUMBERS, SIZES, Form, yes
 from failscape.toybox.specials import SPECIALS
 from failscape.toybox.world import Scene, Thing
 

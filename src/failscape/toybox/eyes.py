@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from scipy import special
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.stats.judging.errors import KindAccuracy, Measured
 from failscape.toybox import world
-from failscape.toybox.sessions import MODELS, as_input, run_in_parts, session
+from failscape.toybox.networks import MODELS, as_input, run_in_parts, session
 from failscape.toybox.world import ALLOWED, ATTRIBUTES, ENTITIES, Attributes
 from failscape.toybox.world.vocab import FAMILIES
 from failscape.trials import Check
@@ -37,17 +38,10 @@ HEADS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-def _slices() -> dict[str, slice]:
-    found, start = {}, 0
-    for name, values in HEADS.items():
-        found[name] = slice(start, start + len(values))
-        start += len(values)
-    return found
-
-
 #: Where the numbers of each head lie in the network's output.
-SLICES: Final[dict[str, slice]] = _slices()
-WIDTH: Final = sum(len(values) for values in HEADS.values())
+_ENDS: Final = list(accumulate(len(values) for values in HEADS.values()))
+SLICES: Final[dict[str, slice]] = dict(zip(HEADS, map(slice, [0, *_ENDS], _ENDS), strict=True))
+WIDTH: Final = _ENDS[-1]
 
 
 def labels_of(attributes: Attributes) -> dict[str, int]:
@@ -115,9 +109,7 @@ def target_of(check: Check) -> tuple[str, str] | None:
     head = check.kind.rsplit(":", 1)[-1].strip().lower()
     value = check.value.strip().lower()
     head, value = _SPELLINGS.get(head, head), _SPELLINGS.get(value, value)
-    if head not in HEADS or value not in HEADS[head] or value == NONE:
-        return None
-    return head, value
+    return (head, value) if value in HEADS.get(head, ()) and value != NONE else None
 
 
 def decide(seen: Sighting, index: int, check: Check) -> bool | None:

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.toybox import world
-from failscape.toybox.sessions import MODELS, SIDE, session
+from failscape.toybox.networks import MODELS, SIDE, session
 
 #: Pictures of one run of the network: a third cheaper each than alone; larger batches are no faster.
-BATCH: Final = 8
+PAINTER_BATCH: Final = 8
 #: Captions are cut after this many words.
 LONGEST: Final = 32
 MODEL: Final = MODELS / "painter.onnx"
@@ -49,8 +49,8 @@ class ToyPainter:
             raise ValueError(f"every prompt needs one seed, but got {len(prompts)} and {len(seeds)}")
         tokens, noise = encode(prompts), noise_of(seeds)
         pictures = np.zeros((len(prompts), SIDE, SIDE, 3), dtype=np.uint8)
-        for i in range(0, len(prompts), BATCH):
-            part = slice(i, i + BATCH)
+        for i in range(0, len(prompts), PAINTER_BATCH):
+            part = slice(i, i + PAINTER_BATCH)
             pictures[part] = self._session.run(None, {"tokens": tokens[part], "noise": noise[part]})[0]
         return pictures
 

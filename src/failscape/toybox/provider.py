@@ -9,6 +9,7 @@ toy-world: the renderer as an image generator. A prompt is the key of a sight, a
 import asyncio
 import hashlib
 import importlib.util
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,9 +23,8 @@ from PIL import Image
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra
-from failscape.models.in_process import InProcess, Unloaded
+from failscape.models.in_process import InProcess, Unloaded, charge
 from failscape.models.roles import (
-    ROLES,
     AnswerToVerify,
     Conversation,
     Identity,
@@ -34,20 +34,15 @@ from failscape.models.roles import (
     Usage,
     Verification,
 )
-from failscape.models.transport.prices import charge
 from failscape.pictures import Picture
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.toybox import world
 from failscape.toybox.asking import VERSION, scene_of
-from failscape.toybox.classifiers import NAMES as CLASSIFIERS
-from failscape.toybox.classifiers import ToyClassifier
 from failscape.toybox.eyes import HEADS, NONE, Eyes, decide, eyes_accuracy, target_of
-from failscape.toybox.painter import BATCH as PAINTER_BATCH
-from failscape.toybox.painter import ToyPainter
+from failscape.toybox.networks import CLASSIFIERS, MODELS, ToyClassifier
+from failscape.toybox.painter import PAINTER_BATCH, ToyPainter
 from failscape.toybox.questions import SKILLS, normal_answer
-from failscape.toybox.renderer import NAME as RENDERER
-from failscape.toybox.renderer import Renderer, redraw
-from failscape.toybox.sessions import MODELS
+from failscape.toybox.renderer import RENDERER, Renderer, redraw
 from failscape.toybox.vlm import ToyVlm
 from failscape.trials import Check
 
@@ -83,12 +78,13 @@ class Painter(ToyModel):
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
         parts = (slice(at, at + PAINTER_BATCH) for at in range(0, len(prompts), PAINTER_BATCH))
-        painted = await asyncio.gather(*(self.run(self._paint, prompts[part], seeds[part]) for part in parts))
-        return [reply for part in painted for reply in part]
 
-    def _paint(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
-        images = self._network.paint(prompts, seeds)
-        return [Reply(Picture.from_array(image)) for image in images]
+        def paint(part: slice) -> list[Reply[Picture]]:
+            images = self._network.paint(prompts[part], seeds[part])
+            return [Reply(Picture.from_array(image)) for image in images]
+
+        painted = await asyncio.gather(*(self.run(paint, part) for part in parts))
+        return [reply for part in painted for reply in part]
 
 
 class ToyEditor(ToyModel):
@@ -124,15 +120,15 @@ class EyesJudge(ToyModel):
         self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]
     ) -> list[Reply[list[bool | None]]]:
         seen = self._network.look(pixels_of(images))
-        return [Reply(*_judged(seen, at, row)) for at, row in enumerate(checks)]
+        return [_judged(seen, at, row) for at, row in enumerate(checks)]
 
 
-def _judged(seen: Any, at: int, checks: Sequence[Check]) -> tuple[Any, ...]:
+def _judged(seen: Any, at: int, checks: Sequence[Check]) -> Reply[list[bool | None]]:
     """Decisions, and how sure it is of each where all of them are about its world."""
-    targets = [target_of(check) for check in checks]
-    sure = tuple(round(seen.chance(at, *target), 4) for target in targets if target is not None)
+    targets = [target for check in checks if (target := target_of(check))]
+    sure = tuple(round(seen.chance(at, *target), 4) for target in targets)
     decided = [decide(seen, at, check) for check in checks]
-    return decided, "", "", Usage(), sure if len(sure) == len(checks) else ()
+    return Reply(decided, confidence=sure if len(sure) == len(checks) else ())
 
 
 class EyesCaptioner(ToyModel):
@@ -148,12 +144,17 @@ class EyesEmbedder(ToyModel):
         return [Reply(vector) for vector in await self.run(self._embed, items)]
 
     def _embed(self, items: Sequence[str | Picture]) -> list[list[float]]:
-        pictures = [item for item in items if isinstance(item, Picture)]
-        seen = self._network.look(pixels_of(pictures)) if pictures else None
-        order = iter(range(len(pictures)))
-        return [
-            _text_vector(item) if isinstance(item, str) else _seen_vector(seen, next(order)) for item in items
-        ]
+        labels = [(name, value) for name, values in world.ALLOWED.items() for value in values]
+        seen = self._network.look(pixels_of([item for item in items if isinstance(item, Picture)]))
+        vectors, order = [], itertools.count()
+        for item in items:
+            if isinstance(item, str):
+                said = world.parse_caption(item)
+                vectors.append([float(said.get(name) == value) for name, value in labels])
+            else:
+                at = next(order)
+                vectors.append([float(seen.chance(at, name, value)) for name, value in labels])
+        return vectors
 
 
 class ToyLabels(ToyModel):
@@ -247,19 +248,6 @@ def _pixels(picture: Picture) -> NDArray[np.uint8]:
     return np.asarray(image)
 
 
-def _labels() -> list[tuple[str, str]]:
-    return [(name, value) for name, values in world.ALLOWED.items() for value in values]
-
-
-def _text_vector(text: str) -> list[float]:
-    said = world.parse_caption(text)
-    return [float(said.get(name) == value) for name, value in _labels()]
-
-
-def _seen_vector(seen: Any, index: int) -> list[float]:
-    return [float(seen.chance(index, name, value)) for name, value in _labels()]
-
-
 def create(role: str, config: ModelConfig) -> Model:
     """The toybox model that plays `role`. `model` chooses among the classifiers; params are not taken.
 
@@ -283,7 +271,7 @@ def create(role: str, config: ModelConfig) -> Model:
         "questioner": lambda: _questioner(config),
         "verifier": lambda: ToyVerifier(config),
     }
-    return charge(choices[role](), ROLES[role][1], config.price)
+    return charge(choices[role](), role, config.price)
 
 
 def _generator(config: ModelConfig) -> Model:

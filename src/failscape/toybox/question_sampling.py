@@ -11,8 +11,7 @@ from typing import Final
 import numpy as np
 
 from failscape.toybox import world
-from failscape.toybox.conditions import GROUP_OF, GROUPS, NATURAL
-from failscape.toybox.forms import Form
+from failscape.toybox.forms import GROUP_OF, GROUPS, NATURAL, Form
 from failscape.toybox.questions import (
     BY_KEY,
     RELATIONS,
@@ -128,9 +127,8 @@ def _pick(rng: np.random.Generator, options: tuple[str, ...] | list[str]) -> str
 
 
 def _some_thing(rng: np.random.Generator, scene: world.Scene, present: float) -> str:
-    if rng.random() < present:
-        return _pick(rng, [thing.entity for thing in scene.things])
-    return _pick(rng, world.ENTITIES)
+    shown = rng.random() < present
+    return _pick(rng, [thing.entity for thing in scene.things] if shown else world.ENTITIES)
 
 
 def _pair(rng: np.random.Generator, scene: world.Scene) -> tuple[str, str]:
@@ -167,11 +165,6 @@ def _hop(rng: np.random.Generator, scene: world.Scene) -> Slots:
     return {"other": _some_thing(rng, scene, 1.0), "relation": _pick(rng, RELATIONS)}
 
 
-def _more(rng: np.random.Generator, scene: world.Scene) -> Slots:
-    first, second = _pair(rng, scene)
-    return {"thing": first, "other": second}
-
-
 Slotter = Callable[[np.random.Generator, world.Scene], Slots]
 _SLOTTERS: Final[dict[str, Slotter]] = {
     "exists": lambda rng, scene: {"thing": _some_thing(rng, scene, 0.5)},
@@ -182,7 +175,7 @@ _SLOTTERS: Final[dict[str, Slotter]] = {
     "size": lambda rng, scene: {"thing": _some_thing(rng, scene, 1.0)},
     "place": lambda rng, scene: {},
     "relation": _relation,
-    "more": _more,
+    "more": lambda rng, scene: dict(zip(("thing", "other"), _pair(rng, scene), strict=True)),
     "not size": lambda rng, scene: {"size": _pick(rng, SIZES)},
     "colour+thing": lambda rng, scene: _conjunction(rng, scene, ("colour", "thing")),
     "size+thing": lambda rng, scene: _conjunction(rng, scene, ("size", "thing")),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from failscape.toybox import questions, world
-from failscape.toybox.sessions import MODELS
+from failscape.toybox.networks import MODELS
 
 FOLDER: Final = MODELS / "questioner"
 #: Longest question, in tokens, end mark included.

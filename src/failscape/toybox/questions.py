@@ -13,31 +13,31 @@ from functools import cache
 from typing import Final
 
 from failscape.toybox.compounds import COMPOUNDS
-from failscape.toybox.conditions import (
+from failscape.toybox.forms import (
     COLUMNS,
     ENDS,
     EXTREMES,
+    GROUP_PLURALS,
     GROUPS,
     LINES,
     NATURAL,
-    RANKS,
-    ROWS,
-    SIDES,
-    Slots,
-    only,
-)
-from failscape.toybox.forms import (
-    GROUP_PLURALS,
     NUMBERS,
     ONE,
+    RANKS,
     RELATIONS,
+    ROWS,
+    SIDES,
     SIZES,
     Form,
+    Slots,
     Solver,
+    only,
+    single,
     word_question,
     words,
     yes,
 )
+from failscape.toybox.specials import of_two, of_two_counts
 from failscape.toybox.world import COLOURS, ENTITIES, PLACES, PLURALS, STYLES, TIMES, Scene, Thing, relations
 
 __all__ = [
@@ -81,12 +81,8 @@ class Query:
         return self.form.solve(scene, dict(self.slots))
 
 
-def _of(scene: Scene, entity: str) -> list[Thing]:
-    return [thing for thing in scene.things if thing.entity == entity]
-
-
-def _only(scene: Scene, entity: str) -> Thing | None:
-    return only(scene.things, entity)
+def _number(scene: Scene, slots: Slots) -> int:
+    return sum(thing.entity == slots["thing"] for thing in scene.things)
 
 
 def _colour(thing: Thing | None) -> str | None:
@@ -98,52 +94,10 @@ def _size(thing: Thing | None) -> str | None:
     return thing.size if thing is not None and thing.size in SIZES else None
 
 
-def _exists(scene: Scene, slots: Slots) -> str | None:
-    return yes(bool(_of(scene, slots["thing"])))
-
-
-def _absent(scene: Scene, slots: Slots) -> str | None:
-    return yes(not _of(scene, slots["thing"]))
-
-
-def _colour_of(scene: Scene, slots: Slots) -> str | None:
-    return _colour(_only(scene, slots["thing"]))
-
-
-def _size_of(scene: Scene, slots: Slots) -> str | None:
-    return _size(_only(scene, slots["thing"]))
-
-
-def _count(scene: Scene, slots: Slots) -> str | None:
-    return NUMBERS[len(_of(scene, slots["thing"]))]
-
-
-def _count_all(scene: Scene, slots: Slots) -> str | None:
-    return NUMBERS[len(scene.things)]
-
-
 def _count_not_size(scene: Scene, slots: Slots) -> str | None:
     if any(thing.size not in SIZES for thing in scene.things):
         return None
     return NUMBERS[sum(thing.size != slots["size"] for thing in scene.things)]
-
-
-def _place(scene: Scene, slots: Slots) -> str | None:
-    return scene.place
-
-
-def _related(scene: Scene, slots: Slots) -> str | None:
-    first, second = _only(scene, slots["thing"]), _only(scene, slots["other"])
-    if first is None or second is None or first is second:
-        return None
-    return yes(slots["relation"] in relations(first, second))
-
-
-def _more(scene: Scene, slots: Slots) -> str | None:
-    if slots["thing"] == slots["other"]:
-        return None
-    first, second = len(_of(scene, slots["thing"])), len(_of(scene, slots["other"]))
-    return None if first == second == 0 else yes(first > second)
 
 
 def _has_all(scene: Scene, slots: Slots) -> str | None:
@@ -173,38 +127,65 @@ def _odd(attribute: str) -> Solver:
 
 def _beside(scene: Scene, slots: Slots) -> Thing | None:
     """Return the only thing that lies in a relation to another, one-of-its-kind thing."""
-    anchor = _only(scene, slots["other"])
+    anchor = only(scene.things, slots["other"])
+
     if anchor is None:
         return None
-    found = [t for t in scene.things if t is not anchor and slots["relation"] in relations(t, anchor)]
-    return found[0] if len(found) == 1 else None
-
-
-def _hop_thing(scene: Scene, slots: Slots) -> str | None:
-    thing = _beside(scene, slots)
-    return None if thing is None else thing.entity
-
-
-def _hop_colour(scene: Scene, slots: Slots) -> str | None:
-    return _colour(_beside(scene, slots))
-
-
-def _hop_size(scene: Scene, slots: Slots) -> str | None:
-    return _size(_beside(scene, slots))
+    return single(t for t in scene.things if t is not anchor and slots["relation"] in relations(t, anchor))
 
 
 BASIC: Final[tuple[Form, ...]] = (
-    Form("exists", "existence", ("is there {a thing}", "do you see {a thing}"), _exists),
     Form(
-        "colour", "colour", ("what colour is the {thing}", "which colour does the {thing} have"), _colour_of
+        "exists",
+        "existence",
+        ("is there {a thing}", "do you see {a thing}"),
+        lambda scene, slots: yes(_number(scene, slots) > 0),
     ),
-    Form("count", "counting", ("how many {things} are there", "how many {things} do you see"), _count),
-    Form("count all", "counting", ("how many things are there",), _count_all),
-    Form("size", "size", ("is the {thing} small or large", "what size is the {thing}"), _size_of),
-    Form("place", "place", ("what place is this", "where is this"), _place),
-    Form("relation", "relation", ("is the {thing} {relation} the {other}",), _related),
-    Form("more", "comparison", ("are there more {things} than {others}",), _more, ("counting",)),
-    Form("absent", "negation", ("is there no {thing}",), _absent, ("existence",)),
+    Form(
+        "colour",
+        "colour",
+        ("what colour is the {thing}", "which colour does the {thing} have"),
+        lambda scene, slots: _colour(only(scene.things, slots["thing"])),
+    ),
+    Form(
+        "count",
+        "counting",
+        ("how many {things} are there", "how many {things} do you see"),
+        lambda scene, slots: NUMBERS[_number(scene, slots)],
+    ),
+    Form(
+        "count all",
+        "counting",
+        ("how many things are there",),
+        lambda scene, slots: NUMBERS[len(scene.things)],
+    ),
+    Form(
+        "size",
+        "size",
+        ("is the {thing} small or large", "what size is the {thing}"),
+        lambda scene, slots: _size(only(scene.things, slots["thing"])),
+    ),
+    Form("place", "place", ("what place is this", "where is this"), lambda scene, slots: scene.place),
+    Form(
+        "relation",
+        "relation",
+        ("is the {thing} {relation} the {other}",),
+        of_two(lambda scene, a, b, slots: yes(slots["relation"] in relations(a, b))),
+    ),
+    Form(
+        "more",
+        "comparison",
+        ("are there more {things} than {others}",),
+        of_two_counts(lambda first, second: yes(first > second) if first + second else None),
+        ("counting",),
+    ),
+    Form(
+        "absent",
+        "negation",
+        ("is there no {thing}",),
+        lambda scene, slots: yes(not _number(scene, slots)),
+        ("existence",),
+    ),
     Form("not size", "negation", ("how many things are not {size}",), _count_not_size, ("counting", "size")),
     Form("colour+thing", "conjunction", ("is there a {colour} {thing}",), _has_all, ("colour", "existence")),
     Form("size+thing", "conjunction", ("is there a {size} {thing}",), _has_all, ("existence", "size")),
@@ -219,19 +200,25 @@ BASIC: Final[tuple[Form, ...]] = (
     Form("odd size", "odd one out", ("which thing differs in size",), _odd("size"), ("size",)),
     Form("odd colour", "odd one out", ("which thing differs in colour",), _odd("colour"), ("colour",)),
     Form("odd kind", "odd one out", ("which thing differs in kind",), _odd("entity")),
-    Form("hop thing", "two-hop", ("which thing is {relation} the {other}",), _hop_thing, ("relation",)),
+    Form(
+        "hop thing",
+        "two-hop",
+        ("which thing is {relation} the {other}",),
+        lambda scene, slots: getattr(_beside(scene, slots), "entity", None),
+        ("relation",),
+    ),
     Form(
         "hop colour",
         "two-hop",
         ("what colour is the thing {relation} the {other}",),
-        _hop_colour,
+        lambda scene, slots: _colour(_beside(scene, slots)),
         ("colour", "relation"),
     ),
     Form(
         "hop size",
         "two-hop",
         ("what size is the thing {relation} the {other}",),
-        _hop_size,
+        lambda scene, slots: _size(_beside(scene, slots)),
         ("relation", "size"),
     ),
 )
@@ -341,11 +328,8 @@ def _skeletons() -> dict[str, list[tuple[Form, int, tuple[str, ...]]]]:
         for at, wording in enumerate(form.wordings):
             slots: list[str] = []
             for part in re.split(r"(\{[a-z ]+\})", wording):
-                slots += (
-                    [ONE.get(part[1:-1], part[1:-1])]
-                    if part.startswith("{")
-                    else [""] * len(_skeleton(part)[1])
-                )
+                named = part.startswith("{")
+                slots += [ONE.get(part[1:-1], part[1:-1])] if named else [""] * len(_skeleton(part)[1])
             plain = " ".join(words(word_question(form, _SAMPLES, at)))
             table.setdefault(_skeleton(plain)[0], []).append((form, at, tuple(slots)))
     return table
@@ -365,11 +349,9 @@ def _parse_compound(plain: str) -> Query | None:
 
 def normal_answer(text: str) -> str:
     """Return the answer that a text gives: lower case, digits as words, no articles or marks."""
-    plain = " ".join(re.findall(r"[a-z]+|\d+", text.lower()))
-    plain = re.sub(r"^(an?|the) ", "", plain)
-    if plain.isdigit() and int(plain) < len(NUMBERS):
-        return NUMBERS[int(plain)]
-    return _SINGULAR.get(plain, plain)
+    plain = re.sub(r"^(an?|the) ", "", " ".join(re.findall(r"[a-z]+|\d+", text.lower())))
+    known = plain.isdigit() and int(plain) < len(NUMBERS)
+    return NUMBERS[int(plain)] if known else _SINGULAR.get(plain, plain)
 
 
 @cache

@@ -4,18 +4,28 @@ A caption and a seed in, an exact picture out. What the caption does not mention
 had it, with things tied to a place or a colour (`TIES`), so that an unspecific prompt gives typical pictures:
 most penguins stand in snow. These spurious ties are the documented cause of real bugs: a classifier that has
 hardly ever seen a penguin outside the snow may not know one on a meadow.
+
+Provider `composite`: an editor that lays a sprite on a picture. What it changes is true by construction.
+
+It understands the instructions of minimal pairs: "Add a red penguin on the left of the picture."
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from failscape.models.in_process import InProcess
-from failscape.models.roles import Identity, Reply
+from failscape.config import ModelConfig
+from failscape.errors import BadReply, ConfigError
+from failscape.models.in_process import InProcess, Unloaded
+from failscape.models.roles import Identity, Model, Reply, Usage
 from failscape.pictures import Picture
 from failscape.toybox import world
+from failscape.toybox.world.render import RAMPS, sprite
+from failscape.toybox.world.vocab import ENTITIES
 
 
 class Tie(NamedTuple):
@@ -90,7 +100,7 @@ def another(rng: np.random.Generator, tie: Tie) -> str:
     return others[int(rng.integers(len(others)))]
 
 
-NAME: Final = "renderer"
+RENDERER: Final = "renderer"
 VERSION: Final = "1"
 _ORDER: Final = ("place", "colour", "size", "count", "position", "time", "style")
 
@@ -99,21 +109,13 @@ class Renderer(InProcess):
     """The model behind `generator: {provider: toybox, model: renderer}`."""
 
     def __init__(self, batch: int = 32) -> None:
-        self.identity = Identity("generator", "toybox", NAME, {"version": VERSION})
+        self.identity = Identity("generator", "toybox", RENDERER, {"version": VERSION})
         self.batch = batch
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
-        return await self.run(_draw_all, prompts, seeds)
-
-
-def _draw_all(prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
-    drawn = [draw(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
-    return [
-        Reply(None, "the prompt names nothing of this world")
-        if one is None
-        else Reply(Picture.from_array(one))
-        for one in drawn
-    ]
+        drawn = await self.run(lambda: [draw(*pair) for pair in zip(prompts, seeds, strict=True)])
+        nothing: Reply[Picture] = Reply(None, "the prompt names nothing of this world")
+        return [nothing if one is None else Reply(Picture.from_array(one)) for one in drawn]
 
 
 def scene_of(prompt: str, seed: int) -> world.Scene | None:
@@ -121,30 +123,34 @@ def scene_of(prompt: str, seed: int) -> world.Scene | None:
 
     Equal seeds share what captions leave open, so that pictures of two captions can be compared in pairs.
     """
-    said = world.parse_caption(prompt)
-    said = {**said, **said["things"][0]} if "things" in said else said
-    if "entity" not in said:
-        return None
-    fixed = {name: value for name, value in said.items() if value in world.ALLOWED.get(name, ())}
-    values = _typical(said["entity"], fixed, seed)
+    entity, said = _read(prompt)
+    return _scene(entity, _typical(entity, said, seed), seed) if entity else None
+
+
+def _read(caption: str) -> tuple[str, dict[str, str]]:
+    """The first thing that a caption names, or none, and what it says of it."""
+    said = world.parse_caption(caption)
+    said |= said["things"][0] if "things" in said else {}
+    allowed = {name: value for name, value in said.items() if value in world.ALLOWED.get(name, ())}
+    return said.get("entity", ""), allowed
+
+
+def _scene(entity: str, values: Mapping[str, str], seed: int) -> world.Scene:
     # Each use has its own stream: what a caption mentions must not shift the luck of everything else.
     nuisance = world.sample_nuisance(np.random.default_rng([seed, len(_ORDER)]))
-    return world.build_scene(world.Attributes(said["entity"], **values), nuisance)
+    return world.build_scene(world.Attributes(entity, **values), nuisance)
 
 
 def redraw(seen: Mapping[str, str], instruction: str, seed: int) -> NDArray[np.uint8] | None:
     """A picture of what was seen, changed as the instruction says; `None` when no thing was recognised."""
     if seen["entity"] not in world.ENTITIES:
         return None
-    said = world.parse_caption(instruction)
-    said = {**said, **said["things"][0]} if "things" in said else said
-    changed = {name: value for name, value in said.items() if value in world.ALLOWED.get(name, ())}
+    _, changed = _read(instruction)
     values = {**{name: value for name, value in seen.items() if name != "entity"}, **changed}
     for name in values:  # what was seen gives way to what is asked for
         if name not in changed and world.conflicts_in({**changed, name: values[name]}):
             values[name] = world.DEFAULTS[name]
-    nuisance = world.sample_nuisance(np.random.default_rng([seed, len(_ORDER)]))
-    return world.render(world.build_scene(world.Attributes(seen["entity"], **values), nuisance))
+    return world.render(_scene(seen["entity"], values, seed))
 
 
 def draw(prompt: str, seed: int) -> NDArray[np.uint8] | None:
@@ -163,3 +169,47 @@ def _typical(entity: str, fixed: Mapping[str, str], seed: int) -> dict[str, str]
             value = world.DEFAULTS[name]
         values[name] = value
     return values
+
+
+LABEL: Final = "composite/1"
+#: Side of a sprite as a share of the picture's shorter side: large enough that nobody overlooks it.
+SHARE: Final = 0.36
+
+_PLACES: Final = {"left": 0.22, "right": 0.78, "": 0.5}
+_ADD: Final = re.compile(
+    r"add an? (?:(?P<colour>\w+) )?(?P<thing>[\w ]+?)(?: on the (?P<side>left|right) of| to) the picture"
+)
+
+
+def composite(picture: Picture, instruction: str) -> Picture:
+    """The picture with the sprite on it. Raises `BadReply` for what it does not understand."""
+    found = _ADD.match(instruction.lower())
+    thing, colour = (found["thing"], found["colour"] or "") if found else ("", "")
+    if colour and colour not in RAMPS:
+        thing, colour = f"{colour} {thing}", ""
+    if found is None or thing not in ENTITIES:
+        raise BadReply(f"`composite` adds one of {', '.join(ENTITIES)}, but was told {instruction!r}")
+    image = picture.image.convert("RGB")
+    side = max(8, round(SHARE * min(image.size)))
+    laid = sprite(thing, colour or "natural").resize((side, side), Image.Resampling.LANCZOS)
+    x = round(_PLACES[found["side"] or ""] * image.width - side / 2)
+    canvas = image.copy()
+    canvas.paste(laid, (max(0, min(x, image.width - side)), round(0.6 * (image.height - side))), laid)
+    return Picture.from_image(canvas)
+
+
+class Compositor(Unloaded):
+    def __init__(self) -> None:
+        self.identity = Identity("editor", "composite", LABEL)
+
+    async def edit(
+        self, images: Sequence[Picture], instructions: Sequence[str], seeds: Sequence[int]
+    ) -> list[Reply[Picture]]:
+        pairs = zip(images, instructions, strict=True)
+        return [Reply(composite(*pair), usage=Usage(requests=0)) for pair in pairs]
+
+
+def create(role: str, config: ModelConfig) -> Model:
+    if config.params:
+        raise ConfigError(f"`composite` takes no params, but got {config.params}", "remove `params`")
+    return Compositor()

@@ -4,16 +4,19 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from failscape.toybox.conditions import (
+from failscape.toybox.forms import (
     COLUMNS,
     GROUP_OF,
     HIDDEN,
     LINES,
     NATURAL,
     NEARER,
+    NUMBERS,
     ROWS,
     SIDES,
+    Form,
     Slots,
+    Solver,
     adjacent,
     aligned,
     covered,
@@ -21,17 +24,18 @@ from failscape.toybox.conditions import (
     hidden,
     in_corner,
     lies_between,
+    on_side,
     only,
     same_colour,
     third,
+    yes,
 )
-from failscape.toybox.forms import NUMBERS, Form, Solver, yes
 from failscape.toybox.world import Scene, Thing, relations
 
 Two = Callable[[Scene, Thing, Thing, Slots], str | None]
 
 
-def _two(answer: Two) -> Solver:
+def of_two(answer: Two) -> Solver:
     """A question about two things, each the only one of its kind."""
 
     def solve(scene: Scene, slots: Slots) -> str | None:
@@ -43,25 +47,13 @@ def _two(answer: Two) -> Solver:
     return solve
 
 
-def _third_thing(answer: Callable[[Thing, Thing, Thing], str | None]) -> Solver:
+def _of_three(answer: Callable[[Thing, Thing, Thing], str | None]) -> Solver:
     def solve(scene: Scene, slots: Slots) -> str | None:
-        found = [only(scene.things, slots[name]) for name in ("thing", "other", "another")]
-        first, second, last = found
-        if (
-            first is None
-            or second is None
-            or last is None
-            or len({slots[n] for n in ("thing", "other", "another")}) < 3
-        ):
-            return None
-        return answer(first, second, last)
+        names = [slots[name] for name in ("thing", "other", "another")]
+        found = [thing for name in names if (thing := only(scene.things, name))]
+        return answer(*found) if len(found) == len(set(names)) == 3 else None
 
     return solve
-
-
-def _direction(scene: Scene, first: Thing, second: Thing, slots: Slots) -> str | None:
-    found = relations(first, second)
-    return found[0].removesuffix(" of") if len(found) == 1 else None
 
 
 def _in_front(scene: Scene, first: Thing, second: Thing, slots: Slots) -> str | None:
@@ -74,30 +66,13 @@ def _nearer(thing: Thing, other: Thing, another: Thing) -> str | None:
     return None if abs(first - second) < NEARER else yes(first < second)
 
 
-def _number(scene: Scene, slots: Slots, name: str = "thing") -> int:
-    return sum(thing.entity == slots[name] for thing in scene.things)
+def of_two_counts(answer: Callable[[int, int], str | None]) -> Solver:
+    """A question about how many there are of two different kinds."""
 
-
-def _sum(scene: Scene, slots: Slots) -> str | None:
-    first, second = _number(scene, slots), _number(scene, slots, "other")
-    return None if slots["thing"] == slots["other"] else NUMBERS[first + second]
-
-
-def _difference(scene: Scene, slots: Slots) -> str | None:
-    more = _number(scene, slots) - _number(scene, slots, "other")
-    return NUMBERS[more] if more > 0 and slots["thing"] != slots["other"] else None
-
-
-def _as_many(scene: Scene, slots: Slots) -> str | None:
-    first, second = _number(scene, slots), _number(scene, slots, "other")
-    return None if slots["thing"] == slots["other"] or not first + second else yes(first == second)
-
-
-def _together(decide: Callable[[bool, bool], bool]) -> Solver:
     def solve(scene: Scene, slots: Slots) -> str | None:
-        if slots["thing"] == slots["other"]:
-            return None
-        return yes(decide(bool(_number(scene, slots)), bool(_number(scene, slots, "other"))))
+        counts = Counter(thing.entity for thing in scene.things)
+        first, second = slots["thing"], slots["other"]
+        return None if first == second else answer(counts[first], counts[second])
 
     return solve
 
@@ -113,16 +88,11 @@ def _most(names: Sequence[str]) -> str | None:
     return ranked[0][0] if alone and ranked[0][1] > 1 else None
 
 
-def _empty_side(scene: Scene, slots: Slots) -> str | None:
-    axis, at = SIDES[slots["side"]]
-    return yes(not any(third(thing, axis) == at for thing in scene.things))
-
-
 def _fuller_side(scene: Scene, slots: Slots) -> str | None:
-    (axis, at), (other, elsewhere) = SIDES[slots["side"]], SIDES[slots["far side"]]
-    if axis != other or at == elsewhere:
+    near, far = slots["side"], slots["far side"]
+    if near == far or SIDES[near][0] != SIDES[far][0]:
         return None
-    first, second = (sum(third(t, axis) == place for t in scene.things) for place in (at, elsewhere))
+    first, second = (sum(on_side(thing, side) for thing in scene.things) for side in (near, far))
     return yes(first > second) if first + second else None
 
 
@@ -160,79 +130,98 @@ SPECIALS: Final = (
         "same colour",
         "same or different, colour",
         "do the {thing} and the {other} have the same colour",
-        _two(lambda scene, a, b, s: None if a.colour == NATURAL else yes(same_colour(a, b))),
+        of_two(lambda scene, a, b, s: None if a.colour == NATURAL else yes(same_colour(a, b))),
     ),
     _special(
         "same size",
         "same or different, size",
         "do the {thing} and the {other} have the same size",
-        _two(lambda scene, a, b, s: yes(a.size == b.size)),
+        of_two(lambda scene, a, b, s: yes(a.size == b.size)),
     ),
     _special(
         "same group",
         "same or different, category",
         "are the {thing} and the {other} of the same sort",
-        _two(lambda scene, a, b, s: yes(GROUP_OF[a.entity] == GROUP_OF[b.entity])),
+        of_two(lambda scene, a, b, s: yes(GROUP_OF[a.entity] == GROUP_OF[b.entity])),
     ),
     _special(
         "same line",
         "alignment, same or different",
         "are the {thing} and the {other} in the same {line}",
-        _two(lambda scene, a, b, s: yes(aligned(a, b, LINES[s["line"]]))),
+        of_two(lambda scene, a, b, s: yes(aligned(a, b, LINES[s["line"]]))),
     ),
     _special(
         "larger",
         "size order, comparison",
         "is the {thing} larger than the {other}",
-        _two(lambda scene, a, b, s: yes(a.size == "large" and b.size == "small")),
+        of_two(lambda scene, a, b, s: yes(a.size == "large" and b.size == "small")),
     ),
     _special(
-        "direction", "direction, relation", "where is the {thing} seen from the {other}", _two(_direction)
+        "direction",
+        "direction, relation",
+        "where is the {thing} seen from the {other}",
+        of_two(lambda scene, a, b, s: r[0].removesuffix(" of") if len(r := relations(a, b)) == 1 else None),
     ),
     _special(
         "is diagonal",
         "diagonal, relation",
         "is the {thing} {vertical} and {horizontal} the {other}",
-        _two(lambda scene, a, b, s: yes({s["vertical"], s["horizontal"]} <= set(relations(a, b)))),
+        of_two(lambda scene, a, b, s: yes({s["vertical"], s["horizontal"]} <= set(relations(a, b)))),
     ),
     _special(
         "adjacent",
         "adjacency",
         "is the {thing} next to the {other}",
-        _two(lambda scene, a, b, s: yes(adjacent(a, b))),
+        of_two(lambda scene, a, b, s: yes(adjacent(a, b))),
     ),
-    _special("is in front", "depth", "is the {thing} in front of the {other}", _two(_in_front)),
+    _special("is in front", "depth", "is the {thing} in front of the {other}", of_two(_in_front)),
     _special(
         "is between",
         "between",
         "is the {thing} between the {other} and the {another}",
-        _third_thing(lambda a, b, c: yes(lies_between(a, b, c))),
+        _of_three(lambda a, b, c: yes(lies_between(a, b, c))),
     ),
     _special(
         "nearer",
         "nearest, comparison",
         "is the {thing} nearer to the {other} than to the {another}",
-        _third_thing(_nearer),
+        _of_three(_nearer),
     ),
-    _special("sum", "addition, counting", "how many {things} and {others} are there together", _sum),
     _special(
-        "difference", "subtraction, counting", "how many more {things} than {others} are there", _difference
+        "sum",
+        "addition, counting",
+        "how many {things} and {others} are there together",
+        of_two_counts(lambda a, b: NUMBERS[a + b]),
     ),
-    _special("as many", "same or different, counting", "are there as many {things} as {others}", _as_many),
     _special(
-        "either", "disjunction, existence", "is there a {thing} or a {other}", _together(lambda a, b: a or b)
+        "difference",
+        "subtraction, counting",
+        "how many more {things} than {others} are there",
+        of_two_counts(lambda a, b: NUMBERS[a - b] if a > b else None),
+    ),
+    _special(
+        "as many",
+        "same or different, counting",
+        "are there as many {things} as {others}",
+        of_two_counts(lambda a, b: yes(a == b) if a + b else None),
+    ),
+    _special(
+        "either",
+        "disjunction, existence",
+        "is there a {thing} or a {other}",
+        of_two_counts(lambda a, b: yes(a + b > 0)),
     ),
     _special(
         "both",
         "conjunction, existence",
         "are there both a {thing} and a {other}",
-        _together(lambda a, b: a and b),
+        of_two_counts(lambda a, b: yes(a > 0 and b > 0)),
     ),
     _special(
         "neither",
         "negation, disjunction, existence",
         "is there neither a {thing} nor a {other}",
-        _together(lambda a, b: not a and not b),
+        of_two_counts(lambda a, b: yes(a + b == 0)),
     ),
     _special(
         "kinds",
@@ -259,7 +248,12 @@ SPECIALS: Final = (
         "which sort of thing is there most often",
         lambda scene, s: _most([GROUP_OF[thing.entity] for thing in scene.things]),
     ),
-    _special("empty side", "emptiness, region", "is the {side} side empty", _empty_side),
+    _special(
+        "empty side",
+        "emptiness, region",
+        "is the {side} side empty",
+        lambda scene, s: yes(not any(on_side(thing, s["side"]) for thing in scene.things)),
+    ),
     _special(
         "empty centre",
         "emptiness, centre",

@@ -11,6 +11,16 @@ from failscape.toybox.questions import BY_KEY, SLOT_VALUES, word_question
 _EXAMPLES: Final = {"thing": "cow", "other": "fish", "another": "owl", "else": "blue", "far side": "right"}
 
 
+#: Slot of a question → the marks by which a text below says it.
+_MARKS: Final = {
+    "thing": ("{thing}", "{bare}", "{the}", "{things}"),
+    "other": ("{another}",),
+    "relation": ("{relation}",),
+    "size": ("{size}", "{sized}"),
+    "colour": ("{colour}", "{tinted}"),
+}
+
+
 class FormWords(NamedTuple):
     """How a form is told: in general, and where a right "yes" or "no" is what it gets wrong."""
 
@@ -94,7 +104,8 @@ def tell(pattern: Pattern, plurals: dict[str, str]) -> tuple[str, Sequence[Claus
         "sized": with_article(given["size"]) if "size" in given else "a sized",
         "another": f"the {other}" if other else "another",
     }
-    said = {name for name in ("thing", "other", "relation", "size", "colour") if _says(text, name)}
+    said = {name for name, marks in _MARKS.items() if any(mark in text for mark in marks)}
+
     if text in (words.yes, words.no):
         said.add("answer")
     return text.format(**slots), [clause for clause in pattern.clauses if clause[0] not in said]
@@ -109,14 +120,3 @@ def _tell_by_example(pattern: Pattern) -> tuple[str, Sequence[Clause]] | None:
     slots |= {name: value for name, value in pattern.clauses if name in slots and value in SLOT_VALUES[name]}
     rest = [clause for clause in pattern.clauses if slots.get(clause[0]) != clause[1]]
     return f'it gets questions like "{word_question(form, slots)}" wrong', rest
-
-
-def _says(text: str, name: str) -> bool:
-    slots = {
-        "thing": ("{thing}", "{bare}", "{the}", "{things}"),
-        "other": ("{another}",),
-        "relation": ("{relation}",),
-        "size": ("{size}", "{sized}"),
-        "colour": ("{colour}", "{tinted}"),
-    }
-    return any(slot in text for slot in slots[name])

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from failscape.toybox.networks import MODELS, as_input, run_in_parts, session
 from failscape.toybox.questions import ANSWERS, vocabulary, words
-from failscape.toybox.sessions import MODELS, as_input, run_in_parts, session
 
 #: The longest question that the next toy-vlm will be trained on, in words.
 LENGTH: Final = 20

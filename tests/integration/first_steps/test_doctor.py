@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from failscape.cli import cli
 from failscape.config import ModelConfig
 from failscape.config.files import parse_config
-from failscape.doctor.endpoints import examine_endpoints, examine_judges
-from failscape.doctor.known import known_pictures
+from failscape.doctor.experiments import examine_endpoints, examine_judges
 from failscape.doctor.observations import Observation
+from failscape.doctor.samples import known_pictures
 from failscape.errors import ConfigError
 from failscape.models.roles import Reply
 from failscape.pictures import Picture

@@ -16,8 +16,7 @@ from failscape.config.files import parse_config
 from failscape.errors import AtlasError
 from failscape.evidence.found import read_found
 from failscape.models.contracts import judge as contracts
-from failscape.models.contracts.asking import Read
-from failscape.models.contracts.parsing import json_values
+from failscape.models.contracts.asking import Read, json_values
 from failscape.models.providers import exact
 from failscape.runtime.after.reread import reread
 from failscape.runtime.progress import PlainReporter

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from failscape.models.providers import generate, openai
-from failscape.models.providers import http as classify
+from failscape.models.providers import http, openai
 from failscape.models.roles import Reply, Usage
 from failscape.testing.faulty import Fault, FaultyServer, scripted_answer
 from tests.integration.models.started import CAT, PICTURE, opened, says
@@ -56,8 +55,8 @@ def bad_in_batches(path: str, payload: Mapping[str, Any]) -> Any:
 @pytest.mark.parametrize(
     ("provider", "role", "arguments"),
     [
-        (generate, "generator", (["a", "b"], [1, 2])),
-        (classify, "classifier", ([PICTURE, PICTURE],)),
+        (http, "generator", (["a", "b"], [1, 2])),
+        (http, "classifier", ([PICTURE, PICTURE],)),
         (openai, "embedder", (["a", "b"],)),
     ],
 )

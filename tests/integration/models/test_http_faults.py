@@ -9,12 +9,12 @@ import pytest
 
 from failscape.config import ModelConfig
 from failscape.errors import Permanent, Transient
-from failscape.models.providers import generate, openai
+from failscape.models.providers import http, openai
 from failscape.testing.faulty import Fault, FaultyServer, scripted_picture
 from tests.integration.models.started import QUICK, opened
 
 
-@pytest.mark.parametrize("provider", [openai, generate])
+@pytest.mark.parametrize("provider", [openai, http])
 @pytest.mark.parametrize(
     "fault",
     ["rate-limit", Fault("rate-limit", retry_after="0.05"), "error", "truncated", "non-json", "wrong-image",

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from failscape.models.providers import openai
-from failscape.models.transport.fetching import _fits, _is_link_local
+from failscape.models.transport.http import _fits, _is_link_local
 from failscape.testing.faulty import FaultyServer, scripted_picture
 from tests.integration.models.started import opened
 

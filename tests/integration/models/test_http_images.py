@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from failscape.models.providers import generate, openai
+from failscape.models.providers import http, openai
 from failscape.testing.faulty import FaultyServer, scripted_answer, scripted_picture
 from tests.integration.models.started import opened
 
 
-@pytest.mark.parametrize("provider", [openai, generate])
+@pytest.mark.parametrize("provider", [openai, http])
 async def test_a_picture_arrives_byte_for_byte(provider: Any) -> None:
     with FaultyServer() as server:
         async with opened(provider, "generator", server) as model:
@@ -32,7 +32,7 @@ async def test_params_are_flat_and_null_takes_a_field_out() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("provider", [openai, generate])
+@pytest.mark.parametrize("provider", [openai, http])
 async def test_a_name_that_the_server_must_not_see(provider: Any) -> None:
     with FaultyServer() as server:
         async with opened(provider, "generator", server, params={"model": None}) as model:
@@ -78,7 +78,7 @@ async def test_images_in_data_uris() -> None:
 
 async def test_generate_sends_batches_and_keeps_the_order() -> None:
     with FaultyServer() as server:
-        async with opened(generate, "generator", server, batch=4, params={"steps": 2}, price=1.0) as model:
+        async with opened(http, "generator", server, batch=4, params={"steps": 2}, price=1.0) as model:
             replies = await model.generate([f"p{i}" for i in range(6)], list(range(6)))
     assert [reply.value.data for reply in replies] == [scripted_picture(f"p{i}", i) for i in range(6)]
     assert [len(payload["prompts"]) for payload in server.payloads] == [4, 2]
@@ -92,7 +92,7 @@ async def test_one_refused_prompt_does_not_spoil_its_batch() -> None:
         return {"images": ["????"]} if "bad" in payload["prompts"] else scripted_answer(path, payload)
 
     with FaultyServer(answer=answer) as server:
-        async with opened(generate, "generator", server, batch=3) as model:
+        async with opened(http, "generator", server, batch=3) as model:
             replies = await model.generate(["a", "bad", "c"], [1, 2, 3])
     assert [reply.value is not None for reply in replies] == [True, False, True]
 

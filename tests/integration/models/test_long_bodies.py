@@ -12,8 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from failscape.errors import BadReply
-from failscape.models.transport.fetching import read_pieces
-from failscape.models.transport.http import LargeBody
+from failscape.models.transport.http import LargeBody, read_pieces
 
 LENGTHS = (1 << 16, 300_001, 5_000_000)
 

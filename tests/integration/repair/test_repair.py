@@ -21,7 +21,7 @@ from failscape.evidence import load_hunt
 from failscape.repair.classifier import RepairWish
 from failscape.repair.session import prove, repair
 from failscape.runtime.progress import choose_reporter
-from failscape.toybox.sessions import MODELS
+from failscape.toybox.networks import MODELS
 
 FIXTURES = Path(__file__).parents[2] / "golden" / "fixtures"
 SMALL = RepairWish(failures=8, clean=3, images=16, rest=2, rest_images=6, clean_images=2)

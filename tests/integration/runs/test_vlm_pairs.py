@@ -19,7 +19,7 @@ from failscape.report import write_report
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import run_session
 from failscape.spaces.minimal_pairs import PAIR, THINGS
-from failscape.toybox.compositing import composite
+from failscape.toybox.renderer import composite
 from failscape.trials import NOT_SHOWN
 
 CODE = """

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from failscape.config.files import parse_config
-from failscape.doctor.classifier import examine_classifier
-from failscape.doctor.clauses import examine_clauses
+from failscape.doctor.classifier import examine_classifier, examine_clauses
 from failscape.errors import Permanent
 from failscape.hunts.classifier.tallies import Target
 from failscape.models.roles import Identity, Ranking, Reply

@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 
 from failscape.config import ModelConfig
-from failscape.doctor.generator import examine_editor
-from failscape.doctor.helpers import examine_captioner, examine_embedder, examine_llm, examine_polish
-from failscape.doctor.known import known_pictures
+from failscape.doctor.experiments import (
+    examine_captioner,
+    examine_editor,
+    examine_embedder,
+    examine_llm,
+    examine_polish,
+)
+from failscape.doctor.samples import known_pictures
 from failscape.errors import Transient
 from failscape.models.registry import create_model
 

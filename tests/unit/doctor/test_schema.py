@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from failscape.config import ModelConfig
-from failscape.doctor.judge import examine_schema
+from failscape.doctor.t2i import examine_schema
 from failscape.errors import Permanent
 from failscape.models.roles import Reply
 from failscape.starting.probing import trouble_with_eyes

@@ -10,8 +10,7 @@ import pytest
 from PIL import Image
 
 from failscape.doctor.observations import Observation
-from failscape.doctor.perturbations import SAID, write_on
-from failscape.doctor.samples import Sample
+from failscape.doctor.samples import SAID, Sample, write_on
 from failscape.doctor.t2i import examine
 from failscape.errors import Permanent
 from failscape.models.roles import Identity, Reply

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from failscape.engines.ray_actor import ActorDescription, Failure, RoleActor
+from failscape.engines.ray_models import ActorDescription, Failure, RoleActor
 from failscape.toybox.provider import Painter
 
 SETTINGS = {"provider": "toybox"}

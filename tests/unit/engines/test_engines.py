@@ -13,7 +13,7 @@ from failscape.atlas.resume import diff_configs
 from failscape.config import EngineConfig, ModelConfig
 from failscape.config.files import load_config, parse_config
 from failscape.engines import model_maker
-from failscape.engines.ray_actor import Failure, RoleActor, failure_of
+from failscape.engines.ray_models import Failure, RoleActor, failure_of
 from failscape.errors import BadReply, ConfigError, MissingExtra, Permanent, RateLimited
 from failscape.models.registry import create_model
 

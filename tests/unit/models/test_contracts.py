@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failscape.errors import ConfigError
+from failscape.models.contracts.asking import json_values, without_thoughts
 from failscape.models.contracts.judge import NONE_OF_THESE, BooleanContract, ChoiceContract, judge_contract
-from failscape.models.contracts.parsing import json_values, without_thoughts
 from failscape.models.contracts.vision import CaptionContract, ProposeContract, VerifyContract
 from failscape.models.roles import AnswerToVerify
 from failscape.trials import Check

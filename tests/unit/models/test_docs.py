@@ -10,16 +10,16 @@ import yaml
 
 from failscape.config import ModelConfig
 from failscape.models.providers.onnx import KNOWN
-from failscape.models.providers.python_roles import SHAPES
+from failscape.models.providers.python_roles import SIGNATURES
 from failscape.models.registry import OUR_PROVIDERS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "providers.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
-@pytest.mark.parametrize("role", SHAPES)
+@pytest.mark.parametrize("role", SIGNATURES)
 def test_every_signature_is_on_the_page(role: str) -> None:
-    assert f"| {role} | `{SHAPES[role]().single}` |" in PAGE
+    assert f"| {role} | `{SIGNATURES[role].single}` |" in PAGE
 
 
 @pytest.mark.parametrize("name", OUR_PROVIDERS)

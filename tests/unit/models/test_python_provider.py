@@ -12,9 +12,8 @@ from PIL import Image
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, Permanent
 from failscape.models.providers import python_roles
-from failscape.models.providers.python_roles import METHODS
 from failscape.models.registry import create_model
-from failscape.models.roles import AnswerToVerify, Conversation, Identity, Reply, Verification
+from failscape.models.roles import METHODS, AnswerToVerify, Conversation, Identity, Reply, Verification
 from failscape.pictures import Picture
 from failscape.trials import Check
 

@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 import failscape.models.contracts
 from failscape.models.contracts.asking import Instruction
 from failscape.models.contracts.judge import NONE_OF_THESE, BooleanContract, ChoiceContract
-from failscape.models.contracts.recognise import (
+from failscape.models.contracts.vision import (
+    CaptionContract,
     ChoicesAsked,
     DescriptionAsked,
+    ProposeContract,
     QuestionsAsked,
     StatementsAsked,
     VerificationAsked,
+    VerifyContract,
     recognise,
 )
-from failscape.models.contracts.vision import CaptionContract, ProposeContract, VerifyContract
 from failscape.models.roles import AnswerToVerify
 from failscape.trials import Check
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
-from failscape.models.providers.exact import compare, create
-from failscape.models.providers.verifier_vote import decide
+from failscape.models.providers.exact import compare, create, decide
 from failscape.models.registry import create_model
 from failscape.models.roles import AnswerToVerify, Verification
 

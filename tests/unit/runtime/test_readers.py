@@ -8,7 +8,7 @@ import pytest
 
 from failscape.atlas import HuntRow
 from failscape.errors import AtlasError
-from failscape.models.providers.verifier_vote import said_by_each
+from failscape.models.providers.exact import said_by_each
 from failscape.models.roles import Identity
 from failscape.runtime.after.reread import ASKED_AS, ReplyReader, readers_of
 from failscape.trials import Answer, Show, Step, Verify

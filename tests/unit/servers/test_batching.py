@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from failscape.pictures import Picture
-from failscape.servers.backends import ImageBackend
-from failscape.servers.batching import Batcher, Busy
-from failscape.servers.requests import RequestError
+from failscape.servers.backends import ImageBackend, RequestError
+from failscape.servers.images import Batcher, Busy
 
 
 class Recorder(ImageBackend):

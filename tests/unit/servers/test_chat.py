@@ -14,8 +14,7 @@ from failscape.models.contracts.vision import CaptionContract, ProposeContract, 
 from failscape.models.roles import AnswerToVerify, Conversation, Reply, Verification
 from failscape.pictures import Picture
 from failscape.servers.app import answer_chat
-from failscape.servers.backends import Served
-from failscape.servers.requests import RequestError, read_conversation
+from failscape.servers.backends import RequestError, Served, read_conversation
 from failscape.spaces import Wording, load_corpus
 from failscape.spaces.lattice import Lattice
 from failscape.spaces.wording import Understanding

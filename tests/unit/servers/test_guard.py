@@ -14,8 +14,7 @@ from aiohttp import ClientSession, web
 from failscape.models.roles import Identity, Ranking, Reply
 from failscape.pictures import Picture
 from failscape.servers.app import build_app
-from failscape.servers.backends import Served
-from failscape.servers.requests import LONGEST_TEXT, RequestError, check_length, read_conversation
+from failscape.servers.backends import LONGEST_TEXT, RequestError, Served, check_length, read_conversation
 from failscape.servers.running import GuardedRunner, Silent
 from tests.unit.core.test_pictures_odd import bare_png
 

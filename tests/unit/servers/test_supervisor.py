@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from failscape.cli.serve import grouped, serve_vlm, vllm_words
 from failscape.errors import ConfigError, ModelError
-from failscape.servers import supervisor
-from failscape.servers.supervisor import Child, account, children_of, read_gpus, supervise
+from failscape.servers import running
+from failscape.servers.running import Child, account, children_of, read_gpus, supervise
 from failscape.testing.servers import free_port
 
 SERVER = """
@@ -78,7 +78,7 @@ def alive(pid: int) -> bool:
 
 
 async def test_a_server_that_ends_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "FIRST_WAIT", 0.05)
+    monkeypatch.setattr(running, "FIRST_WAIT", 0.05)
     words = [sys.executable, "-c", SERVER]
     children = [children_of(words, [gpu], free_port(), "127.0.0.1", tmp_path)[0] for gpu in ("0", "1")]
     async with supervised(children) as task:
@@ -99,7 +99,7 @@ async def test_a_server_that_ends_is_started_again(tmp_path: Path, monkeypatch: 
 
 
 async def test_a_server_that_never_comes_up_ends_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(running, "FIRST_WAIT", 0.01)
     words = [sys.executable, "-c", "raise SystemExit('no such weights')"]
     children = children_of(words, [None], free_port(), "127.0.0.1", tmp_path)
     with pytest.raises(ModelError, match="no such weights"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from failscape.errors import ConfigError
-from failscape.spaces.labels import label_set_names, load_labels
+from failscape.spaces.albums import label_set_names, load_labels
 
 
 def test_imagenet_ships_with_superclasses_and_synonyms() -> None:

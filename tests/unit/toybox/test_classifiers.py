@@ -8,8 +8,7 @@ import pytest
 from tools.toybox_training.classifier_scenes import sample_broken, sample_training
 
 from failscape.toybox import renderer, world
-from failscape.toybox.classifiers import NAMES, ToyClassifier, labels
-from failscape.toybox.sessions import MODELS
+from failscape.toybox.networks import CLASSIFIERS, MODELS, ToyClassifier, labels
 
 SCENES = 600
 
@@ -21,14 +20,14 @@ def accuracy(model: ToyClassifier, scenes: list[world.Scene]) -> float:
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_good_on_the_training_distribution(name: str) -> None:
     rng = np.random.default_rng(515)
     scenes = [sample_training(rng) for _ in range(SCENES)]
     assert accuracy(ToyClassifier(name), scenes) >= 0.95 - 3 * sqrt(0.95 * 0.05 / SCENES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CLASSIFIERS)
 def test_broken_ties_are_real_bugs(name: str) -> None:
     rng = np.random.default_rng(616)
     model = ToyClassifier(name)
@@ -60,7 +59,7 @@ def test_the_ties_are_what_the_sampler_does() -> None:
 
 def test_the_card_names_every_tie_and_unknown_names_are_refused() -> None:
     card = json.loads((MODELS / "classifiers.json").read_text(encoding="utf-8"))
-    for name in NAMES:
+    for name in CLASSIFIERS:
         rows = card["networks"][name]["ties"]
         assert [(row["entity"], row["value"]) for row in rows] == [(t.entity, t.value) for t in renderer.TIES]
     with pytest.raises(ValueError, match="cnn"):

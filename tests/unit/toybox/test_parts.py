@@ -13,9 +13,9 @@ from tools.toybox_training.vlm_tail import FREQUENT
 from failscape.hunts.vlm.build import MANY_FORMS
 from failscape.spaces.questions import ANY, explains, load_grammar, make_pattern
 from failscape.toybox.asking import SKILLS_OF, PartsGrammar, ToyGrammar, scene_of
+from failscape.toybox.networks import MODELS
 from failscape.toybox.provider import VLM_OF_PARTS
 from failscape.toybox.questions import FORMS, SKILLS, parse_question
-from failscape.toybox.sessions import MODELS
 from failscape.toybox.vlm import ToyVlm, card, grammar_lexicon
 
 GRAMMAR = PartsGrammar()

@@ -25,10 +25,9 @@ from failscape.testing.model_suite import (
     VerifierSuite,
 )
 from failscape.toybox import provider, world
-from failscape.toybox.classifiers import NAMES
+from failscape.toybox.networks import CLASSIFIERS, MODELS
 from failscape.toybox.painter import ToyPainter
 from failscape.toybox.provider import Painter, pixels_of
-from failscape.toybox.sessions import MODELS
 from failscape.trials import Check
 
 
@@ -210,7 +209,7 @@ def test_a_missing_network_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: A
 def test_an_unknown_classifier_gets_the_names() -> None:
     with pytest.raises(ConfigError) as caught:
         create_model("classifier", ModelConfig(provider="toybox", model="alexnet"))
-    assert all(name in caught.value.fix for name in NAMES)
+    assert all(name in caught.value.fix for name in CLASSIFIERS)
 
 
 def test_the_painter_and_the_vlm_take_other_weights_and_are_others_by_them(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from failscape.toybox import world
-from failscape.toybox.world import sprites
+from failscape.toybox.world.render import SHEET, sprite
 from tests.counting import calls_of
 
 
@@ -56,7 +56,7 @@ def test_things_look_different() -> None:
 @pytest.mark.parametrize(("colour", "channel"), [("red", 0), ("green", 1), ("blue", 2)])
 def test_colours_dominate_their_things(colour: str, channel: int) -> None:
     for entity in world.ENTITIES:
-        rgba = np.asarray(sprites.sprite(entity, colour), dtype=float)
+        rgba = np.asarray(sprite(entity, colour), dtype=float)
         mean = rgba[rgba[..., 3] > 200][:, :3].mean(axis=0)
         assert mean.argmax() == channel
 
@@ -84,8 +84,8 @@ def test_nothing_to_draw_gives_an_empty_array() -> None:
 
 
 def test_sprites_ship_small_and_with_their_licence() -> None:
-    assert sprites.SHEET.stat().st_size < 400_000
-    licence = (sprites.SHEET.parent / "LICENSE-fluent-emoji.txt").read_text(encoding="utf-8")
+    assert SHEET.stat().st_size < 400_000
+    licence = (SHEET.parent / "LICENSE-fluent-emoji.txt").read_text(encoding="utf-8")
     assert "MIT License" in licence
     assert "Microsoft" in licence
     assert "LobeHub" in licence
@@ -100,6 +100,6 @@ def test_sprite_sheet_can_be_rebuilt(tmp_path: Path) -> None:
         picture.paste((i, 100, 200, 255), (4, 8, 20, 30))
         picture.save(tmp_path / "assets" / f"{kind.code}.webp", lossless=True)
     sheet = build(tmp_path)
-    with Image.open(sprites.SHEET) as shipped:
+    with Image.open(SHEET) as shipped:
         assert sheet.size == shipped.size
     assert sheet.getpixel((32, 32)) == (0, 100, 200, 255)

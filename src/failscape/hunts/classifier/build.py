@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from failscape.errors import ConfigError
+from failscape.errors import ConfigError, suggest
 from failscape.hunts.classifier.config import ClassifierConfig
 from failscape.hunts.classifier.hunt import ClassifierHunt
 from failscape.hunts.classifier.photos import PhotoHunt
@@ -14,11 +14,9 @@ from failscape.hunts.classifier.prompts import Clause, Template, said_clause
 from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.tallies import LabelledPhoto, Target
 from failscape.hunts.protocol import Content, Hunt
-from failscape.names import suggest
 from failscape.pictures import Picture
-from failscape.spaces.albums import Album, load_album
+from failscape.spaces.albums import Album, Label, LabelSet, load_album, load_labels
 from failscape.spaces.corpus import Corpus, load_corpus
-from failscape.spaces.labels import Label, LabelSet, load_labels
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 TOYBOX = "toybox"

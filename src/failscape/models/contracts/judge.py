@@ -9,13 +9,14 @@ import math
 import random
 import re
 import string
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from failscape.errors import ConfigError
-from failscape.models.contracts.asking import Ask, Instruction, Read, strict_object
-from failscape.models.contracts.parsing import read_answer
+from failscape.models.contracts.asking import Ask, Instruction, Read, list_in, read_answer, strict_object
 from failscape.models.roles import Reply
 from failscape.trials import Check
 
@@ -51,38 +52,22 @@ def _token(row: Mapping[str, Any]) -> Token:
 
 def boolean_confidence(tokens: Sequence[Token], count: int) -> Confidence:
     """The chance of `true` at each of the last `count` booleans of the reply."""
-    places = list(_at(tokens, [found.start() for found in _BOOLEAN.finditer(_text(tokens))]))[-count:]
-    if len(places) < count:
-        return ()
+    places = _places(tokens, _BOOLEAN, count)
     return tuple(_share(token, "true".startswith, "false".startswith) for token in places)
 
 
 def choice_confidence(tokens: Sequence[Token], wanted: Sequence[str]) -> Confidence:
     """The chance of the letter `wanted` of each question, among all letters at its place."""
-    places = list(_at(tokens, [found.start(1) for found in _LETTER.finditer(_text(tokens))]))[-len(wanted) :]
-    if len(places) < len(wanted):
-        return ()
-    return tuple(
-        _share_of_letter(token, letter.lower()) for token, letter in zip(places, wanted, strict=True)
-    )
+    pairs = zip(_places(tokens, _LETTER, len(wanted)), map(str.lower, wanted), strict=False)
+    return tuple(_share(token, letter.__eq__, lambda word: len(word) == 1) for token, letter in pairs)
 
 
-def _share_of_letter(token: Token, letter: str) -> float:
-    return _share(token, letter.__eq__, lambda word: len(word) == 1 and word != letter)
-
-
-def _text(tokens: Sequence[Token]) -> str:
-    return "".join(token.text for token in tokens)
-
-
-def _at(tokens: Sequence[Token], starts: Sequence[int]) -> Iterator[Token]:
-    """The tokens that cover these places of the text."""
-    end, at = 0, 0
-    for token in tokens:
-        end += len(token.text)
-        while at < len(starts) and starts[at] < end:
-            yield token
-            at += 1
+def _places(tokens: Sequence[Token], pattern: re.Pattern[str], count: int) -> list[Token]:
+    """The tokens that cover the last `count` places where the reply fits; none where it fits fewer."""
+    found = pattern.finditer("".join(token.text for token in tokens))
+    starts = [one.start(one.lastindex or 0) for one in found][-count:]
+    ends = list(accumulate(len(token.text) for token in tokens))
+    return [tokens[bisect_right(ends, start)] for start in starts] if len(starts) == count else []
 
 
 def _share(token: Token, is_yes: Any, is_no: Any) -> float:
@@ -141,19 +126,17 @@ class BooleanContract:
         return Ask(text, strict_object(answers=answers))
 
     def read(self, text: str, checks: Sequence[Check], salt: str) -> Read[Decisions]:
-        count = len(checks)
-        return Read(*read_answer(text, lambda value: _booleans(value, count), f"list of {count} booleans"))
+        wanted = f"list of {len(checks)} booleans"
+        return Read(
+            *read_answer(text, lambda value: list_in(value, "answers", len(checks), _is_decision), wanted)
+        )
 
     def weigh(self, tokens: Sequence[Token], checks: Sequence[Check], salt: str) -> Confidence:
         return boolean_confidence(tokens, len(checks))
 
 
-def _booleans(value: Any, count: int) -> Decisions | None:
-    if isinstance(value, dict):
-        value = value.get("answers")
-    if not isinstance(value, list) or len(value) != count or not count:
-        return None
-    return value if all(item is None or isinstance(item, bool) for item in value) else None
+def _is_decision(item: Any) -> bool:
+    return item is None or isinstance(item, bool)
 
 
 class ChoiceContract:

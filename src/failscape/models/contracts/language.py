@@ -8,8 +8,16 @@ import random
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from failscape.models.contracts.asking import Ask, Instruction, Read, strict_object
-from failscape.models.contracts.parsing import json_values, read_answer, without_thoughts
+from failscape.models.contracts.asking import (
+    Ask,
+    Instruction,
+    Read,
+    json_values,
+    list_in,
+    read_answer,
+    strict_object,
+    without_thoughts,
+)
 from failscape.models.roles import Reply
 from failscape.spaces.corpus.census import SMALL_WORDS
 from failscape.stats.texts import words_of
@@ -118,22 +126,16 @@ class PlausibilityContract:
         """Scores in the order of `phrases`."""
         count = len(phrases)
         wanted = f"list of {count} whole numbers from 0 to {MOST}"
-        found, invalid = read_answer(text, lambda value: _scores(value, count), wanted)
+        found, invalid = read_answer(text, lambda value: list_in(value, "scores", count, _is_score), wanted)
+
         if found is None:
             return Read(None, invalid)
-        scores = [0] * count
-        for place, score in zip(self.order(phrases, vote), found, strict=True):
-            scores[place] = score
-        return Read(scores)
+        shown = dict(zip(self.order(phrases, vote), found, strict=True))
+        return Read([shown[place] for place in range(count)])
 
 
-def _scores(value: Any, count: int) -> list[int] | None:
-    if isinstance(value, dict):
-        value = value.get("scores")
-    if not isinstance(value, list) or len(value) != count:
-        return None
-    whole = [isinstance(one, int) and not isinstance(one, bool) and 0 <= one <= MOST for one in value]
-    return value if all(whole) else None
+def _is_score(item: Any) -> bool:
+    return isinstance(item, int) and not isinstance(item, bool) and 0 <= item <= MOST
 
 
 MOST_LONGER = 1.6

@@ -1,12 +1,41 @@
-"""What captioner, questioner and verifier are asked about images."""
+"""What captioner, questioner and verifier are asked about images; what an instruction of ours asks for,
+recognised from its text; and the roles that a chat model plays by putting contracts, whoever runs it.
+
+Model servers use `recognise` to tell which role a chat request wants. It knows only what our contracts say:
+any other text is none of ours, and left to the server. What is asked and what becomes of the replies is
+said here once; a chat model says how it is consulted.
+"""
 
 import re
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
-from failscape.models.contracts.asking import Ask, Instruction, Read, strict_object
-from failscape.models.contracts.parsing import json_values, lines_of, read_answer
-from failscape.models.roles import AnswerToVerify, Turn, Verification
+from failscape.config import ModelConfig
+from failscape.models.contracts.asking import (
+    Ask,
+    Instruction,
+    Read,
+    json_values,
+    lines_of,
+    read_answer,
+    strict_object,
+)
+from failscape.models.contracts.judge import (
+    ABOUT_ENTITY,
+    ABOUT_KIND,
+    BooleanContract,
+    ChoiceContract,
+    Confidence,
+    Decisions,
+    Token,
+    by_thresholds,
+    judge_contract,
+)
+from failscape.models.roles import AnswerToVerify, Reply, Turn, Usage, Verification
+from failscape.pictures import Picture
+from failscape.trials import Check
 
 _EACH_QUESTION = (
     "Each is one single, objective question that can be answered from the image alone, in a few "
@@ -148,3 +177,215 @@ def _told(history: Sequence[Turn]) -> str:
         return ""
     turns = "\n".join(f"Q: {question}\nA: {answer}" for question, answer in history)
     return f"The conversation so far:\n{turns}\n\n"
+
+
+_STATEMENT = re.compile(r"^\d+\. (.+)$", re.MULTILINE)
+_QUESTION = re.compile(r"^(q\d+)\. (.+)$((?:\n +[A-Z]\. .+$)+)", re.MULTILINE)
+_OPTION = re.compile(r"^ +([A-Z])\. (.+)$", re.MULTILINE)
+_TURN = re.compile(r"^Q: (.*?)\nA: (.*?)(?=\nQ: |\Z)", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class StatementsAsked:
+    """Contract `boolean`: is each of these true of the image?"""
+
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceAsked:
+    """One question of contract `choice`. `kind` is its sub-category; `None`: the text is a statement."""
+
+    name: str
+    text: str
+    options: dict[str, str]
+
+    @property
+    def kind(self) -> str | None:
+        if self.text == ABOUT_ENTITY:
+            return "entity"
+        slots = ABOUT_KIND.match(self.text)
+        return slots["kind"].replace(" — ", ": ") if slots else None
+
+
+@dataclass(frozen=True, slots=True)
+class ChoicesAsked:
+    """Contract `choice`: which option fits?"""
+
+    questions: tuple[ChoiceAsked, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DescriptionAsked:
+    """Contract `caption`: what does the image show?"""
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationAsked:
+    """Contract `verify`: is the question valid, or is the answer right? `truth` is empty when unknown."""
+
+    wanted: Literal["valid", "right"]
+    question: str
+    answer: str = ""
+    history: tuple[Turn, ...] = ()
+    truth: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionsAsked:
+    """Contract `propose`: write questions."""
+
+    guidance: str
+    count: int
+
+
+Recognised = StatementsAsked | ChoicesAsked | DescriptionAsked | VerificationAsked | QuestionsAsked
+
+
+def recognise(text: str) -> Recognised | None:
+    """What the text asks for, when it is an instruction of one of our contracts."""
+    if slots := BooleanContract.instruction.match(text):
+        return StatementsAsked(tuple(_STATEMENT.findall(slots["statements"])))
+    if slots := ChoiceContract.instruction.match(text):
+        found = _QUESTION.findall(slots["questions"])
+        return ChoicesAsked(
+            tuple(ChoiceAsked(name, asked, dict(_OPTION.findall(rest))) for name, asked, rest in found)
+        )
+    if CaptionContract.instruction.match(text) is not None:
+        return DescriptionAsked()
+    return _recognise_verify(text) or _recognise_propose(text)
+
+
+def _recognise_verify(text: str) -> VerificationAsked | None:
+    if slots := VerifyContract.about_valid.match(text):
+        return VerificationAsked("valid", slots["question"], history=_history(slots["told"]))
+    # A known truth first: the open form would take its line for a part of the question.
+    slots = VerifyContract.about_right_known.match(text) or VerifyContract.about_right.match(text)
+    if not slots:
+        return None
+    history = _history(slots["told"])
+    return VerificationAsked("right", slots["question"], slots["answer"], history, slots.get("truth", ""))
+
+
+def _recognise_propose(text: str) -> QuestionsAsked | None:
+    slots = ProposeContract.guided.match(text) or ProposeContract.instruction.match(text)
+    number = re.match(r"\d+", slots["count"]) if slots else None
+    return QuestionsAsked(slots.get("guidance", ""), int(number[0])) if slots and number else None
+
+
+def _history(told: str) -> tuple[Turn, ...]:
+    return tuple((question, answer) for question, answer in _TURN.findall(told.rstrip("\n")))
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[T]):
+    """What is shown and said, and how the reply is read; `weigh` tells how sure the model is of it."""
+
+    images: Sequence[Picture]
+    ask: Ask
+    read: Callable[[str], Read[T]]
+    weigh: Callable[[Sequence[Token]], Confidence] | None = None
+
+
+class Consulted:
+    """A chat model. `contract` names the instruction that its role puts, as part of its identity."""
+
+    config: ModelConfig
+    contract = ""
+
+    def contract_label(self, config: ModelConfig) -> str:
+        return self.contract
+
+    async def consult(self, questions: Sequence[Question[T]]) -> list[Reply[T]]:
+        """One reply per question, in order."""
+        raise NotImplementedError
+
+
+class JudgeByContract(Consulted):
+    role = "judge"
+
+    def contract_label(self, config: ModelConfig) -> str:
+        return judge_contract(config.contract).label
+
+    async def judge(
+        self, images: Sequence[Picture], checks: Sequence[Sequence[Check]]
+    ) -> list[Reply[Decisions]]:
+        rows = [(image, row) for image, row in zip(images, checks, strict=True) if row]
+        decided = iter(await self.consult([self._question(*row) for row in rows]))
+        nothing: Reply[Decisions] = Reply([], usage=Usage(requests=0))
+        return [
+            by_thresholds(next(decided), row, self.config.thresholds) if row else nothing for row in checks
+        ]
+
+    def _question(self, image: Picture, checks: Sequence[Check]) -> Question[Decisions]:
+        contract, salt = judge_contract(self.config.contract), image.digest
+        return Question(
+            (image,),
+            contract.ask(checks, salt),
+            lambda text: contract.read(text, checks, salt),
+            lambda tokens: contract.weigh(tokens, checks, salt),
+        )
+
+
+class CaptionerByContract(Consulted):
+    role = "captioner"
+    contract = CaptionContract.label
+
+    async def caption(self, images: Sequence[Picture]) -> list[Reply[list[str]]]:
+        contract = CaptionContract()
+        return await self.consult([Question((image,), contract.ask(), contract.read) for image in images])
+
+
+class VerifierByContract(Consulted):
+    """Asks whether a question is valid, unless its answer is known; then whether the answer is right."""
+
+    role = "verifier"
+    contract = VerifyContract.label
+
+    async def verify(self, answers: Sequence[AnswerToVerify]) -> list[Reply[Verification]]:
+        contract, found = VerifyContract(), dict[int, Reply[Verification]]()
+        spent: dict[int, tuple[Usage, str]] = {}
+        asked = [number for number, given in enumerate(answers) if not given.truth]
+        asks = [contract.ask_valid(answers[number]) for number in asked]
+        for number, reply in zip(asked, await self._decide(answers, asked, asks, "valid"), strict=True):
+            spent[number] = (reply.usage, reply.raw)
+            if reply.value is None:
+                found[number] = Reply(None, reply.invalid, reply.raw, reply.usage)
+            elif not reply.value.holds:
+                why = f"not a valid question: {reply.value.reason}"
+                found[number] = Reply(Verification(False, None, why), raw=reply.raw, usage=reply.usage)
+        left = [number for number in range(len(answers)) if number not in found]
+        asks = [contract.ask_right(answers[number]) for number in left]
+        for number, reply in zip(left, await self._decide(answers, left, asks, "right"), strict=True):
+            before, raw = spent.get(number, (Usage(requests=0), ""))
+            value = None if reply.value is None else verification_of(reply.value)
+            found[number] = Reply(value, reply.invalid, f"{raw}\n{reply.raw}".strip(), before + reply.usage)
+        return [found[number] for number in range(len(answers))]
+
+    async def _decide(
+        self, answers: Sequence[AnswerToVerify], which: Sequence[int], asks: Sequence[Ask], key: str
+    ) -> list[Reply[Decided]]:
+        read = partial(VerifyContract().read, key=key)
+        pairs = zip(which, asks, strict=True)
+        return await self.consult([Question(answers[number].images, ask, read) for number, ask in pairs])
+
+
+class QuestionerByContract(Consulted):
+    """Proposes by prompt alone; it does not learn."""
+
+    role = "questioner"
+    contract = ProposeContract.label
+
+    async def propose(
+        self, images: Sequence[tuple[Picture, ...]], guidance: Sequence[str], counts: Sequence[int]
+    ) -> list[Reply[list[str]]]:
+        contract = ProposeContract()
+        return await self.consult(
+            [
+                Question(shown, contract.ask(words, count), partial(contract.read, count=count))
+                for shown, words, count in zip(images, guidance, counts, strict=True)
+            ]
+        )

@@ -15,19 +15,18 @@ from typing import Any, TypeVar
 from PIL import Image, ImageDraw
 
 from failscape.config import ModelConfig
-from failscape.errors import ConfigError, Permanent
-from failscape.models.providers.onnx import file_digest
-from failscape.models.providers.torch_models import (
+from failscape.errors import ConfigError, Permanent, suggest
+from failscape.models.in_process import (
     TorchModel,
+    charge,
     device_of,
     dtype_named,
+    file_digest,
     one_line,
     require_packages,
     unusable,
 )
-from failscape.models.roles import ROLES, Model, Reply, Usage
-from failscape.models.transport.prices import charge
-from failscape.names import suggest
+from failscape.models.roles import Model, Reply, Usage
 from failscape.pictures import Picture
 
 Item = TypeVar("Item")
@@ -42,12 +41,8 @@ NOT_FOR_USERS = frozenset(
 INDEX = "model_index.json"
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnPictures:
-    """A picture, or the reason why the pipeline gives none."""
-
-    image: Image.Image | None
-    refused: str = ""
+#: A picture, or the reason why the pipeline gives none.
+Drawn = Image.Image | str
 
 
 class BatchLimit:
@@ -67,18 +62,15 @@ class BatchLimit:
                 if len(some) == 1 or not out_of_memory(error):
                     raise
                 self.most, self.halved = max(1, len(some) // 2), self.halved + 1
-                _free_memory()
+                torch = sys.modules.get("torch")  # where memory runs out without it, there is nothing to free
+                if torch is not None and torch.cuda.is_available():
+                    torch.cuda.empty_cache()
+
         return done
 
 
 def out_of_memory(error: BaseException) -> bool:
     return type(error).__name__ == "OutOfMemoryError" or "out of memory" in str(error).lower()
-
-
-def _free_memory() -> None:
-    torch = sys.modules.get("torch")  # where memory runs out without it, there is nothing to free
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()
 
 
 class DiffusersPipeline:
@@ -92,13 +84,10 @@ class DiffusersPipeline:
         if refused:
             raise ConfigError(f"diffusers takes no param {', '.join(refused)}", "the run sets it by itself")
         self._params = dict(params)
-        self._loras = [_lora(entry) for entry in params.get("loras") or ()]
+        self.loras = [_lora(entry) for entry in params.get("loras") or ()]
         self._pipeline: Any = None
         #: What the pipeline's call takes, once it is loaded.
         self.accepts: frozenset[str] = frozenset()
-
-    def lora_digests(self) -> dict[str, str]:
-        return {lora.path: file_digest(Path(lora.path)) for lora in self._loras if Path(lora.path).is_file()}
 
     def load(self) -> None:
         import diffusers
@@ -110,12 +99,16 @@ class DiffusersPipeline:
             wanted = self._dtype(diffusers)
             about = {key: self._params[key] for key in ("variant", "revision") if key in self._params}
             pipeline = self._class(diffusers).from_pretrained(self.source, torch_dtype=wanted, **about)
-            for lora in self._loras:
+            for lora in self.loras:
                 lora.put_into(pipeline)
-            if self._loras:
-                names, weights = zip(*((lora.name, lora.weight) for lora in self._loras), strict=True)
+            if self.loras:
+                names, weights = zip(*((lora.name, lora.weight) for lora in self.loras), strict=True)
                 pipeline.set_adapters(list(names), list(weights))
-            self._place(pipeline)
+            if self._params.get("cpu_offload"):
+                pipeline.enable_model_cpu_offload(device=device_of(self._params))
+            else:
+                pipeline.to(device_of(self._params))
+
         except ConfigError:
             raise
         except Exception as error:
@@ -150,12 +143,6 @@ class DiffusersPipeline:
         edits = "image" in known and "mask_image" not in known
         return diffusers.DiffusionPipeline if edits else diffusers.AutoPipelineForImage2Image
 
-    def _place(self, pipeline: Any) -> None:
-        if self._params.get("cpu_offload"):
-            pipeline.enable_model_cpu_offload(device=device_of(self._params))
-        else:
-            pipeline.to(device_of(self._params))
-
     def check(self, settings: Mapping[str, Any]) -> None:
         for name in settings:
             if name not in self.accepts:
@@ -166,26 +153,23 @@ class DiffusersPipeline:
 
     def draw(
         self, prompts: Sequence[str], seeds: Sequence[int], settings: Mapping[str, Any], **shown: Any
-    ) -> list[DrawnPictures]:
+    ) -> list[Drawn]:
         """One call of the pipeline. `shown` are pictures to start from, one per prompt."""
         import torch
 
         noise = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
-        fields = {name: _each(name, value, len(prompts)) for name, value in {**self.call, **settings}.items()}
+        fields = {  # second and negative prompts are wanted one per picture, as the prompts are
+            name: [value] * len(prompts) if isinstance(value, str) and "prompt" in name else value
+            for name, value in {**self.call, **settings}.items()
+        }
+
         with torch.no_grad():
             out = self._pipeline(prompt=list(prompts), generator=noise, output_type="pil", **shown, **fields)
         unsafe = getattr(out, "nsfw_content_detected", None) or [False] * len(out.images)
         return [
-            DrawnPictures(None, "the pipeline's safety checker blacked the picture out")
-            if hidden
-            else DrawnPictures(image)
+            "the pipeline's safety checker blacked the picture out" if hidden else image
             for image, hidden in zip(out.images, unsafe, strict=True)
         ]
-
-
-def _each(name: str, value: Any, count: int) -> Any:
-    """Second and negative prompts are wanted one per picture, as the prompts are."""
-    return [value] * count if isinstance(value, str) and "prompt" in name else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,35 +214,31 @@ class DiffusersModel(TorchModel):
         super().__init__(config, BATCH)
         self.pipeline = DiffusersPipeline(self.source, config.params, self.task)
         self.identity.settings["batch"] = self.batch
-        if loras := self.pipeline.lora_digests():
-            self.identity.settings["loras"] = loras
+        files = [Path(lora.path) for lora in self.pipeline.loras if Path(lora.path).is_file()]
+        if files:
+            self.identity.settings["loras"] = {str(file): file_digest(file) for file in files}
         self._limit = BatchLimit(self.batch)
 
     def load(self) -> None:
         self.pipeline.load()
 
     def _draw_all(
-        self, draw: Callable[[Sequence[Any]], list[DrawnPictures]], rows: Sequence[Any]
+        self, draw: Callable[[Sequence[Any]], list[Drawn]], rows: Sequence[Any]
     ) -> list[Reply[Picture]]:
         began = time.monotonic()
         try:
             drawn = self._limit.run(draw, rows)
         except Exception as error:
-            fix = "check `params`"
-            if out_of_memory(error):
-                fix = (
-                    "not even one picture fits: set `dtype: float16`, a smaller size, or `cpu_offload: true`"
-                )
-            told = f"{type(error).__name__}: {one_line(error)}"
-            raise Permanent(f"{self.source} failed: {told}", fix) from error
+            small = "not even one picture fits: set `dtype: float16`, a smaller size, or `cpu_offload: true`"
+            told = f"{self.source} failed: {type(error).__name__}: {one_line(error)}"
+            raise Permanent(told, small if out_of_memory(error) else "check `params`") from error
         usage = Usage(1, (time.monotonic() - began) / max(len(rows), 1))
-        return [_reply(one, usage) for one in drawn]
-
-
-def _reply(drawn: DrawnPictures, usage: Usage) -> Reply[Picture]:
-    if drawn.image is None:
-        return Reply(None, drawn.refused, usage=usage)
-    return Reply(Picture.from_image(drawn.image), usage=usage)
+        return [
+            Reply(None, one, usage=usage)
+            if isinstance(one, str)
+            else Reply(Picture.from_image(one), usage=usage)
+            for one in drawn
+        ]
 
 
 class DiffusersGenerator(DiffusersModel):
@@ -268,7 +248,7 @@ class DiffusersGenerator(DiffusersModel):
         rows = list(zip(prompts, seeds, strict=True))
         return await self.run(self._draw_all, self._draw, rows) if rows else []
 
-    def _draw(self, rows: Sequence[tuple[str, int]]) -> list[DrawnPictures]:
+    def _draw(self, rows: Sequence[tuple[str, int]]) -> list[Drawn]:
         prompts, seeds = zip(*rows, strict=True)
         return self.pipeline.draw(prompts, seeds, {})
 
@@ -302,7 +282,7 @@ class DiffusersEditor(DiffusersModel):
             found.update(zip(numbers, await self.run(self._draw_all, self._edit, rows), strict=True))
         return [found[number] for number in range(len(shown))]
 
-    def _edit(self, rows: Sequence[tuple[Image.Image, str, int]]) -> list[DrawnPictures]:
+    def _edit(self, rows: Sequence[tuple[Image.Image, str, int]]) -> list[Drawn]:
         pictures, instructions, seeds = (list(column) for column in zip(*rows, strict=True))
         shown = {"image": pictures}
         if self._mask is not None:
@@ -342,5 +322,5 @@ def create(role: str, config: ModelConfig) -> Model:
     """The factory that the registry calls."""
     require_packages("diffusers", "torch", "diffusers", "transformers")
     kind = DiffusersGenerator if role == "generator" else DiffusersEditor
-    model: Model = charge(kind(config), ROLES[role][1], config.price)
+    model: Model = charge(kind(config), role, config.price)
     return model

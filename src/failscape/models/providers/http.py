@@ -1,7 +1,11 @@
-"""Provider `http`: classifiers behind `POST /v1/classify`, a contract small enough for any web framework.
+"""Providers `http` and `generate`: contracts small enough for any web framework.
 
-Request `{"images": [base64, …], …params}`; reply `{"labels": [[["cat", 0.9], …], …]}`, one list of labels
-with scores per image, in order. Other keys of the reply are ignored.
+`http`: classifiers behind `POST /v1/classify`. Request `{"images": [base64, …], …params}`; reply
+`{"labels": [[["cat", 0.9], …], …]}`, one list of labels with scores per image, in order.
+
+`generate`: image servers that speak FailureAtlas's `POST /generate`. Request `{"prompts": [str, …], "seeds":
+[int, …], …params}`; reply `{"images": [base64, …]}`, one encoded image (PNG, JPEG, WEBP) per prompt.
+Other keys of a reply are ignored.
 """
 
 import math
@@ -10,32 +14,31 @@ from typing import Any
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply
-from failscape.models.providers.openai import openai_base
-from failscape.models.roles import Identity, Model, Ranking, Reply, Usage
-from failscape.models.transport.encoding import base64_of
+from failscape.models.roles import Model, Ranking, Reply, Usage
+from failscape.models.transport.encoding import base64_of, off_loop, picture_from_base64
 from failscape.models.transport.endpoints import Backoff
 from failscape.models.transport.http import HttpModel, decode, encode, preprocessing_of, with_params
-from failscape.models.transport.workers import off_loop
 from failscape.pictures import Picture
 
 PATH = "/classify"
-BATCH = 8
 
 
 class HttpClassifier(HttpModel):
     """One request classifies `batch` images (8 unless set)."""
 
-    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
-        settings: dict[str, Any] = {"params": config.params}
-        settings |= preprocessing_of(config)
-        super().__init__(Identity("classifier", "http", config.model, settings), config, _base, backoff)
-        self.batch = config.batch or BATCH
+    role = "classifier"
+    provider = "http"
+    items = 8
+
+    def more_settings(self, config: ModelConfig) -> dict[str, Any]:
+        return preprocessing_of(config)
+
+    def base_of(self, address: str) -> str:
+        """With and without `/v1`, and with the path that we add ourselves."""
+        return super().base_of(address.removesuffix(PATH))
 
     async def classify(self, images: Sequence[Picture]) -> list[Reply[Ranking]]:
-        replies: list[Reply[Ranking]] = []
-        for start in range(0, len(images), self.batch):
-            replies += await self.together(images[start : start + self.batch], self._classify)
-        return replies
+        return await self.together(images, self._classify)
 
     async def _classify(self, images: Sequence[Picture]) -> tuple[list[Ranking], Usage]:
         side, count = self.config.image_max_side, len(images)
@@ -55,13 +58,9 @@ def read_labels(body: bytes, count: int) -> list[Ranking]:
     rows = decode(body)["labels"]
     if not isinstance(rows, list) or len(rows) != count:
         raise BadReply(f"the reply should hold `labels` for {count} images")
-    return [_read_ranking(row) for row in rows]
-
-
-def _read_ranking(row: Any) -> Ranking:
-    if not isinstance(row, list) or not row:
+    if not all(isinstance(row, list) and row for row in rows):
         raise BadReply("each entry of `labels` should be a list of [label, score] with at least one label")
-    return sorted((_read_label(entry) for entry in row), key=lambda label: -label[1])
+    return [sorted(map(_read_label, row), key=lambda label: -label[1]) for row in rows]
 
 
 def _read_label(entry: Any) -> tuple[str, float]:
@@ -73,11 +72,38 @@ def _read_label(entry: Any) -> tuple[str, float]:
     raise BadReply(f"a label should be [text, finite number], but one is {str(entry)[:80]}")
 
 
-def _base(address: str) -> str:
-    """With and without `/v1`, and with the path that we add ourselves."""
-    return openai_base(address.removesuffix(PATH))
+class GenerateModel(HttpModel):
+    """One request draws `batch` images (1 unless set)."""
+
+    role = "generator"
+    provider = "generate"
+    items = 1
+
+    def base_of(self, address: str) -> str:
+        """The address may be given with the path that we add ourselves."""
+        return address.removesuffix("/generate")
+
+    async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
+        return await self.together(list(zip(prompts, seeds, strict=True)), self._draw)
+
+    async def _draw(self, wanted: Sequence[tuple[str, int]]) -> tuple[list[Picture], Usage]:
+        fields = {
+            "prompts": [prompt for prompt, _ in wanted],
+            "seeds": [int(seed) for _, seed in wanted],
+            "model": self.config.model,
+        }
+
+        def read(body: bytes) -> list[Picture]:
+            images = decode(body)["images"]
+            if not isinstance(images, list) or len(images) != len(wanted):
+                raise BadReply(f"the reply should hold {len(wanted)} `images`")
+            return [picture_from_base64(image, self.limits) for image in images]
+
+        answer = await self.ask("/generate", with_params(fields, self.config.params), read)
+        return answer.value, self.bill(answer)
 
 
 def create(role: str, config: ModelConfig, backoff: Backoff | None = None) -> Model:
     """The factory that the registry calls."""
-    return HttpClassifier(config, backoff)
+    kind = HttpClassifier if role == "classifier" else GenerateModel
+    return kind(config, backoff)

@@ -6,10 +6,10 @@ metadata hold `mean`, `std`, `size`, `labels` … as JSON need no params at all.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,8 @@ from scipy import special
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, Permanent
-from failscape.models.in_process import InProcess
-from failscape.models.roles import ROLES as ROLE_METHODS
+from failscape.models.in_process import InProcess, charge, file_digest
 from failscape.models.roles import Identity, Model, Ranking, Reply
-from failscape.models.transport.prices import charge
 from failscape.pictures import Picture
 
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
@@ -41,24 +39,11 @@ def read_settings(params: Mapping[str, Any], metadata: Mapping[str, str]) -> dic
         raise ConfigError(
             f"provider onnx does not know params {', '.join(unknown)}", f"known: {', '.join(sorted(KNOWN))}"
         )
-    own = {name: _plain(value) for name, value in metadata.items() if name in KNOWN}
+    own: dict[str, Any] = {name: value for name, value in metadata.items() if name in KNOWN}
+    for name, value in own.items():
+        with suppress(ValueError):  # what is no JSON is a text
+            own[name] = json.loads(value)
     return {**own, **params}
-
-
-def _plain(value: str) -> Any:
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
-
-
-def file_digest(file: Path) -> str:
-    """A name for a file's content: another file under the same name is another model."""
-    try:
-        with file.open("rb") as stream:
-            return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}", "check the path") from error
 
 
 @dataclass(frozen=True)
@@ -79,7 +64,8 @@ class ImageInput:
 
     @classmethod
     def of(cls, session: Any, settings: Mapping[str, Any], path: str) -> ImageInput:
-        source = _choose_input(session, settings.get("input"), path)
+        source = chosen("input", session.get_inputs(), settings, path)
+
         if len(source.shape) != 4:
             raise ConfigError(
                 f"{path}: input {source.name!r} has shape {source.shape}, not that of a batch of images",
@@ -136,11 +122,13 @@ def _central(image: Image.Image, aspect: float) -> Image.Image:
     return image.crop((left, top, left + width, top + height))
 
 
-def _choose_input(session: Any, name: str | None, path: str) -> Any:
-    inputs = {source.name: source for source in session.get_inputs()}
-    if name is not None and name not in inputs:
-        raise ConfigError(f"{path} has no input {name!r}", f"use one of: {', '.join(inputs)}")
-    return inputs[name] if name else next(iter(inputs.values()))
+def chosen(what: str, there: Sequence[Any], settings: Mapping[str, Any], path: str) -> Any:
+    """The input or output of a model file that the settings name, else its first."""
+    by_name = {one.name: one for one in there}
+    name = settings.get(what) or there[0].name
+    if name not in by_name:
+        raise ConfigError(f"{path} has no {what} {name!r}", f"use one of: {', '.join(by_name)}")
+    return by_name[name]
 
 
 def _channels_first(shape: Sequence[Any], layout: str | None, path: str) -> bool:
@@ -216,15 +204,10 @@ class OnnxModel(InProcess):
         self._input = ImageInput.of(session, settings, self.config.path)
         if self._input.fixed_batch:
             self.batch = self._input.fixed_batch
-        self._output = self._choose_output(session, settings.get("output"))
+        self._output = str(chosen("output", session.get_outputs(), settings, self.config.path).name)
+
         self._prepare(session, settings)
         self._session: Any = session
-
-    def _choose_output(self, session: Any, name: str | None) -> str:
-        names = [output.name for output in session.get_outputs()]
-        if name is not None and name not in names:
-            raise ConfigError(f"{self.config.path} has no output {name!r}", f"use one of: {', '.join(names)}")
-        return name or str(names[0])
 
     def _prepare(self, session: Any, settings: dict[str, Any]) -> None:
         """Room for roles to read what they need."""
@@ -289,17 +272,10 @@ class OnnxClassifier(OnnxModel):
     def _rank(self, scores: Floats) -> Reply[Ranking]:
         if not np.isfinite(scores).all():
             return Reply(None, "the classifier gave scores that are no numbers")
-        shares = scores if not self._needs_softmax(scores) else special.softmax(scores)
-        best = np.argsort(-shares, kind="stable")[: self._top]
-        return Reply([(self._label(int(index)), float(shares[index])) for index in best])
-
-    def _needs_softmax(self, scores: Floats) -> bool:
-        if self._softmax is not None:
-            return bool(self._softmax)
-        return bool(scores.min() < 0 or abs(scores.sum() - 1) > 1e-2)
-
-    def _label(self, index: int) -> str:
-        return self._labels[index] if self._labels else str(index)
+        raw = scores.min() < 0 or abs(scores.sum() - 1) > 1e-2
+        shares = special.softmax(scores) if (self._softmax or (self._softmax is None and raw)) else scores
+        best = [int(index) for index in np.argsort(-shares, kind="stable")[: self._top]]
+        return Reply([(self._labels[at] if self._labels else str(at), float(shares[at])) for at in best])
 
 
 class OnnxEmbedder(OnnxModel):
@@ -341,4 +317,4 @@ def _read_labels(config: ModelConfig, settings: dict[str, Any]) -> list[str]:
 def create(role: str, config: ModelConfig) -> Model:
     """The factory that the registry calls."""
     kind = OnnxClassifier if role == "classifier" else OnnxEmbedder
-    return charge(kind(config), ROLE_METHODS[role][1], config.price)
+    return charge(kind(config), role, config.price)

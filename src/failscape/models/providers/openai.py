@@ -12,7 +12,7 @@ from failscape.config import ModelConfig
 from failscape.errors import BadReply, Permanent, Refused
 from failscape.models.contracts.asking import Read, plain_answer
 from failscape.models.contracts.judge import Confidence, Token, read_tokens
-from failscape.models.providers.by_contract import (
+from failscape.models.contracts.vision import (
     CaptionerByContract,
     Consulted,
     JudgeByContract,
@@ -20,11 +20,10 @@ from failscape.models.providers.by_contract import (
     QuestionerByContract,
     VerifierByContract,
 )
-from failscape.models.roles import Conversation, Identity, Model, Reply, Usage
-from failscape.models.transport.encoding import data_uri, picture_from_base64, picture_from_bytes
+from failscape.models.roles import Conversation, Model, Reply, Usage
+from failscape.models.transport.encoding import data_uri, off_loop, picture_from_base64, picture_from_bytes
 from failscape.models.transport.endpoints import Backoff
 from failscape.models.transport.http import NOTHING, HttpModel, decode, encode, preprocessing_of, with_params
-from failscape.models.transport.workers import off_loop
 from failscape.picture_limits import PictureLimits
 from failscape.pictures import Picture
 
@@ -50,12 +49,6 @@ class Said(NamedTuple):
     tokens: tuple[Token, ...] = ()
 
 
-def openai_base(address: str) -> str:
-    """Base URLs are given with and without `/v1`; a path of its own (a gateway's) is kept as it is."""
-    _, _, rest = address.partition("://")
-    return address if "/" in rest else f"{address}/v1"
-
-
 def split_params(params: dict[str, Any]) -> dict[str, Any]:
     """Params as request fields.
 
@@ -75,16 +68,9 @@ class ChatModel(Consulted, HttpModel):
     role = "llm"
     defaults: dict[str, Any] = {}  # noqa: RUF012 - read-only
 
-    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
-        settings: dict[str, Any] = {"params": config.params}
-        label = self.contract_label(config)
-        if label:
-            settings["contract"] = label
-        settings |= preprocessing_of(config)
-        if config.thresholds:
-            settings["thresholds"] = config.thresholds
-        super().__init__(Identity(self.role, "openai", config.model, settings), config, openai_base, backoff)
-        self._fields = split_params(config.params)
+    def more_settings(self, config: ModelConfig) -> dict[str, Any]:
+        chosen = {"contract": self.contract_label(config), "thresholds": config.thresholds}
+        return {name: value for name, value in chosen.items() if value} | preprocessing_of(config)
 
     async def chat(self, messages: Sequence[Message], schema: dict[str, Any] | None = None) -> Reply[str]:
         """The model's text for OpenAI-style messages, in the form of `schema` where one is given."""
@@ -111,8 +97,7 @@ class ChatModel(Consulted, HttpModel):
         """One conversation, asked again when the reply is out of form. `compose` may meet a broken image."""
         spent = Usage(requests=0)
         try:
-            large = self.is_work(images)
-            body = await off_loop(large, lambda: encode(self._payload(compose(), schema)))
+            body = await off_loop(self.is_work(images), lambda: encode(self._payload(compose(), schema)))
             for _ in range(TRIES_IN_FORM):
                 answer = await self.pool.post("/chat/completions", body, _read_chat)
                 said = answer.value
@@ -130,7 +115,7 @@ class ChatModel(Consulted, HttpModel):
         if schema:
             form = {"name": "reply", "strict": True, "schema": schema}
             fields["response_format"] = {"type": "json_schema", "json_schema": form}
-        return with_params(fields, self._fields)
+        return with_params(fields, split_params(self.config.params))
 
     def user(self, text: str, images: Sequence[Picture] = ()) -> Message:
         """A user's turn: images first, as most vision models were trained."""
@@ -185,20 +170,12 @@ def _read_chat(body: bytes) -> Said:
     content = message.get("content")
     if isinstance(content, list):
         content = "".join(part.get("text", "") for part in content)
-    if content is None:
-        content = ""
-    if not isinstance(content, str):
+    if not isinstance(content, str | None):
         raise BadReply("the reply holds no text")
     usage = data.get("usage") or {}
     tokens = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
     cut_off = choice.get("finish_reason") == "length"
-    return Said(content, *tokens, cut_off, read_tokens(choice.get("logprobs")))
-
-
-CHAT_ROLES: dict[str, type[ChatModel]] = {
-    kind.role: kind
-    for kind in (OpenAIJudge, OpenAICaptioner, OpenAIAnswerer, OpenAIVerifier, OpenAIQuestioner, ChatModel)
-}
+    return Said(content or "", *tokens, cut_off, read_tokens(choice.get("logprobs")))
 
 
 #: Fixed, so that equal requests are equal bytes; long enough not to occur in an image by chance.
@@ -224,17 +201,16 @@ class OpenAIImages(HttpModel):
 class OpenAIEditor(OpenAIImages):
     """Params are fields of the form. The seed is sent unless `params` has one."""
 
+    role = "editor"
+
     def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
-        identity = Identity("editor", "openai", config.model, {"params": config.params})
-        super().__init__(identity, config, openai_base, backoff)
-        self.batch = 1
+        super().__init__(config, backoff)
         self._headers = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}", **self._access}
 
     async def edit(
         self, images: Sequence[Picture], instructions: Sequence[str], seeds: Sequence[int]
     ) -> list[Reply[Picture]]:
-        rows = zip(images, instructions, seeds, strict=True)
-        return [await self._edit(image, instruction, seed) for image, instruction, seed in rows]
+        return [await self._edit(*row) for row in zip(images, instructions, seeds, strict=True)]
 
     async def _edit(self, image: Picture, instruction: str, seed: int) -> Reply[Picture]:
         fields = {"model": self.config.model, "prompt": instruction, "n": 1, "response_format": "b64_json"}
@@ -254,28 +230,17 @@ def form_of(fields: Mapping[str, Any], image: Picture) -> bytes:
     return b"".join([*parts, image.data, f"\r\n--{BOUNDARY}--\r\n".encode()])
 
 
-EMBED_BATCH = 32
-
-
 class OpenAIGenerator(OpenAIImages):
     """`POST {base}/images/generations`."""
 
-    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
-        identity = Identity("generator", "openai", config.model, {"params": config.params})
-        super().__init__(identity, config, openai_base, backoff)
-        constant = {"model": config.model, "n": 1, "response_format": "b64_json"}
-        self._constant = with_params(constant, config.params)
-        self._sends_seed = "seed" not in config.params
+    role = "generator"
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
-        if len(prompts) == 1:
-            return [await self._draw(prompts[0], seeds[0])]
-        return [await self._draw(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+        return [await self._draw(*row) for row in zip(prompts, seeds, strict=True)]
 
     async def _draw(self, prompt: str, seed: int) -> Reply[Picture]:
-        payload = {"prompt": prompt, **self._constant}
-        if self._sends_seed:
-            payload["seed"] = seed
+        fields = {"model": self.config.model, "n": 1, "response_format": "b64_json", "seed": seed}
+        payload = {"prompt": prompt, **with_params(fields, self.config.params)}
         return await self._drawn("/images/generations", lambda: encode(payload))
 
 
@@ -295,10 +260,8 @@ def _read_image(body: bytes, limits: PictureLimits) -> Picture | str:
 class OpenAIEmbedder(HttpModel):
     """`POST {base}/embeddings`, texts only: the API has no images here."""
 
-    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
-        identity = Identity("embedder", "openai", config.model, {"params": config.params})
-        super().__init__(identity, config, openai_base, backoff)
-        self.batch = config.batch or EMBED_BATCH
+    role = "embedder"
+    items = 32
 
     async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]:
         if not items:
@@ -308,7 +271,7 @@ class OpenAIEmbedder(HttpModel):
                 "an openai embedder takes texts only, but got an image",
                 "use `provider: onnx` or `provider: python` for image embeddings",
             )
-        return await self.together([str(item) for item in items], self._embed)
+        return await self.at_once([str(item) for item in items], self._embed)
 
     async def _embed(self, texts: Sequence[str]) -> tuple[list[list[float]], Usage]:
         fields = {"model": self.config.model, "input": list(texts)}
@@ -327,13 +290,15 @@ def _read_vectors(body: bytes, count: int) -> tuple[list[list[float]], int]:
     return vectors, int((data.get("usage") or {}).get("prompt_tokens") or 0)
 
 
+ROLES: dict[str, type[HttpModel]] = {
+    kind.role: kind
+    for kind in (
+        *(OpenAIGenerator, OpenAIEditor, OpenAIEmbedder, OpenAIJudge, OpenAICaptioner, OpenAIAnswerer),
+        *(OpenAIVerifier, OpenAIQuestioner, ChatModel),
+    )
+}
+
+
 def create(role: str, config: ModelConfig, backoff: Backoff | None = None) -> Model:
     """The factory that the registry calls."""
-    roles: dict[str, Any] = {
-        "generator": OpenAIGenerator,
-        "editor": OpenAIEditor,
-        "embedder": OpenAIEmbedder,
-        **CHAT_ROLES,
-    }
-    model: Model = roles[role](config, backoff)
-    return model
+    return ROLES[role](config, backoff)

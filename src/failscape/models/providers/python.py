@@ -19,12 +19,11 @@ from typing import Any
 from uuid import uuid4
 
 from failscape.config import HELD, ModelConfig
-from failscape.errors import BadReply, ConfigError, ModelError, Permanent
-from failscape.models.providers.python_roles import METHODS, SHAPES, CallShape
-from failscape.models.roles import Identity, Model, Reply
-from failscape.models.transport.prices import charge
-from failscape.models.transport.workers import LARGE, off_loop
-from failscape.names import suggest
+from failscape.errors import BadReply, ConfigError, ModelError, Permanent, suggest
+from failscape.models.in_process import charge
+from failscape.models.providers.python_roles import CallShape
+from failscape.models.roles import METHODS, Identity, Model, Reply
+from failscape.models.transport.encoding import LARGE, off_loop
 from failscape.pictures import Picture
 
 FORM = 'write `path: "my_models.py:attr"` or `path: "package.module:attr"`'
@@ -78,7 +77,9 @@ def _module_of_file(place: str) -> ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickling look it up there
-    _beside(file.parent)
+    if str(file.parent) not in sys.path:  # it may import its neighbours, as when it is run as a script
+        sys.path.append(str(file.parent))
+
     try:
         spec.loader.exec_module(module)
     except Exception as error:
@@ -87,12 +88,6 @@ def _module_of_file(place: str) -> ModuleType:
             f"{place} cannot be run: {_short(error)}", "mend the file, then run again"
         ) from error
     return module
-
-
-def _beside(folder: Path) -> None:
-    """A file may import its neighbours, as when it is run as a script."""
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
 
 
 def _module_of_name(place: str) -> ModuleType:
@@ -177,8 +172,7 @@ class PythonModel:
         await self._hook("close")
 
     async def _hook(self, name: str) -> None:
-        owner = getattr(self._function, "__self__", self._function)
-        hook = getattr(owner, name, None)
+        hook = getattr(getattr(self._function, "__self__", self._function), name, None)
         if callable(hook):
             outcome = hook()
             if inspect.isawaitable(outcome):
@@ -200,10 +194,6 @@ class PythonModel:
                 raise BadReply(told) from error
         self._succeeded, self._errors = True, 0
         return replies
-
-    async def chat_once(self, messages: Sequence[Any], schema: dict[str, Any] | None = None) -> Reply[Any]:
-        """The `chat` of an llm: one dialogue a call. User code is not told the schema."""
-        return (await self.run([list(messages)]))[0]
 
     async def _call(self, arguments: tuple[Any, ...]) -> Any:
         try:
@@ -233,11 +223,8 @@ class PythonModel:
 
 def _said(function: Callable[..., Any], name: str, default: Any) -> Any:
     """What the user's function, or the object whose method it is, says of itself."""
-    value = getattr(function, name, None)
-    if value is None:
-        value = getattr(getattr(function, "func", None), name, None)
-    if value is None:
-        value = getattr(getattr(function, "__self__", None), name, None)
+    owners = (function, getattr(function, "func", None), getattr(function, "__self__", None))
+    value = next((found for owner in owners if (found := getattr(owner, name, None)) is not None), None)
     return default if value is None or callable(value) else value
 
 
@@ -271,7 +258,11 @@ def create(role: str, config: ModelConfig) -> Model:
     """The factory that the registry calls."""
     found = load_object(config.path) if config.held is None else config.held
     if inspect.isclass(found):
-        found = _instantiate(found, config)
+        try:
+            found = found(**config.params)
+        except TypeError as error:
+            told = f"{config.path} cannot be made from `params`: {error}"
+            raise ConfigError(told, "check `params`") from error
     elif config.params and not callable(found):
         raise ConfigError(f"{config.path} takes no `params`: it is an object", "name its class instead")
     elif config.params:
@@ -280,33 +271,33 @@ def create(role: str, config: ModelConfig) -> Model:
     if role == "llm" and callable(getattr(found, method, None)):
         found = getattr(found, method)
     if isinstance(found, Model) and callable(getattr(found, method, None)):
-        return charge(found, method, config.price)
+        return charge(found, role, config.price)
     function, shape = _function_and_shape(role, found, config)
     model = PythonModel(shape, function, config, config.path)
-    setattr(model, method, model.run if role != "llm" else model.chat_once)
-    return charge(model, method, config.price)
+
+    async def chat(messages: Sequence[Any], schema: dict[str, Any] | None = None) -> Reply[Any]:
+        """One dialogue a call. User code is not told the schema."""
+        return (await model.run([list(messages)]))[0]
+
+    setattr(model, method, chat if role == "llm" else model.run)
+    return charge(model, role, config.price)
 
 
 def _function_and_shape(role: str, found: Any, config: ModelConfig) -> tuple[Callable[..., Any], CallShape]:
     own = getattr(found, METHODS[role], None)
     if callable(own):
-        return own, SHAPES[role](raw=True)
+        return own, CallShape(role, raw=True)
+
     if not callable(found):
         raise ConfigError(
             f"{config.path} is not callable and has no `{METHODS[role]}`",
-            f"role {role}: {SHAPES[role]().signature}",
+            f"role {role}: {CallShape(role).signature}",
         )
-    shape = SHAPES[role](batched=bool(_said(found, "batched", False)), history=takes(found, 3))
+    shape = CallShape(role, bool(_said(found, "batched", False)), takes(found, 3))
+
     if not takes(found, shape.arity) and not (role == "answerer" and shape.history):
         raise ConfigError(
             f"{config.path} does not take the {shape.arity} arguments of role {role}",
             f"role {role}: {shape.signature}",
         )
     return found, shape
-
-
-def _instantiate(kind: type[Any], config: ModelConfig) -> Any:
-    try:
-        return kind(**config.params)
-    except TypeError as error:
-        raise ConfigError(f"{config.path} cannot be made from `params`: {error}", "check `params`") from error

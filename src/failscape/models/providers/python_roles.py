@@ -3,14 +3,16 @@
 Nothing is called here. Results of a wrong kind become a `BadReply`; `python.py` adds the right signature.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
 
 from failscape.errors import BadReply
-from failscape.models.roles import ROLES, Conversation, Reply, Verification
+from failscape.models.roles import METHODS, AnswerToVerify, Conversation, Reply, Verification
 from failscape.models.transport.encoding import picture_from_bytes
 from failscape.picture_limits import DEFAULT_LIMITS, PictureLimits
 from failscape.pictures import Picture
@@ -19,22 +21,72 @@ Columns = Sequence[Sequence[Any]]
 #: Arguments of one call, and how many items it answers.
 Call = tuple[tuple[Any, ...], int]
 
-METHODS = {**{role: method for role, (_, method) in ROLES.items()}, "llm": "chat"}
+
+class Signature(NamedTuple):
+    """How user code of a role is called; where `many` is not said, it always takes lists."""
+
+    arity: int
+    single: str
+    many: str = ""
+
+
+SIGNATURES = {
+    "generator": Signature(
+        2,
+        "f(prompt: str, seeds: list[int]) -> one image per seed (PIL, uint8 array or bytes)",
+        "f(prompts: list[str], seeds: list[int]) -> one image per prompt (PIL, uint8 array or bytes)",
+    ),
+    "editor": Signature(
+        3,
+        "f(image: PIL image, instruction: str, seed: int) -> the changed image (PIL, uint8 array or bytes)",
+        "f(images: list, instructions: list[str], seeds: list[int]) -> one image each",
+    ),
+    "judge": Signature(
+        2,
+        "f(image: PIL image, checks: list[Check]) -> one bool (or None) per check",
+        "f(images: list, checks: list[list[Check]]) -> one list of bools per image",
+    ),
+    "classifier": Signature(1, "f(images: list of PIL images) -> a list of (label, score) per image"),
+    "captioner": Signature(
+        1,
+        "f(image: PIL image) -> str, or a list of sentences",
+        "f(images: list) -> one str or list of sentences per image",
+    ),
+    "answerer": Signature(
+        2,
+        "f(images: list of PIL images, question: str[, history: list of (question, answer)]) -> str",
+        "f(images: list of lists, questions: list[str][, histories: list]) -> one str per question",
+    ),
+    "verifier": Signature(
+        3,
+        "f(images: list of PIL images, question: str, answer: str) -> (valid, right), (valid, right, why) "
+        "or (valid, right, why, right answer)",
+        "f(images: list of lists, questions: list[str], answers: list[str]) -> one (valid, right) each",
+    ),
+    "questioner": Signature(
+        3,
+        "f(images: list of PIL images, guidance: str, n: int) -> a list of questions",
+        "f(images: list of lists, guidance: list[str], n: list[int]) -> one list of questions each",
+    ),
+    "embedder": Signature(1, "f(items: list of str or PIL images) -> an array with one row per item"),
+    "llm": Signature(
+        1,
+        "f(messages: list of {role, content}) -> str",
+        "f(dialogues: list of lists of {role, content}) -> one str each",
+    ),
+}
 
 
 class CallShape:
-    """One role's signature. `batched` code (some roles always) takes a list per argument and returns a list.
+    """How code of a role is called and what it gives. `batched` code takes a list per argument.
 
     `raw` is for an object that has the role's own method: it gets what the runtime gives, untouched.
     """
 
-    role: ClassVar[str]
-    single: ClassVar[str]
-    many: ClassVar[str]
-    arity: ClassVar[int]
-
-    def __init__(self, batched: bool = False, history: bool = False, raw: bool = False) -> None:
-        self.batched = batched or raw or self.single == self.many
+    def __init__(self, role: str, batched: bool = False, history: bool = False, raw: bool = False) -> None:
+        self.role = role
+        self.arity, self.single, self.many = SIGNATURES[role]
+        self.batched = batched or raw or not self.many
         self.history = history
         self.raw = raw
         self.limits = DEFAULT_LIMITS
@@ -43,209 +95,54 @@ class CallShape:
     def signature(self) -> str:
         if self.raw:
             return f"`{METHODS[self.role]}` of failscape.models.roles: one reply per item"
-        return self.many if self.batched else self.single
+        return self.many if self.batched and self.many else self.single
 
     def calls(self, columns: Columns) -> Iterator[Call]:
+        """Item by item, or all at once; neighbours of a generator with the same prompt go in one call."""
         count = len(columns[0])
-        if self.batched:
-            if count:
-                yield self.arguments_of_all(columns), count
-        else:
+        if self.raw and count:
+            yield tuple(columns), count
+        elif self.batched and count:
+            rows = [self._arguments(*row) for row in zip(*columns, strict=True)]
+            yield tuple(list(column) for column in zip(*rows, strict=True)), count
+        elif not self.batched and self.role == "generator":
+            for prompt, pairs in groupby(zip(*columns, strict=True), key=itemgetter(0)):
+                seeds = [seed for _, seed in pairs]
+                yield (prompt, seeds), len(seeds)
+        elif not self.batched:
             for row in zip(*columns, strict=True):
-                yield self.arguments(*row), 1
+                yield self._arguments(*row), 1
 
-    def arguments(self, *row: Any) -> tuple[Any, ...]:
+    def _arguments(self, *row: Any) -> tuple[Any, ...]:
         """What the code gets for one item."""
+        if self.role == "judge":
+            return _shown(row[0]), list(row[1])
+        if self.role == "answerer":
+            talk: Conversation = row[0]
+            plain = ([image.image for image in talk.images], talk.question)
+            return (*plain, list(talk.history)) if self.history else plain
+        if self.role == "verifier":
+            claim: AnswerToVerify = row[0]
+            return [image.image for image in claim.images], claim.question, claim.answer
         return tuple(_shown(value) for value in row)
 
-    def arguments_of_all(self, columns: Columns) -> tuple[Any, ...]:
-        if self.raw:
-            return tuple(columns)
-        rows = [self.arguments(*row) for row in zip(*columns, strict=True)]
-        return tuple(list(column) for column in zip(*rows, strict=True))
-
     def replies(self, returned: Any, count: int, arguments: tuple[Any, ...]) -> list[Reply[Any]]:
-        values = _listed(returned, count) if self.batched else [returned]
-        rows = [tuple(column[i] for column in arguments) if self.batched else arguments for i in range(count)]
-        return [self.reply(value, row) for value, row in zip(values, rows, strict=True)]
-
-    def reply(self, value: Any, row: tuple[Any, ...]) -> Reply[Any]:
-        return value if isinstance(value, Reply) else Reply(self.value(value, row))
-
-    def value(self, value: Any, row: tuple[Any, ...]) -> Any:
-        raise NotImplementedError
-
-
-class GeneratorShape(CallShape):
-    role = "generator"
-    single = "f(prompt: str, seeds: list[int]) -> one image per seed (PIL, uint8 array or bytes)"
-    many = "f(prompts: list[str], seeds: list[int]) -> one image per prompt (PIL, uint8 array or bytes)"
-    arity = 2
-
-    def calls(self, columns: Columns) -> Iterator[Call]:
-        """Neighbours with the same prompt go in one call."""
         if self.batched:
-            yield from super().calls(columns)
-            return
-        prompts, seeds = columns
-        start = 0
-        for stop in range(1, len(prompts) + 1):
-            if stop == len(prompts) or prompts[stop] != prompts[start]:
-                yield (prompts[start], list(seeds[start:stop])), stop - start
-                start = stop
+            values = _listed(returned, count)
+            rows = [tuple(column[at] for column in arguments) for at in range(count)]
+        elif self.role == "generator":
+            alone = count == 1 and isinstance(returned, Image.Image | bytes | Picture)
+            values, rows = [returned] if alone else _listed(returned, count), [arguments] * count
+        else:
+            values, rows = [returned], [arguments]
+        return [self._reply(value, row) for value, row in zip(values, rows, strict=True)]
 
-    def replies(self, returned: Any, count: int, arguments: tuple[Any, ...]) -> list[Reply[Any]]:
-        if not self.batched and count == 1 and isinstance(returned, Image.Image | bytes | Picture):
-            returned = [returned]
-        return [self.reply(value, ()) for value in _listed(returned, count)]
-
-    def value(self, value: Any, row: tuple[Any, ...]) -> Picture:
-        return to_picture(value, self.limits)
-
-
-class EditorShape(CallShape):
-    role = "editor"
-    single = (
-        "f(image: PIL image, instruction: str, seed: int) -> the changed image (PIL, uint8 array or bytes)"
-    )
-    many = "f(images: list, instructions: list[str], seeds: list[int]) -> one image each"
-    arity = 3
-
-    def value(self, value: Any, row: tuple[Any, ...]) -> Picture:
-        return to_picture(value, self.limits)
-
-
-class JudgeShape(CallShape):
-    role = "judge"
-    single = "f(image: PIL image, checks: list[Check]) -> one bool (or None) per check"
-    many = "f(images: list, checks: list[list[Check]]) -> one list of bools per image"
-    arity = 2
-
-    def arguments(self, *row: Any) -> tuple[Any, ...]:
-        return _shown(row[0]), list(row[1])
-
-    def value(self, value: Any, row: tuple[Any, ...]) -> list[bool | None]:
-        return [_bool(item) for item in _listed(value, len(row[1]))]
-
-
-class ClassifierShape(CallShape):
-    role = "classifier"
-    single = many = "f(images: list of PIL images) -> a list of (label, score) per image"
-    arity = 1
-
-    def value(self, value: Any, row: tuple[Any, ...]) -> list[tuple[str, float]]:
-        if isinstance(value, dict):
-            value = list(value.items())
-        if not isinstance(value, list | tuple):
-            raise BadReply(f"returned {_kind(value)} for an image")
-        return sorted((_label(item) for item in value), key=lambda pair: -pair[1])
-
-
-class CaptionerShape(CallShape):
-    role = "captioner"
-    single = "f(image: PIL image) -> str, or a list of sentences"
-    many = "f(images: list) -> one str or list of sentences per image"
-    arity = 1
-
-    def value(self, value: Any, row: tuple[Any, ...]) -> list[str]:
-        lines = value.splitlines() if isinstance(value, str) else [_str(item) for item in _listed(value)]
-        sentences = [line.strip() for line in lines if line.strip()]
-        if not sentences:
-            raise BadReply("returned an empty caption")
-        return sentences
-
-
-class AnswererShape(CallShape):
-    role = "answerer"
-    single = "f(images: list of PIL images, question: str[, history: list of (question, answer)]) -> str"
-    many = "f(images: list of lists, questions: list[str][, histories: list]) -> one str per question"
-    arity = 2
-
-    def arguments(self, *row: Any) -> tuple[Any, ...]:
-        talk: Conversation = row[0]
-        images = [image.image for image in talk.images]
-        plain = (images, talk.question)
-        return (*plain, list(talk.history)) if self.history else plain
-
-    def value(self, value: Any, row: tuple[Any, ...]) -> str:
-        if not _str(value).strip():
-            raise BadReply("returned an empty answer")
-        return _str(value)
-
-
-class VerifierShape(CallShape):
-    role = "verifier"
-    single = (
-        "f(images: list of PIL images, question: str, answer: str) -> (valid, right), (valid, right, why) "
-        "or (valid, right, why, right answer)"
-    )
-    many = "f(images: list of lists, questions: list[str], answers: list[str]) -> one (valid, right) each"
-    arity = 3
-
-    def arguments(self, *row: Any) -> tuple[Any, ...]:
-        claim = row[0]
-        return [image.image for image in claim.images], claim.question, claim.answer
-
-    def value(self, value: Any, row: tuple[Any, ...]) -> Verification:
-        if isinstance(value, Verification):
+    def _reply(self, value: Any, row: tuple[Any, ...]) -> Reply[Any]:
+        if isinstance(value, Reply):
             return value
-        parts = _listed(value)
-        if len(parts) not in (2, 3, 4):
-            raise BadReply(f"returned {len(parts)} parts")
-        why, answer = [str(part or "") for part in (*parts[2:], "", "")][:2]
-        return Verification(_bool(parts[0]), _bool(parts[1]), why, answer=answer)
-
-
-class QuestionerShape(CallShape):
-    role = "questioner"
-    single = "f(images: list of PIL images, guidance: str, n: int) -> a list of questions"
-    many = "f(images: list of lists, guidance: list[str], n: list[int]) -> one list of questions each"
-    arity = 3
-
-    def value(self, value: Any, row: tuple[Any, ...]) -> list[str]:
-        return [_str(item) for item in _listed(value)][: row[2]]
-
-
-class EmbedderShape(CallShape):
-    role = "embedder"
-    single = many = "f(items: list of str or PIL images) -> an array with one row per item"
-    arity = 1
-
-    def value(self, value: Any, row: tuple[Any, ...]) -> list[float]:
-        try:
-            vector = np.asarray(value, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise BadReply(f"returned {_kind(value)} in place of a row of numbers") from error
-        if vector.ndim != 1 or not np.isfinite(vector).all():
-            raise BadReply("returned a row that is no list of finite numbers")
-        return [float(number) for number in vector]
-
-
-class LlmShape(CallShape):
-    role = "llm"
-    single = "f(messages: list of {role, content}) -> str"
-    many = "f(dialogues: list of lists of {role, content}) -> one str each"
-    arity = 1
-
-    def value(self, value: Any, row: tuple[Any, ...]) -> str:
-        return _str(value)
-
-
-SHAPES: dict[str, type[CallShape]] = {
-    shape.role: shape
-    for shape in (
-        GeneratorShape,
-        EditorShape,
-        JudgeShape,
-        ClassifierShape,
-        CaptionerShape,
-        AnswererShape,
-        VerifierShape,
-        QuestionerShape,
-        EmbedderShape,
-        LlmShape,
-    )
-}
+        if self.role in ("generator", "editor"):
+            return Reply(to_picture(value, self.limits))
+        return Reply(_READERS[self.role](value, row))
 
 
 def to_picture(value: Any, limits: PictureLimits = DEFAULT_LIMITS) -> Picture:
@@ -257,13 +154,10 @@ def to_picture(value: Any, limits: PictureLimits = DEFAULT_LIMITS) -> Picture:
     if isinstance(value, Image.Image):
         limits.check_size(*value.size)
         return Picture.from_image(value if value.mode in ("RGB", "L", "RGBA", "P") else value.convert("RGB"))
-    if isinstance(value, np.ndarray) and value.dtype == np.uint8 and _is_pixels(value):
+    pixels = isinstance(value, np.ndarray) and (value.ndim == 2 or value.shape[2:] in ((3,), (4,)))
+    if pixels and value.dtype == np.uint8:
         return Picture.from_array(value)
     raise BadReply(f"returned {_kind(value)} in place of an image")
-
-
-def _is_pixels(array: Any) -> bool:
-    return bool(array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (3, 4)))
 
 
 def _shown(value: Any) -> Any:
@@ -315,3 +209,58 @@ def _kind(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} with shape {value.shape}"
     return f"{type(value).__name__} {str(value)[:40]!r}" if value is not None else "None"
+
+
+def _ranking(value: Any, row: tuple[Any, ...]) -> list[tuple[str, float]]:
+    if isinstance(value, dict):
+        value = list(value.items())
+    if not isinstance(value, list | tuple):
+        raise BadReply(f"returned {_kind(value)} for an image")
+    return sorted((_label(item) for item in value), key=lambda pair: -pair[1])
+
+
+def _caption(value: Any, row: tuple[Any, ...]) -> list[str]:
+    lines = value.splitlines() if isinstance(value, str) else [_str(item) for item in _listed(value)]
+    sentences = [line.strip() for line in lines if line.strip()]
+    if not sentences:
+        raise BadReply("returned an empty caption")
+    return sentences
+
+
+def _answer(value: Any, row: tuple[Any, ...]) -> str:
+    if not _str(value).strip():
+        raise BadReply("returned an empty answer")
+    return _str(value)
+
+
+def _verification(value: Any, row: tuple[Any, ...]) -> Verification:
+    if isinstance(value, Verification):
+        return value
+    parts = _listed(value)
+    if len(parts) not in (2, 3, 4):
+        raise BadReply(f"returned {len(parts)} parts")
+    why, answer = [str(part or "") for part in (*parts[2:], "", "")][:2]
+    return Verification(_bool(parts[0]), _bool(parts[1]), why, answer=answer)
+
+
+def _vector(value: Any, row: tuple[Any, ...]) -> list[float]:
+    try:
+        vector = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise BadReply(f"returned {_kind(value)} in place of a row of numbers") from error
+    if vector.ndim != 1 or not np.isfinite(vector).all():
+        raise BadReply("returned a row that is no list of finite numbers")
+    return [float(number) for number in vector]
+
+
+#: What the code returned for one item, and what it was given → the value of a reply.
+_READERS: dict[str, Callable[[Any, tuple[Any, ...]], Any]] = {
+    "judge": lambda value, row: [_bool(item) for item in _listed(value, len(row[1]))],
+    "classifier": _ranking,
+    "captioner": _caption,
+    "answerer": _answer,
+    "verifier": _verification,
+    "questioner": lambda value, row: [_str(item) for item in _listed(value)][: row[2]],
+    "embedder": _vector,
+    "llm": lambda value, row: _str(value),
+}

@@ -11,23 +11,21 @@ from typing import Any
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, Permanent
-from failscape.models.providers.torch_models import (
+from failscape.models.in_process import (
     WEIGHTS,
     TorchModel,
+    charge,
     device_of,
     dtype_of,
     one_line,
     require_packages,
 )
 from failscape.models.providers.transformers_chat import CHAT_ROLES
-from failscape.models.roles import ROLES as ROLE_METHODS
 from failscape.models.roles import Model, Ranking, Reply
-from failscape.models.transport.prices import charge
 from failscape.pictures import Picture
 
 BATCH = 16
 TOP = 10
-PARAMS = ("device", "dtype", "revision", "top_k")
 
 
 class TransformersClassifier(TorchModel):
@@ -38,16 +36,11 @@ class TransformersClassifier(TorchModel):
     """
 
     role = "classifier"
+    params = ("device", "dtype", "revision", "top_k")
+    _pipeline: Any = None
 
     def __init__(self, config: ModelConfig) -> None:
-        unknown = sorted(set(config.params) - set(PARAMS))
-        if unknown:
-            raise ConfigError(
-                f"transformers classifiers take no param {', '.join(unknown)}",
-                f"known are: {', '.join(PARAMS)}",
-            )
         super().__init__(config, BATCH)
-        self._pipeline: Any = None
 
     async def classify(self, images: Sequence[Picture]) -> list[Reply[Ranking]]:
         return await self.run(self._classify, list(images)) if images else []
@@ -70,9 +63,10 @@ class TransformersClassifier(TorchModel):
 
     def _classify(self, images: list[Picture]) -> list[Reply[Ranking]]:
         shown = [image.image.convert("RGB") for image in images]
-        count = int(self.config.params.get("top_k", TOP))
         try:
-            rows = self._pipeline(shown, top_k=count, batch_size=len(shown))
+            rows = self._pipeline(
+                shown, top_k=int(self.config.params.get("top_k", TOP)), batch_size=len(shown)
+            )
         except Exception as error:
             raise Permanent(
                 f"{self.source} failed: {one_line(error)}", "check that it is an image classifier"
@@ -93,7 +87,6 @@ def _ranking(row: Sequence[dict[str, Any]]) -> Reply[Ranking]:
 
 EMBED_BATCH = 32
 FETCHING = ("revision", "trust_remote_code")
-EMBED_PARAMS = ("device", "dtype", *FETCHING, "normalize")
 
 
 class TransformersEmbedder(TorchModel):
@@ -105,18 +98,10 @@ class TransformersEmbedder(TorchModel):
 
     role = "embedder"
     files = (*WEIGHTS, "*.json", "*.model", "merges.txt", "vocab.txt")
+    params = ("device", "dtype", *FETCHING, "normalize")
 
     def __init__(self, config: ModelConfig) -> None:
-        unknown = sorted(set(config.params) - set(EMBED_PARAMS))
-        if unknown:
-            raise ConfigError(
-                f"transformers embedders take no param {', '.join(unknown)}",
-                f"known are: {', '.join(EMBED_PARAMS)}",
-            )
         super().__init__(config, EMBED_BATCH)
-        self._model: Any = None
-        self._tokenizer: Any = None
-        self._eye: Any = None
 
     async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]:
         return await self.run(self._embed, list(items)) if items else []
@@ -131,7 +116,7 @@ class TransformersEmbedder(TorchModel):
             model = transformers.AutoModel.from_pretrained(self.source, **about, **dtype)
             if model.config.is_encoder_decoder:
                 model = model.get_encoder()
-            self._model = model.to(device_of(params)).eval()
+            self._model: Any = model.to(device_of(params)).eval()
             self._tokenizer = _perhaps(transformers.AutoTokenizer, self.source, about)
             self._eye = _perhaps(transformers.AutoImageProcessor, self.source, about)
         except ConfigError:
@@ -221,6 +206,5 @@ KINDS: dict[str, Callable[[ModelConfig], Any]] = {
 def create(role: str, config: ModelConfig) -> Model:
     """The factory that the registry calls."""
     require_packages("transformers", "torch", "transformers")
-    method = "chat" if role == "llm" else ROLE_METHODS[role][1]
-    model: Model = charge(KINDS[role](config), method, config.price)
+    model: Model = charge(KINDS[role](config), role, config.price)
     return model

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, Permanent
 from failscape.models.contracts.asking import Read, plain_answer
-from failscape.models.providers.by_contract import (
+from failscape.models.contracts.vision import (
     CaptionerByContract,
     Consulted,
     JudgeByContract,
@@ -24,7 +24,7 @@ from failscape.models.providers.by_contract import (
     QuestionerByContract,
     VerifierByContract,
 )
-from failscape.models.providers.torch_models import WEIGHTS, TorchModel, device_of, dtype_of, one_line
+from failscape.models.in_process import WEIGHTS, TorchModel, device_of, dtype_of, one_line
 from failscape.models.roles import Conversation, Identity, Reply, Usage
 from failscape.pictures import Picture
 
@@ -210,7 +210,7 @@ class TransformersChat(Consulted, TorchModel):
         said = (written != tokenizer.pad_token_id).sum(dim=1).tolist()
         seconds = (time.monotonic() - began) / len(talks)
         return [
-            _reply(text, Usage(1, seconds, int(before), int(after)))
+            _read(Reply(None, "", text, Usage(1, seconds, int(before), int(after))), plain_answer)
             for text, before, after in zip(texts, read, said, strict=True)
         ]
 
@@ -283,11 +283,6 @@ def _read(reply: Reply[str], read: Callable[[str], Read[T]]) -> Reply[T]:
         return Reply(None, reply.invalid, reply.raw, reply.usage)
     outcome = read(reply.raw)
     return Reply(outcome.value, outcome.invalid, reply.raw, reply.usage)
-
-
-def _reply(text: str, usage: Usage) -> Reply[str]:
-    read = plain_answer(text)
-    return Reply(read.value, read.invalid, text, usage)
 
 
 def _read_template(named: Any) -> str:

@@ -18,8 +18,6 @@ class Aimd:
     one per round trip. It grows only while it is used up, else an idle hour would end in a flood.
     """
 
-    __slots__ = ("_backed_off_at", "_most", "limit")
-
     def __init__(self, most: int, start: int = START_LIMIT) -> None:
         self._most = float(most)
         self.limit = float(min(start, most))
@@ -48,17 +46,6 @@ class Aimd:
 
 class EndpointState:
     """Whether one endpoint may be used: open, resting until a time, or on trial with a single request."""
-
-    __slots__ = (
-        "_eject_after",
-        "_failures",
-        "_longest",
-        "_rest",
-        "_shortest",
-        "ejected",
-        "on_trial",
-        "until",
-    )
 
     def __init__(self, eject_after: int = 5, shortest: float = 1.0, longest: float = 30.0) -> None:
         self._eject_after = eject_after
@@ -108,15 +95,9 @@ class EndpointState:
         self.until = max(self.until, until)
         self.on_trial = False
 
-    def let_go(self) -> None:
-        """The trial request went away without an outcome (cancelled): the next one is the trial."""
-        self.on_trial = False
-
 
 class Outage:
     """How long a whole pool has had nothing but failures, and when waiting is no longer worth it."""
-
-    __slots__ = ("_enough", "failures", "since")
 
     def __init__(self, enough: int) -> None:
         self._enough = enough
@@ -182,11 +163,6 @@ class Endpoint:
     `in_flight` counts those that are out, `unusable` refusals and replies out of form since a good one.
     """
 
-    __slots__ = (
-        "aimd", "bad", "base", "ejections", "has_peers", "in_flight", "last_fault", "name", "ok",
-        "rate_limited", "refused", "requests", "state", "transient", "unusable",
-    )  # fmt: skip
-
     def __init__(self, base: str, most: int, state: EndpointState | None = None) -> None:
         self.base = base
         self.name = shown_url(base)
@@ -215,10 +191,10 @@ class Endpoint:
         return self.state.on_trial
 
     def give_back(self, trial: bool) -> None:
-        """The request went away without an outcome."""
+        """The request went away without an outcome (cancelled): if it was the trial, the next one is."""
         self.in_flight -= 1
         if trial:
-            self.state.let_go()
+            self.state.on_trial = False
 
     @property
     def trusted(self) -> bool:

@@ -7,8 +7,10 @@ import json
 import re
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
@@ -32,24 +34,15 @@ _REFUSAL_WORDS = ("content_policy", "content_filter", "moderation", "safety_", "
 _ONE_REQUEST_ONLY = {400, 413, 414, 422, 431}
 
 
-class Redactor:
+class Redactor(Blotter):
     """Shows text from outside without the key in it."""
 
-    __slots__ = ("_blotter",)
-
-    def __init__(self, secret: str = "") -> None:
-        self._blotter = Blotter(secret)
-
-    def __repr__(self) -> str:
-        return "Redactor(…)"
+    __slots__ = ()
 
     def excerpt(self, body: bytes, most: int = 300) -> str:
         """The error message inside a JSON body, or the start of the body, on one line."""
         text = _message_in(body) or body[: 4 * most].decode("utf-8", "replace")
         return self.clean(" ".join(text.split()))[:most]
-
-    def clean(self, text: str) -> str:
-        return self._blotter.clean(text)
 
 
 _UNKNOWN_FIELD = re.compile(r"unknown (?:parameter|argument|field)s?:? [`'\"]?(\w+)", re.IGNORECASE)
@@ -66,21 +59,15 @@ def parse_retry_after(value: str | None, now: datetime) -> float | None:
     """Seconds to wait, from seconds or an HTTP date; `None` when there is none or it cannot be read."""
     if not value:
         return None
-    try:
+    with suppress(ValueError):
         seconds = float(value)
-    except ValueError:
-        return _seconds_until(value, now)
-    return seconds if 0 <= seconds < float("inf") else None
+        return seconds if 0 <= seconds < float("inf") else None
 
-
-def _seconds_until(date: str, now: datetime) -> float | None:
     try:
-        moment = parsedate_to_datetime(date)
+        moment = parsedate_to_datetime(value)
     except (ValueError, TypeError, OverflowError):
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())
+    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - now).total_seconds())
 
 
 def classify_status(
@@ -108,13 +95,10 @@ def classify_status(
         return Refused(message, "", endpoint)
     if 300 <= status < 400:
         return Permanent(message, "put the address it redirects to in `endpoints`", endpoint)
-    return Permanent(message, _unknown_field(said) or FIXES.get(status, FIXES[400]), endpoint)
-
-
-def _unknown_field(said: str) -> str:
-    """Servers that refuse a field name it: "Unknown parameter: 'response_format'."."""
-    found = _UNKNOWN_FIELD.search(said)
-    return f"leave the field out with `params: {{{found[1]}: null}}`" if found else ""
+    # Servers that refuse a field name it: "Unknown parameter: 'response_format'.".
+    if field := _UNKNOWN_FIELD.search(said):
+        return Permanent(message, f"leave the field out with `params: {{{field[1]}: null}}`", endpoint)
+    return Permanent(message, FIXES.get(status, FIXES[400]), endpoint)
 
 
 def classify_exception(
@@ -122,19 +106,22 @@ def classify_exception(
 ) -> ModelError:
     """The error for a request that got no whole reply."""
     what = redactor.clean(" ".join(str(error).split()))[:300] or type(error).__name__
-    if isinstance(error, TimeoutError):
-        return Transient(f"{endpoint} did not answer in time", "raise `timeout` if it is just slow", endpoint)
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return BadReply(f"{endpoint} broke off in the middle of its reply", "", endpoint)
-    if isinstance(error, aiohttp.ClientSSLError):
-        return Permanent(f"{endpoint} cannot be trusted: {what}", "mend its certificate", endpoint)
-    if isinstance(error, aiohttp.ClientConnectorDNSError) and not ever_succeeded and _unknown_host(error):
+    unknown = isinstance(error, aiohttp.ClientConnectorDNSError) and error.os_error.errno == socket.EAI_NONAME
+    if unknown and not ever_succeeded:
         return Permanent(f"{endpoint}: there is no such host", "check the host name in `endpoints`", endpoint)
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return Transient(f"{endpoint} cannot be reached: {what}", "start the server there", endpoint)
-    if isinstance(error, aiohttp.ClientResponseError | aiohttp.InvalidURL):
-        return BadReply(f"{endpoint} did not answer in HTTP: {what}", "", endpoint)
-    return Transient(f"{endpoint} dropped the connection: {what}", "", endpoint)
+    _, fault, told, fix = next(row for row in _NETWORK if isinstance(error, row[0]))
+    return fault(f"{endpoint} {told.format(what)}", fix, endpoint)
+
+
+#: The first that fits says what a fault of the network means.
+_NETWORK: tuple[tuple[Any, type[ModelError], str, str], ...] = (
+    (TimeoutError, Transient, "did not answer in time", "raise `timeout` if it is just slow"),
+    (aiohttp.ClientPayloadError, BadReply, "broke off in the middle of its reply", ""),
+    (aiohttp.ClientSSLError, Permanent, "cannot be trusted: {}", "mend its certificate"),
+    (aiohttp.ClientConnectorError, Transient, "cannot be reached: {}", "start the server there"),
+    ((aiohttp.ClientResponseError, aiohttp.InvalidURL), BadReply, "did not answer in HTTP: {}", ""),
+    (BaseException, Transient, "dropped the connection: {}", ""),
+)
 
 
 def is_congestion(error: ModelError) -> bool:
@@ -142,14 +129,9 @@ def is_congestion(error: ModelError) -> bool:
     return isinstance(error, RateLimited) or isinstance(error.__cause__, TimeoutError)
 
 
-def _unknown_host(error: aiohttp.ClientConnectorDNSError) -> bool:
-    return isinstance(error.os_error, socket.gaierror) and error.os_error.errno == socket.EAI_NONAME
-
-
 def is_refusal(body: bytes) -> bool:
     """OpenAI, Azure and others name the policy in `code` or `type`, not in a fixed place: look at all."""
-    start = body[:4000].lower()
-    return any(word.encode() in start for word in _REFUSAL_WORDS)
+    return any(word.encode() in body[:4000].lower() for word in _REFUSAL_WORDS)
 
 
 def _message_in(body: bytes) -> str:

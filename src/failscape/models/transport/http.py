@@ -1,31 +1,180 @@
-"""What all models behind HTTP share: the session, the key, the pool, and the bill of each reply.
+"""What all models behind HTTP share: the session, the key, the pool, the bill of each reply, and pictures
+fetched from addresses that a reply names.
 
-Only addresses and headers live here; what is sent and what comes back is the providers' business.
+Only addresses and headers live here; what is sent and what comes back is the business of providers. A reply
+is not to be trusted with where we go: its own endpoint is asked, other hosts only where the config names
+them in `image_hosts`, link-local addresses (where clouds keep their secrets) never. Redirects are checked
+again.
 """
 
+import ipaddress
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 import aiohttp
 import orjson
-from aiohttp.abc import AbstractStreamWriter
+from aiohttp.abc import AbstractResolver, AbstractStreamWriter, ResolveResult
 
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, ModelError, Refused
 from failscape.models.roles import Identity, Reply, Usage
-from failscape.models.transport.encoding import picture_from_bytes
+from failscape.models.transport.encoding import LARGE, picture_from_bytes
 from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointStats
-from failscape.models.transport.faults import Redactor, shown_url
-from failscape.models.transport.fetching import PictureFetcher, read_pieces
+from failscape.models.transport.faults import NETWORK_FAULTS, Redactor, shown_url
 from failscape.models.transport.pool import EndpointPool, PoolReply, Response
-from failscape.models.transport.workers import LARGE
+from failscape.picture_limits import PictureLimits
 from failscape.pictures import SHRINKING, Picture
 from failscape.secrets import remember
+
+TRIES = 3
+MOST_REDIRECTS = 5
+_PORTS = {"http": 80, "https": 443}
+_REDIRECTS = (301, 302, 303, 307, 308)
+
+
+class _Forbidden(BadReply):
+    """An address that may not be asked: another try would not change that."""
+
+
+async def read_pieces(response: aiohttp.ClientResponse, most: int) -> list[bytes]:
+    """The body as it comes, unless it is longer than `most` bytes: then it is given up as soon as that shows.
+
+    To join the pieces of a picture takes as long as to read them: that is left to who is off the event loop.
+    """
+    pieces: list[bytes] = []
+    said, length = response.content_length or 0, 0
+    while max(said, length) <= most and not response.content.at_eof():
+        piece, _ = await response.content.readchunk()  # may be empty between the chunks of a chunked body
+        pieces.append(piece)
+        length += len(piece)
+    if max(said, length) > most:
+        response.close()
+        raise BadReply(
+            f"{shown_url(str(response.url))} sends more than {most:,} bytes",
+            "raise `image_max_bytes` if you trust it",
+        )
+    return pieces
+
+
+@dataclass(repr=False, eq=False)  # its headers hold the key
+class PictureFetcher:
+    """One for each model. `pause` is the wait after so many failures in a row."""
+
+    hosts: Sequence[str]
+    limits: PictureLimits
+    access: Mapping[str, str]
+    timeout: float
+    redactor: Redactor
+    pause: Callable[[int], Awaitable[None]]
+    _session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def fetch(self, url: str, base: str) -> bytes:
+        """The bytes behind `url`, which the endpoint at `base` named. The key goes to that endpoint only."""
+        fault = ""
+        for attempt in range(TRIES):
+            try:
+                status, body = await self._follow(urljoin(base + "/", url), urlsplit(base))
+                if status == 200:
+                    return body
+                fault = f"answered {status}"
+            except NETWORK_FAULTS as error:
+                fault = self.redactor.clean(str(error)) or type(error).__name__
+            if attempt + 1 < TRIES:
+                await self.pause(attempt + 1)
+        raise BadReply(f"{shown_url(urljoin(base + '/', url))} {fault}: the image could not be fetched")
+
+    async def _follow(self, url: str, home: SplitResult) -> tuple[int, bytes]:
+        for _ in range(MOST_REDIRECTS):
+            headers = self.access if self._check(url, home) else {}
+            async with self._live_session().get(url, headers=headers, allow_redirects=False) as response:
+                if response.status not in _REDIRECTS or "Location" not in response.headers:
+                    whole = response.status == 200
+                    pieces = await read_pieces(response, self.limits.bytes) if whole else []
+                    return response.status, b"".join(pieces)
+                url = urljoin(url, response.headers["Location"])
+        raise _Forbidden(f"{shown_url(url)} redirects more than {MOST_REDIRECTS} times")
+
+    def _check(self, url: str, home: SplitResult) -> bool:
+        """Raise unless the address may be asked; whether it is the endpoint's own."""
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").lower(), _port(parts)
+        if parts.scheme not in _PORTS or not host:
+            raise _Forbidden(f"the reply names an image at {shown_url(url)!r}, which is no web address")
+        if _is_link_local(host):
+            raise _Forbidden(
+                f"the reply names an image at {shown_url(url)}: link-local addresses are never asked"
+            )
+        own = (host, port) == ((home.hostname or "").lower(), _port(home))
+        if not own and not any(_fits(host, port, pattern.strip().lower()) for pattern in self.hosts):
+            raise _Forbidden(
+                f"the reply names an image at {shown_url(url)}, which is another host than the endpoint's",
+                f"if it may be asked, add `image_hosts: [{parts.netloc.rpartition('@')[2]}]` to this model",
+            )
+        return own and parts.scheme == home.scheme
+
+    def _live_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(resolver=_Resolver()),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": "failscape"},
+                timeout=aiohttp.ClientTimeout(total=self.timeout),
+            )
+        return self._session
+
+
+class _Resolver(AbstractResolver):
+    """Names that lead to link-local addresses lead nowhere. Checked where the address is used, not before."""
+
+    def __init__(self) -> None:
+        self._inner = aiohttp.ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        found = await self._inner.resolve(host, port, family)
+        if any(_is_link_local(one["host"]) for one in found):
+            raise OSError(f"{host} is a link-local address, which is never asked")
+        return found
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def _port(parts: SplitResult) -> int | None:
+    try:
+        return parts.port or _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+
+
+def _is_link_local(host: str) -> bool:
+    try:
+        address: Any = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return bool((getattr(address, "ipv4_mapped", None) or address).is_link_local)
+
+
+def _fits(host: str, port: int | None, pattern: str) -> bool:
+    """`host`, `host:port` or `*.host`."""
+    name, colon, number = pattern.rpartition(":")
+    if colon and number.isdecimal() and not pattern.endswith("]"):
+        return port == int(number) and _fits(host, port, name)
+    name = pattern.strip("[]")
+    return host == name or (name.startswith("*.") and host.endswith(name[1:]))
+
 
 Item = TypeVar("Item")
 T = TypeVar("T")
@@ -55,15 +204,6 @@ def read_key(config: ModelConfig) -> str:
     return key
 
 
-def require_model(config: ModelConfig) -> None:
-    """Endpoints may change between sessions; only this name tells one model's results from another's."""
-    if not config.model.strip():
-        raise ConfigError(
-            f"provider {config.provider} needs `model`: it is the name under which results are kept",
-            "add `model: name`; a server that must not be sent it: `params: {model: null}`",
-        )
-
-
 def read_endpoints(config: ModelConfig, normal: Callable[[str], str]) -> list[Endpoint]:
     """The pool's endpoints, their addresses checked and brought to one form."""
     if not config.endpoints:
@@ -81,6 +221,12 @@ def read_endpoints(config: ModelConfig, normal: Callable[[str], str]) -> list[En
             )
         bases[normal(address.strip().rstrip("/"))] = None
     return [Endpoint(base, config.concurrency) for base in bases]
+
+
+def openai_base(address: str) -> str:
+    """Base URLs are given with and without `/v1`; a path of its own (a gateway's) is kept as it is."""
+    _, _, rest = address.partition("://")
+    return address if "/" in rest else f"{address}/v1"
 
 
 def encode(payload: dict[str, Any]) -> bytes:
@@ -135,18 +281,24 @@ def _send_headers(writer: AbstractStreamWriter) -> None:
 class HttpModel:
     """A model behind one or more endpoints. Roles are sub-classes with one method more."""
 
+    role = ""
+    provider = "openai"
     batch = 1
+    #: Items of one request, unless the config says another number; 0: always one.
+    items = 0
 
-    def __init__(
-        self,
-        identity: Identity,
-        config: ModelConfig,
-        normal: Callable[[str], str],
-        backoff: Backoff | None = None,
-    ) -> None:
-        require_model(config)
-        self.identity = identity
+    def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
+        # Endpoints may change between sessions; only this name tells one model's results from another's.
+        if not config.model.strip():
+            raise ConfigError(
+                f"provider {config.provider} needs `model`: it is the name under which results are kept",
+                "add `model: name`; a server that must not be sent it: `params: {model: null}`",
+            )
+        settings = {"params": config.params, **self.more_settings(config)}
+        self.identity = Identity(self.role, self.provider, config.model, settings)
         self.config = config
+        if self.items:
+            self.batch = config.batch or self.items
         self.parallel = config.concurrency * max(1, len(config.endpoints))
         self._key = read_key(config)
         self._session: aiohttp.ClientSession | None = None
@@ -157,12 +309,19 @@ class HttpModel:
         # In base64 a picture is a third longer; the rest is room for what stands around it.
         self._longest_reply = (config.batch or 1) * self.limits.bytes * 4 // 3 + REPLY_ROOM
         self.pool = EndpointPool(
-            read_endpoints(config, normal), self._send, config.patience, backoff, self._redactor
+            read_endpoints(config, self.base_of), self._send, config.patience, backoff, self._redactor
         )
 
         self._fetcher = PictureFetcher(
             config.image_hosts, self.limits, self._access, config.timeout, self._redactor, self.pool.pause
         )
+
+    def more_settings(self, config: ModelConfig) -> dict[str, Any]:
+        """What else makes the model what it is, beside its params."""
+        return {}
+
+    def base_of(self, address: str) -> str:
+        return openai_base(address)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.identity.model!r})"
@@ -207,10 +366,10 @@ class HttpModel:
     def is_work(self, images: Sequence[Picture]) -> bool:
         """Whether making these pictures ready for a request would hold the event loop up."""
         side, format = self.config.image_max_side, self.config.image_format
-        if format and any(image.format != format.upper() for image in images):
-            return True
-        return sum(len(image.data) for image in images) >= LARGE or bool(
-            side and any(max(image.size) > side for image in images)
+        return (
+            any(format and image.format != format.upper() for image in images)
+            or sum(len(image.data) for image in images) >= LARGE
+            or any(side and max(image.size) > side for image in images)
         )
 
     def ask(self, path: str, payload: dict[str, Any], read: Callable[[bytes], T]) -> Awaitable[PoolReply[T]]:
@@ -232,6 +391,13 @@ class HttpModel:
     async def together(
         self, items: Sequence[Item], request: Callable[[Sequence[Item]], Awaitable[tuple[list[T], Usage]]]
     ) -> list[Reply[T]]:
+        """One request for each `batch` of items."""
+        parts = [items[start : start + self.batch] for start in range(0, len(items), self.batch)]
+        return [reply for part in parts for reply in await self.at_once(part, request)]
+
+    async def at_once(
+        self, items: Sequence[Item], request: Callable[[Sequence[Item]], Awaitable[tuple[list[T], Usage]]]
+    ) -> list[Reply[T]]:
         """One request for all items. Where it fails, one for each: a bad item must not spoil the others."""
         try:
             values, usage = await request(items)
@@ -239,7 +405,7 @@ class HttpModel:
             failed = self.invalid(error)
             if len(items) == 1:
                 return [failed]
-            replies = [reply for item in items for reply in await self.together([item], request)]
+            replies = [reply for item in items for reply in await self.at_once([item], request)]
             return [replace(replies[0], usage=failed.usage + replies[0].usage), *replies[1:]]
         # The first reply carries the attempts; all share time and cost.
         first = replace(usage, seconds=usage.seconds / len(values), cost=usage.cost / len(values))

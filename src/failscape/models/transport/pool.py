@@ -16,6 +16,7 @@ from typing import Generic, NamedTuple, TypeVar
 import aiohttp
 
 from failscape.errors import BadReply, ModelError, Permanent, RateLimited, Refused, Transient
+from failscape.models.transport.encoding import LARGE, off_loop
 from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointStats, Outage
 from failscape.models.transport.faults import (
     NETWORK_FAULTS,
@@ -24,7 +25,6 @@ from failscape.models.transport.faults import (
     classify_status,
     is_refusal,
 )
-from failscape.models.transport.workers import LARGE, off_loop
 
 T = TypeVar("T")
 E = TypeVar("E", bound=ModelError)
@@ -150,7 +150,9 @@ class EndpointPool:
                 raise
             outcome = await self._attempt(endpoint, trial, path, body, read, journey)
             if not isinstance(outcome, ModelError):
-                self._blame(journey.accused)
+                for other, charge in journey.accused.items():  # this one did what they did not
+                    if not other.trusted or isinstance(charge, Permanent):
+                        other.expel(self._clock())
                 seconds = self._clock() - journey.started
                 return PoolReply(outcome, endpoint.base, journey.requests, journey.answered, seconds)
             await self._after_failure(outcome, endpoint, journey)
@@ -228,12 +230,6 @@ class EndpointPool:
         elif endpoint.trusted:
             self._outage.succeeded()
 
-    def _blame(self, accused: Mapping[Endpoint, ModelError]) -> None:
-        """Another endpoint did what these did not: the fault is theirs."""
-        for endpoint, error in accused.items():
-            if not endpoint.trusted or isinstance(error, Permanent):
-                endpoint.expel(self._clock())
-
     async def _after_failure(self, error: ModelError, endpoint: Endpoint, journey: _Journey) -> None:
         """Return when another attempt is worth it, after the wait that is due; raise when it is not."""
         journey.billed(error)
@@ -263,9 +259,8 @@ class EndpointPool:
 
     def _worth_trying_elsewhere(self, error: ModelError, endpoint: Endpoint, journey: _Journey) -> bool:
         """Whether the endpoint may be at fault and not the request, and there is another to tell."""
-        if journey.final or isinstance(error, BadReply):
-            return False
-        if isinstance(error, Refused) and endpoint.trusted:
+        own_fault = isinstance(error, BadReply) or (isinstance(error, Refused) and endpoint.trusted)
+        if journey.final or own_fault:
             return False
         journey.accused[endpoint] = error
         if len(journey.accused) < len(self._endpoints):

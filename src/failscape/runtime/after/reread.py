@@ -22,7 +22,7 @@ from failscape.models.contracts.asking import Read
 from failscape.models.contracts.judge import JudgeContract, judge_contract
 from failscape.models.contracts.vision import VerifyContract, verification_of
 from failscape.models.providers import exact
-from failscape.models.providers.verifier_vote import decide, said_by_each
+from failscape.models.providers.exact import decide, said_by_each
 from failscape.models.roles import Identity, Verification
 from failscape.runtime.walk import facts_of
 from failscape.runtime.warm_start import fresh_hunt

@@ -194,18 +194,12 @@ class CoverageCounter:
     def add(self, caption: str) -> None:
         # Words as `words_of` gives them, and marks, which match nothing but end a phrase.
         words = _WORD_OR_MARK.findall(caption.lower())
-        known = [False] * len(words)
-        entities: set[int] = set()
-        values: set[int] = set()
-        coverage = self.coverage
-        for start, end, targets in self._mentions.spans(words):
-            known[start:end] = [True] * (end - start)
-            about_entity = {index for kind, index in targets if kind == ENTITY}
-            about_value = {index for kind, index in targets if kind != ENTITY}
-            entities |= about_entity
-            values |= about_value
-            coverage.known_things += bool(about_entity)
-            coverage.known_attributes += bool(about_value)
+        spans, coverage = self._mentions.spans(words), self.coverage
+        known = {at for start, end, _ in spans for at in range(start, end)}
+        entities = {index for _, _, targets in spans for kind, index in targets if kind == ENTITY}
+        values = {index for _, _, targets in spans for kind, index in targets if kind != ENTITY}
+        coverage.known_things += sum(any(kind == ENTITY for kind, _ in span.targets) for span in spans)
+        coverage.known_attributes += sum(any(kind != ENTITY for kind, _ in span.targets) for span in spans)
         coverage.captions += 1
         coverage.with_entity += bool(entities)
         coverage.with_value += bool(values)
@@ -214,9 +208,9 @@ class CoverageCounter:
         coverage.values.update(values)
         self._count_unknown(words, known)
 
-    def _count_unknown(self, words: list[str], known: list[bool]) -> None:
+    def _count_unknown(self, words: list[str], known: set[int]) -> None:
         for at, word in enumerate(words):
-            if known[at] or not _has_content(word):
+            if at in known or not _has_content(word):
                 continue
             last = at + 1 == len(words) or not _has_content(words[at + 1])
             thing = last and not word.endswith(_NOT_THINGS)

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.errors import ConfigError
-from failscape.names import suggest
+from failscape.errors import ConfigError, suggest
 from failscape.spaces.corpus.files import (
     ENTITY_FILES,
     FAMILIES,
@@ -26,7 +25,6 @@ from failscape.spaces.corpus.files import (
     attribute_files,
     find_file,
     read_entities,
-    read_sample,
     read_values,
 )
 
@@ -275,7 +273,7 @@ def _read_sample(source: Source | None, entities: list[Entity]) -> tuple[int, ..
     index_of = {entity.name: index for index, entity in enumerate(entities)}
     sample: list[int] = []
     with source.noting():
-        for name in read_sample(source):
+        for name in [entity.name for entity in read_entities(source)]:
             with source.noting():
                 if name not in index_of:
                     message = f"the sample names the unknown entity {name!r}"

@@ -1,10 +1,7 @@
 """Reads the JSON files of a corpus folder into plain rows, and says file, line and fix when it cannot.
 
-It knows the shapes of the files and nothing about what may be combined: that is `corpus.py`.
-
-A JSON file that can say where a mistake stands, and a list of mistakes, so that all are told at once.
-
-It knows nothing about what the files of a corpus mean: that is `reading.py`.
+It knows the shapes of the files and nothing about what may be combined: that is `corpus.py`. A `Source` is a
+JSON file that can say where a mistake stands; `Faults` gathers mistakes, so that all are told at once.
 """
 
 import json
@@ -253,12 +250,10 @@ def _read_sub_category(source: Source, family: str, sub: str, rows: Any) -> list
     source.name(sub, "a sub-category")
     if "=" in sub or ":" in sub:
         raise source.error(f"the sub-category {sub!r} contains '=' or ':'", "leave it out", sub)
-    shared: tuple[str, ...] = ()
-    statement = ""
-    if isinstance(rows, dict):
-        _known_keys(source, rows, f"sub-category {sub!r}", {"values", "wording", "statement"}, sub)
-        shared, statement = _texts(source, rows.get("wording", ()), sub), _statement(source, rows, sub)
-        rows = rows.get("values")
+    said = rows if isinstance(rows, dict) else {"values": rows}
+    _known_keys(source, said, f"sub-category {sub!r}", {"values", "wording", "statement"}, sub)
+    shared, statement = _texts(source, said.get("wording", ()), sub), _statement(source, said, sub)
+    rows = said.get("values")
     if not source.rows(rows, f"sub-category {sub!r}", sub):
         raise source.error(f"sub-category {sub!r} is empty", "give it a value or remove it", sub)
     values = []
@@ -322,18 +317,14 @@ def _refuse_entity_duplicates(source: Source, entities: list[Entity]) -> None:
     first: dict[str, Entity] = {}
     written: Counter[tuple[str, str, str]] = Counter()
     for entity in entities:
-        home = (entity.upper_class, entity.sub_class)
-        written[*home, entity.name] += 1
+        way = (entity.upper_class, entity.sub_class, entity.name)
+        written[way] += 1
         other = first.setdefault(entity.name.lower(), entity)
         if other is not entity:
             where = f"{other.upper_class} → {other.sub_class}"
-            with source.noting():
-                raise source.error(
-                    f"the entity {entity.name!r} is given twice, first in {where}",
-                    "remove one of them",
-                    *home,
-                    *[entity.name] * written[*home, entity.name],
-                )
+            message = f"the entity {entity.name!r} is given twice, first in {where}"
+            words = (*way[:2], *[entity.name] * written[way])
+            source.faults.found.append(source.error(message, "remove one of them", *words))
 
 
 def _refuse_value_duplicates(source: Source, values: list[Value]) -> None:
@@ -345,17 +336,9 @@ def _refuse_value_duplicates(source: Source, values: list[Value]) -> None:
         other = first.setdefault(value.name.lower(), value)
         if other is value:
             continue
-        message = f"the value {value.name!r} is given twice"
-        fix = "remove one of them"
+        where, fix = "given twice", "remove one of them"
         if other.sub_category != value.sub_category:
-            subs = f"{other.sub_category!r} and {value.sub_category!r}"
-            message = f"the value {value.name!r} is in two sub-categories, {subs}"
+            where = f"in two sub-categories, {other.sub_category!r} and {value.sub_category!r}"
             fix = "keep it in one, or word one of them differently"
         words = [value.sub_category, *[value.name] * written[value.sub_category, value.name]]
-        with source.noting():
-            raise source.error(message, fix, *words)
-
-
-def read_sample(source: Source) -> Iterator[str]:
-    """Entity names of a sample file, which is shaped like the entity file."""
-    yield from (entity.name for entity in read_entities(source))
+        source.faults.found.append(source.error(f"the value {value.name!r} is {where}", fix, *words))

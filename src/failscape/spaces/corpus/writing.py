@@ -11,7 +11,7 @@ corpus is read; here each row is.
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,8 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from failscape.errors import ConfigError
-from failscape.names import suggest
-from failscape.spaces.corpus import Corpus, Entity, Value
+from failscape.errors import ConfigError, suggest
+from failscape.spaces.corpus import Corpus, Value
 from failscape.spaces.corpus.files import FAMILIES, Faults
 
 #: File name → its JSON data.
@@ -54,11 +53,11 @@ def corpus_files(corpus: Corpus) -> Files:
     """What a folder with this corpus holds."""
     files: Files = {"entities.json": _nested(corpus, range(len(corpus.entities)))}
     for family in FAMILIES:
-        subs = _sub_categories([value for value in corpus.values if value.family == family])
-        if subs:
+        groups = _by_sub_category(value for value in corpus.values if value.family == family)
+        if groups:
+            subs = {sub: _sub_category(group) for sub, group in groups.items()}
             files[f"attributes_{family.lower()}.json"] = subs
-    match = match_data(corpus)
-    if match:
+    if match := match_data(corpus):
         files["match.json"] = match
     if corpus.conflicts.any():
         files["conflicts.json"] = _conflict_rows(corpus)
@@ -77,63 +76,47 @@ def failureatlas_files(corpus: Corpus) -> Files:
     match: dict[str, Any] = {}
     for entity, row in zip(corpus.entities, corpus.allowed, strict=True):
         home = match.setdefault(entity.upper_class, {}).setdefault(entity.sub_class, {})
-        plausible = [value for value, fits in zip(corpus.values, row, strict=True) if fits]
-        home[entity.name] = _names_by_sub_category([value for value in plausible if value.family == "Base"])
+        pairs = zip(corpus.values, row, strict=True)
+        home[entity.name] = _names(value for value, fits in pairs if fits and value.family == "Base")
     for family in FAMILIES:
-        groups = _names_by_sub_category([value for value in corpus.values if value.family == family])
-        if groups:
+        if groups := _names(value for value in corpus.values if value.family == family):
             files[f"attribute_en_{family.lower()}.json"] = groups
     return {**files, "match.json": match}
 
 
-def _names_by_sub_category(values: Sequence[Value]) -> dict[str, list[str]]:
-    groups: dict[str, list[str]] = {}
+def _by_sub_category(values: Iterable[Value]) -> dict[str, list[Value]]:
+    groups: dict[str, list[Value]] = {}
     for value in values:
-        groups.setdefault(value.sub_category, []).append(value.name)
+        groups.setdefault(value.sub_category, []).append(value)
     return groups
+
+
+def _names(values: Iterable[Value]) -> dict[str, list[str]]:
+    return {sub: [value.name for value in group] for sub, group in _by_sub_category(values).items()}
 
 
 def _nested(corpus: Corpus, indices: Sequence[int], plain: bool = False) -> dict[str, dict[str, list[Any]]]:
     table: dict[str, dict[str, list[Any]]] = {}
     for index in indices:
         entity = corpus.entities[index]
-        row = entity.name if plain else _entity_row(entity)
+        about = {"plural": entity.plural} if entity.plural else {}
+        about |= {"article": entity.article} if entity.article != "a" else {}
+        row = {"name": entity.name, **about} if about and not plain else entity.name
         table.setdefault(entity.upper_class, {}).setdefault(entity.sub_class, []).append(row)
     return table
-
-
-def _entity_row(entity: Entity) -> Any:
-    row = {"name": entity.name}
-    if entity.plural:
-        row["plural"] = entity.plural
-    if entity.article != "a":
-        row["article"] = entity.article
-    return row if len(row) > 1 else entity.name
-
-
-def _sub_categories(values: Sequence[Value]) -> dict[str, Any]:
-    groups: dict[str, list[Value]] = {}
-    for value in values:
-        groups.setdefault(value.sub_category, []).append(value)
-    return {sub: _sub_category(group) for sub, group in groups.items()}
 
 
 def _sub_category(group: Sequence[Value]) -> Any:
     """Wording that all values share is written once, so that a value added by hand gets it too."""
     shared = {(value.wordings, value.statement) for value in group}
     if len(shared) == 1 and group[0].wordings:
-        names = [value.name for value in group]
-        return {**_words(group[0]), "values": names}
+        return {**_words(group[0]), "values": [value.name for value in group]}
     return [{"value": value.name, **_words(value)} if _words(value) else value.name for value in group]
 
 
 def _words(value: Value) -> dict[str, Any]:
-    words: dict[str, Any] = {}
-    if value.wordings:
-        words["wording"] = list(value.wordings)
-    if value.statement:
-        words["statement"] = value.statement
-    return words
+    words = {"wording": list(value.wordings), "statement": value.statement}
+    return {name: said for name, said in words.items() if said}
 
 
 def match_data(corpus: Corpus) -> dict[str, Any]:
@@ -143,16 +126,15 @@ def match_data(corpus: Corpus) -> dict[str, Any]:
         homes.setdefault((entity.upper_class, entity.sub_class), []).append(index)
     match: dict[str, Any] = {}
     for (upper, sub), members in homes.items():
+        if corpus.allowed[members].all():
+            continue
         rows = {index: corpus.allowed[index].tobytes() for index in members}
         common, _ = Counter(rows.values()).most_common(1)[0]
-        if all(corpus.allowed[index].all() for index in members):
-            continue
         entry: dict[str, Any] = {}
         for index in members:
-            if rows[index] != common:
-                entry[corpus.entities[index].name] = _match_row(corpus, corpus.allowed[index])
-            elif "*" not in entry:
-                entry["*"] = _match_row(corpus, corpus.allowed[index])
+            name = corpus.entities[index].name if rows[index] != common else "*"
+            if name not in entry:
+                entry[name] = _match_row(corpus, corpus.allowed[index])
         match.setdefault(upper, {})[sub] = entry
     return match
 
@@ -229,11 +211,9 @@ def read_table(path: Path, columns: tuple[str, ...], needed: tuple[str, ...]) ->
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read ({error})", "make it a readable UTF-8 file") from error
-    word = "line" if kind == ".csv" else "row"
-    faults = Faults()
-    rows: list[Row] = []
-    for number, row in _csv_rows(text) if kind == ".csv" else _yaml_rows(path, text):
-        where = f"{path}, {word} {number}"
+    faults, rows = Faults(), list[Row]()
+    for number, row in _table_rows(path, text):
+        where = f"{path}, {'line' if kind == '.csv' else 'row'} {number}"
         try:
             rows.append((where, _checked(where, row, columns, needed)))
         except _UnknownColumn:
@@ -246,13 +226,13 @@ def read_table(path: Path, columns: tuple[str, ...], needed: tuple[str, ...]) ->
     return rows
 
 
-def _csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    reader = csv.DictReader(text.splitlines())
-    for row in reader:
-        yield reader.line_num, {str(name).strip().lower(): cell for name, cell in row.items()}
-
-
-def _yaml_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _table_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Rows with the number of their line, in CSV, or their own, in YAML."""
+    if path.suffix.lower() == ".csv":
+        reader = csv.DictReader(text.splitlines())
+        for cells in reader:
+            yield reader.line_num, {str(name).strip().lower(): cell for name, cell in cells.items()}
+        return
     try:
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -290,10 +270,9 @@ def add_entities(files: Files, rows: list[Row]) -> None:
     for where, cells in rows:
         name = cells["name"]
         _note_twice(faults, known, name, where, "entity")
-        row: Any = {"name": name}
-        row |= {key: cells[key] for key in ("plural", "article") if cells.get(key)}
+        about = {key: cells[key] for key in ("plural", "article") if cells.get(key)}
         upper, sub = cells.get("class") or NO_CLASS, cells.get("sub_class") or NO_SUB_CLASS
-        table.setdefault(upper, {}).setdefault(sub, []).append(row if len(row) > 1 else name)
+        table.setdefault(upper, {}).setdefault(sub, []).append({"name": name, **about} if about else name)
         if sample is not None:
             sample.setdefault(upper, {}).setdefault(sub, [name])
     faults.settle()
@@ -310,21 +289,16 @@ def add_values(files: Files, rows: list[Row]) -> None:
             faults.found.append(ConfigError(rule, "choose one of them"))
             continue
         table = files.setdefault(f"attributes_{family.lower()}.json", {})
-        names = known.setdefault(family, set(_value_names(table)))
+        groups = [group["values"] if isinstance(group, dict) else group for group in table.values()]
+        there = {_name(row, "value").lower() for group in groups for row in group}
+        names = known.setdefault(family, there)
+
         _note_twice(faults, names, cells["value"], where, f"{family} value")
-        row: Any = {"value": cells["value"]}
-        row |= {key: cells[key] for key in ("wording", "statement") if cells.get(key)}
+        about = {key: cells[key] for key in ("wording", "statement") if cells.get(key)}
+        row = {"value": cells["value"], **about} if about else cells["value"]
         group = table.setdefault(cells["sub_category"], [])
-        (group["values"] if isinstance(group, dict) else group).append(
-            row if len(row) > 1 else cells["value"]
-        )
+        (group["values"] if isinstance(group, dict) else group).append(row)
     faults.settle()
-
-
-def _value_names(table: dict[str, Any]) -> Iterator[str]:
-    for group in table.values():
-        for row in group["values"] if isinstance(group, dict) else group:
-            yield _name(row, "value").lower()
 
 
 def _name(row: Any, key: str) -> str:

@@ -36,8 +36,8 @@ def caption(scene: Scene | Attributes, rng: Rng = None, mention: Collection[str]
     of; by default these are the ones that differ from their default. "natural" and "medium" are never spoken.
     """
     if isinstance(scene, Scene) and scene.kind == "layout":
-        subject = _join([_things_phrase(group, rng) for group in _grouped(scene.things)])
-        return _sentence(subject, _setting(scene, mention), rng)
+        *parts, last = [_things_phrase(group, rng) for group in _grouped(scene.things)]
+        return _sentence(f"{', '.join(parts)} and {last}" if parts else last, _setting(scene, mention), rng)
     attributes = scene.attributes if isinstance(scene, Scene) else scene
     said = mentioned(attributes, mention)
     return _sentence(_noun_phrase(attributes.entity, said, rng), said, rng)
@@ -58,9 +58,8 @@ def mentioned(attributes: Attributes, mention: Collection[str] | None = None) ->
 
 def _setting(scene: Scene, mention: Collection[str] | None) -> dict[str, str]:
     values = {"place": scene.place, "time": scene.time, "style": scene.style}
-    if mention is not None:
-        return {name: value for name, value in values.items() if name in mention}
-    return {name: value for name, value in values.items() if value != DEFAULTS[name]}
+    said = [name for name, value in values.items() if value != DEFAULTS[name]] if mention is None else mention
+    return {name: value for name, value in values.items() if name in said}
 
 
 def _choose(options: Sequence[str], rng: Rng) -> str:
@@ -87,12 +86,11 @@ def _sentence(subject: str, said: dict[str, str], rng: Rng) -> str:
     after = [part for part in (phrase.get("position"), style) if part]
     if pattern == 2 and "position" in phrase:
         middle, after = [phrase["position"], *middle], [style] if style else []
+    front = []
     if pattern == 3 and "time" in phrase:
-        front = f"{phrase['time']}, "
+        front = [phrase["time"]]
         middle.remove(phrase["time"])
-    else:
-        front = ""
-    return front + ", ".join([" ".join([subject, *middle]), *after])
+    return ", ".join([*front, " ".join([subject, *middle]), *after])
 
 
 def _grouped(things: Sequence[Thing]) -> list[list[Thing]]:
@@ -112,10 +110,6 @@ def _things_phrase(group: Sequence[Thing], rng: Rng) -> str:
     return _noun_phrase(first.entity, said, rng)
 
 
-def _join(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
 def describe(scene: Scene) -> str:
     """Describe a scene in several short sentences, every one of them true."""
     if scene.kind == "layout":
@@ -123,13 +117,10 @@ def describe(scene: Scene) -> str:
     a = scene.attributes
     word, verb = noun(a.entity, a.count), "is" if a.count == "one" else "are"
     things = with_article(word) if a.count == "one" else f"{a.count} {word}"
-    sentences = [f"there {verb} {things}."]
-    sentences += [
-        f"the {word} {verb} {value}." for value in (a.colour, a.size) if value not in DEFAULTS.values()
-    ]
-    sentences.append(f"the {word} {verb} {PHRASES['position'][a.position][0]}.")
-    sentences.append(f"the {word} {verb} {PHRASES['place'][a.place][0]}.")
-    return " ".join(sentences + _setting_sentences(scene)[1:])
+    looks = [value for value in (a.colour, a.size) if value not in DEFAULTS.values()]
+    looks += [PHRASES["position"][a.position][0], PHRASES["place"][a.place][0]]
+    said = [f"the {word} {verb} {value}." for value in looks]
+    return " ".join([f"there {verb} {things}.", *said, *_setting_sentences(scene)[1:]])
 
 
 def _setting_sentences(scene: Scene) -> list[str]:
@@ -141,15 +132,19 @@ def _setting_sentences(scene: Scene) -> list[str]:
 
 
 def _layout_sentences(scene: Scene) -> list[str]:
-    sentences = []
-    for group in _grouped(scene.things):
-        sentences.append(f"there {'is' if len(group) == 1 else 'are'} {_things_phrase(group, None)}.")
     counts = Counter(thing.entity for thing in scene.things)
     single = [thing for thing in scene.things if counts[thing.entity] == 1]
-    for first, second in pairwise(single):
-        for relation in relations(first, second):
-            sentences.append(f"the {first.entity} is {relation} the {second.entity}.")
-    return sentences
+    return [
+        *(
+            f"there {'is' if len(group) == 1 else 'are'} {_things_phrase(group, None)}."
+            for group in _grouped(scene.things)
+        ),
+        *(
+            f"the {first.entity} is {relation} the {second.entity}."
+            for first, second in pairwise(single)
+            for relation in relations(first, second)
+        ),
+    ]
 
 
 _Meaning = tuple[str, str]
@@ -193,22 +188,23 @@ def _phrases() -> dict[tuple[str, ...], _Meaning]:
     table |= {name: ("entity", name) for name in ENTITIES}
     table |= {plural: ("entity", name) for name, plural in PLURALS.items()}
     table |= {opening: ("style", style) for style, opening in STYLE_OPENINGS.items()}
-    for kind, values in (*ADJECTIVES.items(), *PHRASES.items()):
-        table |= {phrase: (kind, value) for value, phrases in values.items() for phrase in phrases}
+    table |= {
+        phrase: (kind, value)
+        for kind, values in (*ADJECTIVES.items(), *PHRASES.items())
+        for value, phrases in values.items()
+        for phrase in phrases
+    }
     table["five"] = ("count", "five")
     return {tuple(tokens(phrase)): meaning for phrase, meaning in table.items()}
-
-
-@cache
-def _longest() -> int:
-    return max(len(phrase) for phrase in _phrases())
 
 
 def _meanings(text: str) -> list[_Meaning]:
     words = tokens(text)
     table, found, i = _phrases(), list[_Meaning](), 0
+    longest = max(map(len, table))
+
     while i < len(words):
-        for n in range(min(_longest(), len(words) - i), 0, -1):
+        for n in range(min(longest, len(words) - i), 0, -1):
             meaning = table.get(tuple(words[i : i + n]))
             if meaning is not None:
                 found.append(meaning)

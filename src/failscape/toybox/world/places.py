@@ -5,7 +5,7 @@ Times of day change the whole place and add a sun, a moon or stars behind the th
 
 from collections.abc import Callable
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,60 +78,6 @@ class _Canvas:
         return np.asarray(small, dtype=np.float32)
 
 
-def _meadow() -> Floats:
-    c = _Canvas((112, 190, 250), (206, 236, 255), 1)
-    c.cloud(16, 10, (255, 255, 255))
-    c.cloud(58, 13, (255, 255, 255))
-    c.hill(31, 3.5, 1.2, 0.1, (136, 206, 98))
-    c.hill(39, 3, 0.9, 0.55, (104, 186, 74))
-    c.hill(52, 2, 1.1, 0.3, (82, 166, 60))
-    c.dots(34, 42, HEIGHT - 1, 1.0, [(255, 255, 255), (255, 224, 90), (255, 140, 170)])
-    return c.finish()
-
-
-def _beach() -> Floats:
-    c = _Canvas((120, 204, 252), (220, 244, 255), 2)
-    c.cloud(54, 9, (255, 255, 255))
-    c.fade(22, 38, (24, 158, 196), (92, 214, 218))
-    c.hill(37, 1.2, 3, 0.2, (255, 255, 255))
-    c.hill(39.5, 1.4, 2.2, 0.4, (248, 224, 164))
-    c.hill(54, 1.6, 1.3, 0.1, (240, 208, 140))
-    c.dots(26, 43, HEIGHT - 1, 0.8, [(222, 186, 118), (255, 242, 206)])
-    return c.finish()
-
-
-def _snow() -> Floats:
-    c = _Canvas((156, 188, 222), (222, 234, 246), 3)
-    for x, top, half in ((14, 12, 20), (44, 7, 24), (70, 14, 18)):
-        c.triangle(x, top, 44, half, (140, 160, 192))
-        c.triangle(x, top, top + 10, half * 10 / (44 - top), (250, 252, 255))
-    c.hill(37, 2.5, 1.0, 0.2, (232, 240, 250))
-    c.hill(48, 2.2, 1.2, 0.7, (250, 252, 255))
-    for x, base in ((8, 41), (30, 38), (52, 41), (74, 39)):
-        c.triangle(x, base - 9, base, 3.2, (70, 118, 116))
-        c.triangle(x, base - 9, base - 5, 1.5, (250, 252, 255))
-    return c.finish()
-
-
-def _desert() -> Floats:
-    c = _Canvas((250, 206, 130), (255, 236, 190), 4)
-    c.hill(30, 4.5, 1.1, 0.05, (232, 164, 88))
-    c.hill(39, 5, 0.9, 0.45, (216, 140, 66))
-    c.hill(52, 4.5, 1.0, 0.9, (198, 118, 50))
-    return c.finish()
-
-
-def _ocean() -> Floats:
-    c = _Canvas((126, 196, 248), (214, 238, 252), 5)
-    c.cloud(24, 6, (255, 255, 255))
-    colours = ((58, 142, 214), (40, 122, 200), (28, 104, 184), (18, 86, 166), (12, 70, 146), (8, 56, 126))
-    for i, colour in enumerate(colours):
-        y = 17 + i * 9
-        c.hill(y - 0.8, 1.3, 5, i * 0.37, (168, 216, 244))
-        c.hill(y + 0.5, 1.3, 5, i * 0.37, colour)
-    return c.finish()
-
-
 def _forest() -> Floats:
     c = _Canvas((150, 196, 130), (104, 158, 96), 6)
     for step, colour in enumerate(((92, 116, 80), (84, 64, 44))):
@@ -199,49 +145,109 @@ def _brick_wall() -> Floats:
     return c.finish()
 
 
-def _studio() -> Floats:
-    c = _Canvas((214, 216, 226), (236, 236, 240), 10)
-    c.fade(48, HEIGHT, (226, 226, 232), (196, 198, 208))
-    return c.finish()
+_WHITE: Final = (255, 255, 255)
+_SNOW: Final = (250, 252, 255)
+_WAVES: Final = ((58, 142, 214), (40, 122, 200), (28, 104, 184), (18, 86, 166), (12, 70, 146), (8, 56, 126))
 
-
-_DRAW: Final[dict[str, Callable[[], Floats]]] = {
-    "meadow": _meadow,
-    "beach": _beach,
-    "snow": _snow,
-    "desert": _desert,
-    "ocean": _ocean,
-    "forest": _forest,
-    "city": _city,
-    "space": _space,
-    "brick wall": _brick_wall,
-    "studio": _studio,
+#: Places of a few strokes: the sky at the top and at the bottom, the seed, and each stroke of a `_Canvas`.
+_STROKES: Final[dict[str, tuple[Rgb, Rgb, int, list[tuple[Any, ...]]]]] = {
+    "meadow": (
+        (112, 190, 250),
+        (206, 236, 255),
+        1,
+        [
+            (_Canvas.cloud, 16, 10, _WHITE),
+            (_Canvas.cloud, 58, 13, _WHITE),
+            (_Canvas.hill, 31, 3.5, 1.2, 0.1, (136, 206, 98)),
+            (_Canvas.hill, 39, 3, 0.9, 0.55, (104, 186, 74)),
+            (_Canvas.hill, 52, 2, 1.1, 0.3, (82, 166, 60)),
+            (_Canvas.dots, 34, 42, HEIGHT - 1, 1.0, [_WHITE, (255, 224, 90), (255, 140, 170)]),
+        ],
+    ),
+    "beach": (
+        (120, 204, 252),
+        (220, 244, 255),
+        2,
+        [
+            (_Canvas.cloud, 54, 9, _WHITE),
+            (_Canvas.fade, 22, 38, (24, 158, 196), (92, 214, 218)),
+            (_Canvas.hill, 37, 1.2, 3, 0.2, _WHITE),
+            (_Canvas.hill, 39.5, 1.4, 2.2, 0.4, (248, 224, 164)),
+            (_Canvas.hill, 54, 1.6, 1.3, 0.1, (240, 208, 140)),
+            (_Canvas.dots, 26, 43, HEIGHT - 1, 0.8, [(222, 186, 118), (255, 242, 206)]),
+        ],
+    ),
+    "snow": (
+        (156, 188, 222),
+        (222, 234, 246),
+        3,
+        [
+            *(
+                stroke
+                for x, top, half in ((14, 12, 20), (44, 7, 24), (70, 14, 18))
+                for stroke in (
+                    (_Canvas.triangle, x, top, 44, half, (140, 160, 192)),
+                    (_Canvas.triangle, x, top, top + 10, half * 10 / (44 - top), _SNOW),
+                )
+            ),
+            (_Canvas.hill, 37, 2.5, 1.0, 0.2, (232, 240, 250)),
+            (_Canvas.hill, 48, 2.2, 1.2, 0.7, _SNOW),
+            *(
+                stroke
+                for x, base in ((8, 41), (30, 38), (52, 41), (74, 39))
+                for stroke in (
+                    (_Canvas.triangle, x, base - 9, base, 3.2, (70, 118, 116)),
+                    (_Canvas.triangle, x, base - 9, base - 5, 1.5, _SNOW),
+                )
+            ),
+        ],
+    ),
+    "desert": (
+        (250, 206, 130),
+        (255, 236, 190),
+        4,
+        [
+            (_Canvas.hill, 30, 4.5, 1.1, 0.05, (232, 164, 88)),
+            (_Canvas.hill, 39, 5, 0.9, 0.45, (216, 140, 66)),
+            (_Canvas.hill, 52, 4.5, 1.0, 0.9, (198, 118, 50)),
+        ],
+    ),
+    "ocean": (
+        (126, 196, 248),
+        (214, 238, 252),
+        5,
+        [
+            (_Canvas.cloud, 24, 6, _WHITE),
+            *(
+                stroke
+                for i, colour in enumerate(_WAVES)
+                for stroke in (
+                    (_Canvas.hill, 17 + i * 9 - 0.8, 1.3, 5, i * 0.37, (168, 216, 244)),
+                    (_Canvas.hill, 17 + i * 9 + 0.5, 1.3, 5, i * 0.37, colour),
+                )
+            ),
+        ],
+    ),
+    "studio": (
+        (214, 216, 226),
+        (236, 236, 240),
+        10,
+        [(_Canvas.fade, 48, HEIGHT, (226, 226, 232), (196, 198, 208))],
+    ),
 }
+_DRAW: Final = {"forest": _forest, "city": _city, "space": _space, "brick wall": _brick_wall}
 
 
 @cache
 def drawn(place: str) -> Floats:
     """Return a place by day, drawn once."""
-    return _DRAW[place]()
-
-
-#: Number of different rain patterns; the nuisance chooses one.
-RAIN_PHASES: Final = 8
-
-
-@cache
-def backdrop(place: str, time: str) -> Floats:
-    """Return a place at a time, larger than a picture (see `places`)."""
-    picture = drawn(place)
-    if time == "sunset":
-        return _sunset(picture)
-    if time == "night":
-        return _night(picture)
-    if time == "rain":
-        return _over(_grey(picture, 0.65) * np.float32(0.62), 0.3, _rgb(96, 110, 132))
-    if time == "fog":
-        return _over(_grey(picture, 0.5), 0.5, _rgb(204, 210, 216))
-    return picture
+    if place in _DRAW:
+        return _DRAW[place]()
+    top, bottom, seed, strokes = _STROKES[place]
+    canvas = _Canvas(top, bottom, seed)
+    for stroke, *how in strokes:
+        stroke(canvas, *how)
+    return canvas.finish()
 
 
 def _rgb(red: float, green: float, blue: float) -> Floats:
@@ -284,6 +290,25 @@ def _night(picture: Floats) -> Floats:
         dark[y, x] = (236, 238, 255)
     crescent = np.maximum(_disc(57, 13, 6.0) - _disc(53.8, 11.4, 5.4), 0)
     return _over(dark, crescent, _rgb(255, 246, 200))
+
+
+#: What a time of day makes of a place; by day it is as it was drawn.
+_TIMES: Final[dict[str, Callable[[Floats], Floats]]] = {
+    "sunset": _sunset,
+    "night": _night,
+    "rain": lambda place: _over(_grey(place, 0.65) * np.float32(0.62), 0.3, _rgb(96, 110, 132)),
+    "fog": lambda place: _over(_grey(place, 0.5), 0.5, _rgb(204, 210, 216)),
+}
+
+
+@cache
+def backdrop(place: str, time: str) -> Floats:
+    """Return a place at a time, larger than a picture (see `places`)."""
+    return _TIMES[time](drawn(place)) if time in _TIMES else drawn(place)
+
+
+#: Number of different rain patterns; the nuisance chooses one.
+RAIN_PHASES: Final = 8
 
 
 @cache

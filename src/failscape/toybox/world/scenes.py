@@ -7,7 +7,7 @@ comes from the generator that is passed in.
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -131,27 +131,16 @@ class Scene:
             first.entity, first.colour, count, first.size, self.place, self.time, self.style, self.position
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain lists and dictionaries, ready for JSON."""
-        data = asdict(self)
-        data["things"] = [{**thing, "box": list(thing["box"])} for thing in data["things"]]
-        data["noise"] = list(self.noise)
-        return data
-
     def to_json(self) -> str:
         """Return the scene as one line of JSON."""
-        return json.dumps(self.to_dict())
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Scene":
-        """Read what `to_dict` wrote."""
-        things = tuple(Thing(**{**thing, "box": tuple(thing["box"])}) for thing in data["things"])
-        return cls(**{**data, "things": things, "noise": tuple(data["noise"])})
+        return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> "Scene":
         """Read what `to_json` wrote."""
-        return cls.from_dict(json.loads(text))
+        data = json.loads(text)
+        things = tuple(Thing(**{**thing, "box": tuple(thing["box"])}) for thing in data["things"])
+        return cls(**{**data, "things": things, "noise": tuple(data["noise"])})
 
 
 def relations(first: Thing, second: Thing) -> tuple[Relation, ...]:
@@ -196,20 +185,17 @@ def build_scene(attributes: Attributes, noise: ArrayLike | None = None) -> Scene
 
 def _group(n: int, position: str, side: int) -> list[tuple[float, float]]:
     """Return the centres of n things of one kind."""
-    anchor_x, anchor_y = _ANCHORS[position]
     # A large thing stays in the picture: it may reach over an edge by a pixel or two.
     low, high = side / 2 - 1, SIDE - side / 2 + 1
-    x, y = min(max(anchor_x, low), high), min(max(anchor_y, low), high)
+    x, y = (min(max(anchor, low), high) for anchor in _ANCHORS[position])
     gap = side * 0.35 + 5.2
-    if n == 1:
-        return [(x, y)]
-    if n == 2:
-        if position in ("left", "right"):
-            return [(x, y - gap), (x, y + gap)]
-        return [(x - gap, y), (x + gap, y)]
-    if n == 3:
-        return [(x, y - gap), (x - gap, y + gap), (x + gap, y + gap)]
-    return [(x - gap, y - gap), (x + gap, y - gap), (x - gap, y + gap), (x + gap, y + gap)]
+    offsets = {
+        1: [(0, 0)],
+        2: [(0, -gap), (0, gap)] if position in ("left", "right") else [(-gap, 0), (gap, 0)],
+        3: [(0, -gap), (-gap, gap), (gap, gap)],
+        4: [(-gap, -gap), (gap, -gap), (-gap, gap), (gap, gap)],
+    }
+    return [(x + across, y + down) for across, down in offsets[n]]
 
 
 def square_box(x: float, y: float, side: int) -> Box:
@@ -254,20 +240,13 @@ def sample_attributes(rng: np.random.Generator, vary: float = 0.4, **fixed: str)
     for index in rng.permutation(len(free)):
         name = free[index]
         if rng.random() < vary:
-            options = _harmless(name, chosen)
-            if options:
-                chosen[name] = _pick(rng, options)
+            said = {key: value for key, value in chosen.items() if DEFAULTS.get(key) != value}
+            before = len(conflicts_in(said))
+            others = [value for value in MENTIONABLE[name] if value != DEFAULTS[name]]
+            harmless = [value for value in others if len(conflicts_in({**said, name: value})) == before]
+            if harmless:
+                chosen[name] = _pick(rng, harmless)
     return Attributes(**chosen)
-
-
-def _harmless(name: str, chosen: dict[str, str]) -> list[str]:
-    said = {key: value for key, value in chosen.items() if DEFAULTS.get(key) != value}
-    before = len(conflicts_in(said))
-    return [
-        value
-        for value in MENTIONABLE[name]
-        if value != DEFAULTS[name] and len(conflicts_in({**said, name: value})) == before
-    ]
 
 
 def _pick(rng: np.random.Generator, options: Sequence[str]) -> str:

@@ -6,9 +6,8 @@ be read back without doubt.
 """
 
 import re
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
-AttributeName = Literal["colour", "count", "size", "place", "time", "style", "position"]
 Value = tuple[str, str]
 
 
@@ -294,15 +293,17 @@ def noun(entity: str, count: str = "one") -> str:
 
 def vocabulary() -> list[str]:
     """Return every word (and mark) that captions and descriptions can use, sorted."""
+    tables = (*ADJECTIVES.values(), *PHRASES.values())
     texts: list[str] = [
-        *ENTITIES,
-        *PLURALS.values(),
-        *OPENINGS,
-        *STYLE_OPENINGS.values(),
-        *RELATIONS,
-        *JOINERS,
+        *(
+            *ENTITIES,
+            *PLURALS.values(),
+            *OPENINGS,
+            *STYLE_OPENINGS.values(),
+            *RELATIONS,
+            *JOINERS,
+            *SENTENCES,
+        ),
+        *(phrase for table in tables for phrases in table.values() for phrase in phrases),
     ]
-    for table in (*ADJECTIVES.values(), *PHRASES.values()):
-        texts += [phrase for phrases in table.values() for phrase in phrases]
-    texts += SENTENCES
     return sorted({word for text in texts for word in tokens(text)})
