@@ -9,11 +9,9 @@ import click
 from failscape.atlas.connect import parse_reference
 from failscape.cli.screen import echo_json, run_reported
 from failscape.comparison.baseline import MOST_CASES, freeze, read_baseline, write_baseline
-from failscape.comparison.comparable import NotComparable
+from failscape.comparison.comparing import NotComparable
 from failscape.comparison.gate import draw_more, run_gate
-from failscape.comparison.gate_files import write_junit, write_summary
-from failscape.comparison.gate_result import GateResult
-from failscape.comparison.harm import GateRules, GateVerdict
+from failscape.comparison.harm import GateResult, GateRules, GateVerdict, write_junit, write_summary
 from failscape.comparison.reading import read_side
 from failscape.comparison.session import compared_folder, with_earlier
 from failscape.config.files import load_config

@@ -26,8 +26,7 @@ from failscape.starting.drafts import (
     vlm_draft,
 )
 from failscape.starting.from_failureatlas import read_failureatlas
-from failscape.starting.probing import trouble_with_eyes
-from failscape.starting.roles import FILE, Asker, RoleFlags, settle_role
+from failscape.starting.roles import FILE, Asker, RoleFlags, settle_role, trouble_with_eyes
 
 
 @click.command("init")

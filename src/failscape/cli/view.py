@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from failscape.servers.running import serve_app
-from failscape.web.guard import TOKEN, Guard
 from failscape.web.library import Library
-from failscape.web.server import build_app
+from failscape.web.server import TOKEN, Guard, build_app
 
 PORT = 8317
 

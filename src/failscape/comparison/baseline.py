@@ -13,10 +13,9 @@ from failscape import __version__
 from failscape.atlas.contents import digest_of
 from failscape.atlas.files import write_whole
 from failscape.comparison.cases import AskedCase
-from failscape.comparison.comparable import NotComparable
-from failscape.comparison.judges import knows_truth
-from failscape.comparison.pairs import CaseResult
-from failscape.comparison.reading import ModelSide
+from failscape.comparison.comparing import NotComparable
+from failscape.comparison.decide import CaseResult
+from failscape.comparison.reading import ModelSide, knows_truth
 from failscape.errors import ConfigError
 from failscape.models.roles import Identity
 from failscape.plugins import find_kind

@@ -9,23 +9,23 @@ import numpy as np
 
 from failscape.atlas import Atlas
 from failscape.atlas.contents import digest_of, keep_pictures
-from failscape.comparison.asking import ModelAsker
 from failscape.comparison.baseline import FrozenCase, GateBaseline
 from failscape.comparison.cases import fresh_probe
-from failscape.comparison.comparable import NotComparable
-from failscape.comparison.gate_result import GateResult, GateRow
+from failscape.comparison.comparing import NotComparable
+from failscape.comparison.decide import CasePair, CaseResult, PairCounts, counts_of
+from failscape.comparison.drawing import ModelAsker
 from failscape.comparison.harm import (
     TURNS,
     GateHarm,
+    GateResult,
+    GateRow,
     GateRules,
     base_cases,
     gate_power,
     judge_harm,
     next_cases,
 )
-from failscape.comparison.judges import judge_difference
-from failscape.comparison.pairs import CasePair, CaseResult, PairCounts, counts_of
-from failscape.comparison.reading import ModelSide
+from failscape.comparison.reading import ModelSide, judge_difference
 from failscape.config import HuntConfig
 from failscape.evidence import config_of
 from failscape.runtime.progress import Reporter

@@ -1,4 +1,4 @@
-"""Reads what is known of a model from an atlas: its cases, which of them are fresh, what it claims."""
+"""Reads what is known of a model from an atlas: its cases, which are fresh, what it claims, who judged."""
 
 from __future__ import annotations
 
@@ -10,15 +10,39 @@ from pathlib import Path
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.decisions import asked_trials
 from failscape.comparison.cases import AskedCase, case_of
-from failscape.comparison.judges import judge_difference
-from failscape.comparison.pairs import CaseResult, ModelResults
-from failscape.comparison.result import CompareRules
+from failscape.comparison.decide import CaseResult, CompareRules, ModelResults
 from failscape.errors import ConfigError
 from failscape.evidence import HuntEvidence, HuntReader, choose_hunt, load_hunt
 from failscape.evidence.findings import short_title
+from failscape.models.roles import Identity
 from failscape.plugins import find_kind
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Decide, Finding, Verdict
+
+JUDGES = ("judge", "verifier")
+
+
+def judge_difference(first: Mapping[str, Identity], second: Mapping[str, Identity]) -> str:
+    """In words how the judges differ, "" when they are the same."""
+    for role in JUDGES:
+        here, there = first.get(role), second.get(role)
+        if here is not None and there is not None and here.digest != there.digest:
+            return f"the {role} is another one ({describe(here)}, then {describe(there)})"
+        if (here is None) != (there is None):
+            return f"only one of them had a {role}"
+    return ""
+
+
+def knows_truth(identities: Mapping[str, Identity]) -> bool:
+    """Whether nobody has to be calibrated: no judge at all, or a verifier that is told the right answers."""
+    judges = [one for role, one in identities.items() if role in JUDGES]
+    return all(one.provider == "exact" for one in judges)
+
+
+def describe(identity: Identity) -> str:
+    settings = {name: value for name, value in identity.settings.items() if value not in ("", None, {}, [])}
+    return f"{identity.provider} {identity.model} {settings}".strip()
+
 
 #: The failure rate above which a subject fails, where settings name none (classifier hunts).
 USUAL_LIMIT = 0.2

@@ -6,20 +6,17 @@ from pathlib import Path
 
 from failscape.atlas import Atlas
 from failscape.atlas.connect import holds_atlas, parse_reference
-from failscape.comparison.comparable import refuse_unlike
-from failscape.comparison.comparing import ManyCompared, compare_sides, with_own_names
-from failscape.comparison.drawing import draw_pairs
-from failscape.comparison.judges import judge_difference
-from failscape.comparison.matrix import CaseSet
-from failscape.comparison.pairs import ModelResults
+from failscape.comparison.comparing import CaseSet, ManyCompared, compare_sides, refuse_unlike, with_own_names
+from failscape.comparison.decide import ModelResults
+from failscape.comparison.drawing import ask_sets, draw_pairs, settings_of
 from failscape.comparison.reading import (
     ModelSide,
     hunts_of,
+    judge_difference,
     read_side,
     rules_for,
     with_cases_in,
 )
-from failscape.comparison.whole_sets import ask_sets, settings_of
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
 from failscape.evidence import config_of

@@ -19,18 +19,21 @@ from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import HuntEvidence
 from failscape.evidence.findings import short_title
 from failscape.evidence.found import config_of
-from failscape.export.classifier_rows import classifier_rows
-from failscape.export.parts import Parts, choose_parts
+from failscape.export.rows import classifier_rows
+from failscape.export.splits import Parts, choose_parts
 from failscape.hunts.classifier.baselines import all_targets, baseline_plans
 from failscape.hunts.classifier.config import ClassifierConfig
 from failscape.hunts.fresh import Plans, recorded_tries
 from failscape.models.providers.onnx import OnnxClassifier, OnnxEmbedder
 from failscape.pictures import Picture
-from failscape.repair.fit import Layer, Rows, fit_layer, placebo_rows
 from failscape.repair.last_layer import (
     LastLayer,
+    Layer,
+    Rows,
     find_last_layer,
+    fit_layer,
     load_model,
+    placebo_rows,
     save_model,
     with_features,
     with_layer,

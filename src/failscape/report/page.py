@@ -1,17 +1,27 @@
-"""Writes the report: one static HTML page that opens from disk and needs no network.
+"""Writes reports and comparisons as static HTML pages that open from disk and need no network.
 
-The page is bounded: a gallery of the first findings, a table of some more, and a plain line about the rest.
+A page is bounded: a gallery of the first findings, a table of some more, and a plain line about the rest. A
+picture without a readable file is counted and shown as an empty frame; it never stops the report.
 """
 
+import base64
+import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from failscape import __version__
-from failscape.atlas import Atlas, Event
-from failscape.atlas.files import explained, write_whole
+from failscape.atlas import Atlas, Event, ImageStore
+from failscape.atlas.files import explained, refuse_link, write_whole
+from failscape.comparison.comparing import ManyCompared, NotComparable, compare_sides
+from failscape.comparison.decide import PROVEN, ComparedSubject
+from failscape.comparison.reading import CaseRow, cases_beside, hunts_of, read_side, side_of
+from failscape.errors import AtlasError, FailscapeError
 from failscape.evidence import (
     BeforeAfter,
     Build,
@@ -24,11 +34,10 @@ from failscape.evidence import (
 )
 from failscape.evidence.findings import GroupRate, families_of, suggestions, worst_groups
 from failscape.hunts.t2i.findings import CheckedDetails
-from failscape.report.comparison import beside_section
 from failscape.report.figures.heat import FailureMap, HeatMap, failure_map, heat_of_counts
-from failscape.report.pictures import PicturePlacer
 from failscape.report.sections import (
     PAGE,
+    TRUST,
     Context,
     Section,
     Tile,
@@ -37,6 +46,177 @@ from failscape.report.sections import (
     templates,
 )
 from failscape.trials import Finding, Verdict
+
+SIDE = 224
+THUMBS = "thumbs"
+SUFFIX = ".thumb.webp"
+FULL = "pictures"
+_OURS = {
+    THUMBS: re.compile(rf"([0-9a-f]{{32}}){re.escape(SUFFIX)}"),
+    FULL: re.compile(r"([0-9a-f]{32})\.[a-z]+"),
+}
+WORKERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """`source` is what the page shows, `full` the original to open, or "" where there is no way to it."""
+
+    source: str
+    full: str = ""
+
+
+class PicturePlacer:
+    """Thumbnails for one page. `page` is the folder of the page, or `None` to put pictures inside it."""
+
+    def __init__(self, store: ImageStore, page: Path | None) -> None:
+        self._store = store
+        self._page = page
+        for folder in () if page is None else (page, page / THUMBS, page / FULL):
+            refuse_link(folder)
+        self._placed: dict[str, Placed | None] = {}
+        # A report inside the atlas folder has room for the originals; one elsewhere is kept small to be sent.
+        self._linked = page is not None and store.folder.parent.resolve() in page.resolve().parents
+
+    @property
+    def missing(self) -> int:
+        return sum(placed is None for placed in self._placed.values())
+
+    @property
+    def shown(self) -> int:
+        return len(self._placed) - self.missing
+
+    def prepare(self, digests: Iterable[str]) -> None:
+        """Make all thumbnails at once: decoding lets other threads work."""
+        new = [digest for digest in dict.fromkeys(digests) if digest not in self._placed]
+        with ThreadPoolExecutor(WORKERS) as pool:
+            self._placed.update(zip(new, pool.map(self._place, new), strict=True))
+
+    def forget_others(self) -> None:
+        """Remove pictures that an earlier report left and this page does not show."""
+        if self._page is not None:
+            for folder, pattern in _OURS.items():
+                for path in (self._page / folder).glob("*"):
+                    ours = pattern.fullmatch(path.name)  # the folder may hold files of others
+                    if ours and ours[1] not in self._placed:
+                        path.unlink(missing_ok=True)
+
+    def find(self, digest: str) -> Placed | None:
+        return self._placed.get(digest)
+
+    def _place(self, digest: str) -> Placed | None:
+        try:
+            if self._page is None:
+                data = self._store.thumbnail(digest, SIDE)
+                return Placed("data:image/webp;base64," + base64.b64encode(data).decode())
+            full = self._store.copy_out(digest, self._page / FULL).name if self._linked else ""
+            path = self._page / THUMBS / f"{digest}{SUFFIX}"
+            if path.is_symlink() or not path.exists():
+                write_whole(path, self._store.thumbnail(digest, SIDE))
+        except AtlasError:
+            return None
+        return Placed(f"{THUMBS}/{path.name}", f"{FULL}/{full}" if full else "")
+
+
+#: Subjects that are shown with pictures; the table has more.
+PICTURED = 30
+
+CASES = 6
+ROWS = 400
+
+
+@dataclass(frozen=True)
+class PicturedSubject:
+    """A proven change with the same cases on all models."""
+
+    row: ComparedSubject
+    cases: list[CaseRow]
+
+
+@dataclass(frozen=True)
+class ComparisonPage:
+    compared: ManyCompared
+    pictured: list[PicturedSubject]
+    version: str
+    written: str
+
+    @property
+    def names(self) -> list[str]:
+        return [side.name for side in self.compared.sides]
+
+    @property
+    def rows(self) -> Sequence[ComparedSubject]:
+        return self.compared.last.rows[:ROWS]
+
+
+def write_comparison(compared: ManyCompared, folder: Path, sources: Sequence[Path] = ()) -> Path:
+    """Write the page into `folder`. Pictures come from the atlases of the sides and from `sources`."""
+    proven = [row for row in compared.last.rows if row.status in PROVEN][:PICTURED]
+    pictured = [PicturedSubject(row, cases_beside(compared.sides, row.subject, CASES)) for row in proven]
+    view = ComparisonPage(compared, pictured, __version__, time.strftime("%Y-%m-%d %H:%M"))
+    wanted = {
+        digest for one in pictured for row in one.cases for case in row if case for digest in case.images
+    }
+    with explained(folder), ExitStack() as stack:
+        folder.mkdir(parents=True, exist_ok=True)
+        placers = []
+        for path in dict.fromkeys([*(side.folder for side in compared.sides), *sources]):
+            atlas = stack.enter_context(Atlas.open(path, readonly=True))
+            here = [digest for digest in wanted if atlas.images.name(digest) is not None]
+            placers.append(PicturePlacer(atlas.images, folder))
+            placers[-1].prepare(here)
+
+        def picture(digest: str) -> Placed | None:
+            return next((found for placer in placers if (found := placer.find(digest))), None)
+
+        page = templates().get_template("comparison.html").render(view=view, picture=picture)
+        write_whole(folder / PAGE, page.encode("utf-8", "replace"))
+    return folder / PAGE
+
+
+#: Where the whole page of the comparison lies, beside that of the report.
+FOLDER = "comparison"
+
+MOST_MODELS = 12
+
+
+def beside_section(hunt: HuntEvidence, folder: Path | None) -> Section | None:
+    """The newest hunts of the other models in this atlas, where there are such and they can be compared.
+
+    With a `folder` the whole page is written there too.
+    """
+    compared = compare_atlas(hunt)
+    if compared is None:
+        return None
+    if folder is not None:
+        write_comparison(compared, folder / FOLDER)
+    names = [side.name for side in compared.sides]
+    return Section(
+        id="beside",
+        title="Beside the other models of this atlas",
+        template="beside.html",
+        place=TRUST,
+        data={"compared": compared, "link": f"{FOLDER}/{PAGE}" if folder is not None else ""},
+        menu="Compare",
+        intro=f"The same cases on {len(names)} models, {names[-1]} against {names[0]}, pair by pair.",
+    )
+
+
+def compare_atlas(hunt: HuntEvidence) -> ManyCompared | None:
+    atlas = hunt.atlas
+    kinds: dict[int, Any] = {row.id: row.kind for row in atlas.hunts()}
+    numbers = [number for number in hunts_of(atlas.folder) if kinds[number] == hunt.row.kind]
+    if hunt.row.id not in numbers or not 1 < len(numbers) <= MOST_MODELS:
+        return None
+    try:
+        sides = [
+            side_of(hunt) if number == hunt.row.id else read_side(atlas.folder, number) for number in numbers
+        ]
+        compared = compare_sides(sides)
+    except (NotComparable, FailscapeError):
+        return None
+    return compared if compared.last.pairs else None
+
 
 GALLERY = 40
 TABLE_ROWS = 1000

@@ -14,8 +14,7 @@ from failscape.atlas import Atlas, Call, Recorded
 from failscape.config import RuntimeConfig
 from failscape.errors import AtlasError
 from failscape.hunts.protocol import Hunt
-from failscape.runtime.budget import Budget
-from failscape.runtime.health import RunHealth
+from failscape.runtime.budget import Budget, RunHealth
 from failscape.runtime.stages import Team
 from failscape.runtime.walk import Walk
 from failscape.trials import Probe

@@ -1,25 +1,67 @@
-"""Starts a hunt from what an earlier one saw: `warm_start: runs/old`. Reads the old atlas once.
+"""What a run knows before it starts: how its judge errs, what an earlier hunt saw (`warm_start: runs/old`).
 
-What is taken from it is kept in the new atlas. A resumed hunt goes by that, whatever became of the old one.
+A table of accuracy comes from a file, a review in the atlas, or ships with the judge. The old atlas is read
+once; what is taken from it is kept in the new one. A resumed hunt goes by that, whatever became of the old
+one.
 """
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.connect import holds_atlas, parse_reference
-from failscape.atlas.contents import digest_of, earlier_of
-from failscape.atlas.results import last_results
+from failscape.atlas.contents import digest_of, earlier_of, last_results
 from failscape.atlas.resume import complete_config
-from failscape.atlas.reviews import hunt_accuracy
+from failscape.atlas.reviews import AUTO, NONE, hunt_accuracy, reviewed_accuracy
 from failscape.config import HuntConfig
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError
 from failscape.hunts.protocol import Hunt, replay
 from failscape.hunts.told import from_bytes
+from failscape.models.roles import Model
 from failscape.plugins import begin_hunt, find_kind, kind_of
 from failscape.spaces.earlier import Earlier
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Finding, Verdict
+
+
+def choose_accuracy(config: HuntConfig, judge: Model | None, folder: Path) -> JudgeAccuracy | None:
+    """`None`: nothing is known, and the judge is taken at its word."""
+    # A vlm hunt names a file of its verifier's accuracy as `accuracy`, and reads it by itself.
+    setting = str(getattr(config, "judge_accuracy", NONE if getattr(config, "accuracy", "") else AUTO))
+    if setting == NONE or judge is None:
+        return None
+    digest = judge.identity.digest
+    if setting != AUTO:
+        return read_accuracy(Path(setting), digest)
+    shipped = getattr(judge, "accuracy", None)
+    return _reviewed(folder, digest) or (shipped if isinstance(shipped, JudgeAccuracy) else None)
+
+
+def read_accuracy(path: Path, judge: str) -> JudgeAccuracy:
+    """A table that names no judge is taken for this one; one of another judge is refused."""
+    try:
+        text = path.expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"`judge_accuracy: {path}` cannot be read: {error}", "give a JSON file, auto or none"
+        ) from None
+    accuracy = JudgeAccuracy.from_json(text, str(path))
+    if accuracy.judge not in ("", judge):
+        raise ConfigError(
+            f"{path} was measured for another judge ({accuracy.judge[:12]}…, here {judge[:12]}…)",
+            "review what this one judged, or take `judge` out of the file if you know that they err alike",
+        )
+    return replace(accuracy, judge=judge, source=accuracy.source or str(path))
+
+
+def _reviewed(folder: Path, judge: str) -> JudgeAccuracy | None:
+    if not holds_atlas(folder):
+        return None
+    with Atlas.open(folder, readonly=True) as atlas:
+        return reviewed_accuracy(atlas, judge)
+
 
 #: What both hunts must have been run on, by content: else subjects of one mean nothing to the other.
 SAME = {"space": "corpus", "prompts": "list of prompts", "grammar": "grammar of questions"}

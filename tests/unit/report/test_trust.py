@@ -16,7 +16,7 @@ from failscape.hunts.t2i.survey.survey import (
     T2ISurvey,
     WordingEffect,
 )
-from failscape.report.figures.shares import HEIGHT, WIDTH, Spot, against
+from failscape.report.figures.basic import HEIGHT, WIDTH, Spot, against
 from failscape.report.kinds.t2i_trust import trust_boxes
 from failscape.stats.judging.accuracy import JudgeAccuracy
 

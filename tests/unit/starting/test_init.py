@@ -15,8 +15,7 @@ from failscape.cli.init import command
 from failscape.config.files import load_config
 from failscape.errors import ConfigError
 from failscape.starting.from_failureatlas import read_failureatlas
-from failscape.starting.probing import offered_models
-from failscape.starting.roles import Asker, RoleFlags, settle_role
+from failscape.starting.roles import Asker, RoleFlags, offered_models, settle_role
 
 
 def init(folder: Path, *flags: str) -> Result:
@@ -154,7 +153,7 @@ def test_questions_are_asked_with_what_is_likely(monkeypatch: pytest.MonkeyPatch
         return default
 
     async def two(endpoint: str, key_env: str = "") -> object:
-        from failscape.starting.probing import Offered
+        from failscape.starting.roles import Offered
 
         return Offered(("painter", "eyes"))
 

@@ -10,9 +10,8 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from failscape.atlas import Atlas
 from failscape.atlas.reviews import hunt_accuracy, items_of, labels_of
-from failscape.web.guard import TOKEN, Guard
 from failscape.web.library import Library
-from failscape.web.server import build_app
+from failscape.web.server import TOKEN, Guard, build_app
 
 
 @pytest.fixture

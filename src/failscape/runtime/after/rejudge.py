@@ -22,10 +22,10 @@ from failscape.models.registry import create_model
 from failscape.models.roles import Identity, Reply
 from failscape.pictures import Picture
 from failscape.plugins import find_kind
-from failscape.runtime.accuracy import choose_accuracy
 from failscape.runtime.progress import Reporter
 from failscape.runtime.session import Summary, run_hunt
 from failscape.runtime.stages import Team
+from failscape.runtime.warm_start import choose_accuracy
 from failscape.trials import Probe
 
 #: Roles whose replies come from the atlas.

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from failscape.comparison.cases import AskedCase
-from failscape.comparison.comparable import NotComparable
-from failscape.comparison.comparing import ManyCompared, compare_sides
+from failscape.comparison.comparing import ManyCompared, NotComparable, compare_sides
+from failscape.comparison.decide import PROVEN, STATUSES, ComparedSubject
 from failscape.comparison.reading import ModelSide, cases_beside, side_of, with_cases_in
-from failscape.comparison.result import PROVEN, STATUSES, ComparedSubject
 from failscape.errors import AtlasError
 from failscape.report.figures.basic import percent
 from failscape.web.library import Library, OpenHunt
