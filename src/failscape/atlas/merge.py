@@ -60,7 +60,14 @@ def merge_atlases(sources: Sequence[str | Path], destination: str | Path) -> Mer
 
 def _merge_one(source: Atlas, target: Atlas, merged: Merged) -> None:
     with _attached(target, source.folder):
-        _copy_corpora(source.folder, target.folder)
+        refuse_link(source.folder / CORPORA)
+        for folder in (source.folder / CORPORA).glob("*"):
+            refuse_link(folder)
+            goal = target.folder / CORPORA / folder.name
+            if not goal.exists() and not folder.name.startswith("."):  # half a copy of a killed run
+                draft = copy_corpus(folder, goal)
+                with explained(goal):
+                    draft.replace(goal)
         hunts = source.stored_hunts()
         with target.transaction() as (db, rows):
             _copy_shared(db)
@@ -134,20 +141,6 @@ class _HuntMerge:
         self._folder = folder
 
     def run(self) -> int:
-        self._refuse_conflicts()
-        self._db.execute(
-            "INSERT OR IGNORE INTO nodes (hunt, subject, details)"
-            " SELECT :there, subject, details FROM source.nodes WHERE hunt = :here ORDER BY id",
-            self._ids,
-        )
-        self._copy_calls()
-        self._copy_confidences()
-        added = self._copy_trials()
-        self._copy_totals()
-        self._copy_runs()
-        return added
-
-    def _refuse_conflicts(self) -> None:
         row = self._db.execute(
             "SELECT s.key, s.verdict, t.verdict FROM source.trials s JOIN source.plans sp ON sp.id = s.plan"
             " JOIN trials t ON t.hunt = :there AND t.key = s.key JOIN plans tp ON tp.id = t.plan"
@@ -161,8 +154,11 @@ class _HuntMerge:
                 f" {row[2]} in what is merged already",
                 "merge shards that were run with different --shard numbers, or keep these atlases apart",
             )
-
-    def _copy_calls(self) -> None:
+        self._db.execute(
+            "INSERT OR IGNORE INTO nodes (hunt, subject, details)"
+            " SELECT :there, subject, details FROM source.nodes WHERE hunt = :here ORDER BY id",
+            self._ids,
+        )
         self._db.execute(
             "INSERT INTO calls SELECT c.key, c.role, i.id, c.facts, c.invalid, c.raw, c.image,"
             " c.requests, c.seconds, c.tokens_in, c.tokens_out, c.cost, :there, c.endpoint"
@@ -175,6 +171,11 @@ class _HuntMerge:
             " endpoint = excluded.endpoint WHERE calls.invalid <> '' AND excluded.invalid = ''",
             self._ids,
         )
+        self._copy_confidences()
+        added = self._copy_trials()
+        self._copy_totals()
+        self._copy_runs()
+        return added
 
     def _copy_confidences(self) -> None:
         self._db.execute(
@@ -304,14 +305,3 @@ class _PictureMerge:
                     gone += 1
             self._rows.add_images(self._target.images.append(pictures), self._target.images.end)
         return gone
-
-
-def _copy_corpora(source: Path, target: Path) -> None:
-    refuse_link(source / CORPORA)
-    for folder in (source / CORPORA).glob("*"):
-        refuse_link(folder)
-        goal = target / CORPORA / folder.name
-        if not goal.exists() and not folder.name.startswith("."):  # half a copy of a killed run
-            draft = copy_corpus(folder, goal)
-            with explained(goal):
-                draft.replace(goal)

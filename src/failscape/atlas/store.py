@@ -236,12 +236,9 @@ class Atlas:
                 rows.add_trials(hunt_id, group)
             if nodes:
                 rows.add_nodes(hunt_id, nodes)
-            self._touch_run(db, hunt_id)
-
-    def _touch_run(self, db: sqlite3.Connection, hunt_id: int) -> None:
-        if hunt_id in self._running:
-            run, began = self._running[hunt_id]
-            db.execute("UPDATE runs SET seconds = ? WHERE id = ?", (time.monotonic() - began, run))
+            if hunt_id in self._running:
+                run, began = self._running[hunt_id]
+                db.execute("UPDATE runs SET seconds = ? WHERE id = ?", (time.monotonic() - began, run))
 
     @property
     def has_calls(self) -> bool:

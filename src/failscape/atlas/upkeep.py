@@ -257,7 +257,13 @@ def prune(atlas: Atlas, rule: PruneRule, dry: bool = False) -> Pruned:
         db.execute("CREATE TEMP TABLE needed (digest TEXT PRIMARY KEY)")
         db.execute("CREATE TEMP TABLE spare (digest TEXT PRIMARY KEY)")
         try:
-            _sort(db, rule)
+            # Every picture that a trial names is needed, or spare, or both: then it is needed.
+            for tried in _trials(db):
+                images = [(digest,) for digest in tried.images]
+                shown = any(isinstance(step, Show) for step in tried.steps)
+                spare = rule.covers(tried.hunt, tried.verdict) and not shown
+                db.executemany(f"INSERT OR IGNORE INTO {'spare' if spare else 'needed'} VALUES (?)", images)
+            db.execute("DELETE FROM spare WHERE digest IN (SELECT digest FROM needed)")
             query = "SELECT count(*), total(bytes) FROM images WHERE digest IN (SELECT digest FROM spare)"
             number, size = db.execute(query).fetchone()
             kept = db.execute("SELECT count(*) FROM images").fetchone()[0] - number
@@ -273,16 +279,6 @@ def prune(atlas: Atlas, rule: PruneRule, dry: bool = False) -> Pruned:
             path.unlink(missing_ok=True)
         _drop_files(atlas)
     return Pruned(number, int(size), kept)
-
-
-def _sort(db: sqlite3.Connection, rule: PruneRule) -> None:
-    """Every picture that a trial names is needed, or spare, or both: then it is needed."""
-    for tried in _trials(db):
-        images = [(digest,) for digest in tried.images]
-        shown = any(isinstance(step, Show) for step in tried.steps)
-        spare = rule.covers(tried.hunt, tried.verdict) and not shown
-        db.executemany(f"INSERT OR IGNORE INTO {'spare' if spare else 'needed'} VALUES (?)", images)
-    db.execute("DELETE FROM spare WHERE digest IN (SELECT digest FROM needed)")
 
 
 def _drop(db: sqlite3.Connection, atlas: Atlas) -> None:

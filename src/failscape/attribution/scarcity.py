@@ -5,7 +5,7 @@ may also be hard, and a hunt tries what it expects to fail.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -166,7 +166,15 @@ def relate(hunt: HuntEvidence, counts: MentionCounts) -> Scarcity:
             uncounted += 1
         else:
             subjects.append(_subject(seen, count, finding))
-    _check_known(counts, tried)
+    # Counts of which none fits are a mistake, and would look like a hunt without any training data.
+    known = [key_of(subject) for subject in tried]
+    if not any(key in counts.numbers for key in known):
+        theirs, ours = next(iter(counts.numbers), ""), next(iter(tried), "")
+        raise ConfigError(
+            f"{counts.source} counts {len(counts.numbers):,} subjects, such as {theirs!r}, "
+            "but none of them was tried in this hunt",
+            f"write subjects as the atlas does, such as {ours!r}",
+        )
     return Scarcity(
         hunt=hunt.row.id,
         source=counts.source,
@@ -181,18 +189,6 @@ def relate(hunt: HuntEvidence, counts: MentionCounts) -> Scarcity:
         frequent_failing=_frequent_failing(subjects, findings),
         rare_passing=_rare_passing(subjects, most),
     )
-
-
-def _check_known(counts: MentionCounts, tried: Iterable[str]) -> None:
-    """Counts of which none fits are a mistake, and would look like a hunt without any training data."""
-    known = [key_of(subject) for subject in tried]
-    if not any(key in counts.numbers for key in known):
-        theirs, ours = next(iter(counts.numbers), ""), next(iter(tried), "")
-        raise ConfigError(
-            f"{counts.source} counts {len(counts.numbers):,} subjects, such as {theirs!r}, "
-            "but none of them was tried in this hunt",
-            f"write subjects as the atlas does, such as {ours!r}",
-        )
 
 
 def _subject(seen: SubjectCounts, count: int, finding: Finding | None) -> Subject:

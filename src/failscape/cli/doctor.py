@@ -98,7 +98,10 @@ def doctor_atlas(folder: Path, mending: bool, as_json: bool) -> None:
     if mending:
         with Atlas.open(folder) as atlas:
             done = upkeep.mend(atlas, found, partial(_retell, atlas))
-            done += _keep_results(atlas)
+            # What runs of earlier versions did not keep, or not by today's rules: told once, then at hand.
+            done += [
+                f"findings of hunt {row.id} told again and kept" for row in atlas.hunts() if _keep(atlas, row)
+            ]
             found = upkeep.examine(atlas)
     if as_json:
         wrong = [ailment._asdict() for ailment in found.ailments]
@@ -127,11 +130,6 @@ def _print_diagnosis(found: upkeep.Diagnosis, done: list[str], folder: Path, men
 
 def _retell(atlas: Atlas, row: HuntRow, trials: Iterator[Trial]) -> None:
     replay(rebuild_hunt(row, hunt_accuracy(atlas, row)), trials)
-
-
-def _keep_results(atlas: Atlas) -> list[str]:
-    """What runs of earlier versions did not keep, or not by today's rules: told once, then at hand."""
-    return [f"findings of hunt {row.id} told again and kept" for row in atlas.hunts() if _keep(atlas, row)]
 
 
 def _keep(atlas: Atlas, row: HuntRow) -> bool:

@@ -50,7 +50,17 @@ def command(atlas: Path, judge: Path | None, again: bool, hunt_id: int | None, a
     if judge is None:
         _reread(atlas, hunt_id, as_json)
     else:
-        _rejudge(atlas, judge, hunt_id, as_json)
+        model = load_model(judge, "judge")
+        done = run_reported(lambda reporter: rejudge(atlas, model, reporter, hunt_id), as_json)
+        with Atlas.open(atlas, readonly=True) as opened:
+            compared = compare_judges(opened, done.first, done.second)
+        if as_json:
+            data = {"event": "rejudged", "first": done.first, "second": done.second, "missing": done.missing}
+            echo_json({**data, **compared.as_data()})
+        else:
+            _print(done, compared, Console(), atlas)
+        if done.summary.stop.kind == "interrupted":
+            sys.exit(130)
 
 
 def _reread(atlas: Path, hunt_id: int | None, as_json: bool) -> None:
@@ -79,20 +89,6 @@ def _reread(atlas: Path, hunt_id: int | None, as_json: bool) -> None:
             highlight=False,
         )
     _print_findings(compared, console, atlas, done.second)
-
-
-def _rejudge(atlas: Path, judge: Path, hunt_id: int | None, as_json: bool) -> None:
-    model = load_model(judge, "judge")
-    done = run_reported(lambda reporter: rejudge(atlas, model, reporter, hunt_id), as_json)
-    with Atlas.open(atlas, readonly=True) as opened:
-        compared = compare_judges(opened, done.first, done.second)
-    if as_json:
-        data = {"event": "rejudged", "first": done.first, "second": done.second, "missing": done.missing}
-        echo_json({**data, **compared.as_data()})
-    else:
-        _print(done, compared, Console(), atlas)
-    if done.summary.stop.kind == "interrupted":
-        sys.exit(130)
 
 
 def _print(done: Rejudged, compared: Comparison, console: Console, atlas: Path) -> None:

@@ -61,7 +61,13 @@ def refuse_unlike(sides: Sequence[ModelSide], threshold: float | None = None) ->
                 f"{first.name} is of a {first.kind} hunt, {other.name} of a {other.kind} hunt",
                 "compare hunts of one kind",
             )
-        _refuse_space(first, other)
+        here, there = digest_of(first.row.identities), digest_of(other.row.identities)
+        if here != there:
+            raise NotComparable(
+                f"{first.name} was hunted in another corpus than {other.name} "
+                f"({here[:12] or 'none'}, {there[:12] or 'none'})",
+                "run one of them again with the other's `space.corpus`",
+            )
         if threshold is None and first.limit != other.limit:
             raise NotComparable(
                 f"{first.name} was hunted at threshold {_threshold(first)}, {other.name} at "
@@ -76,16 +82,6 @@ def refuse_unlike(sides: Sequence[ModelSide], threshold: float | None = None) ->
                 f"{first.name} and {other.name} share no subject",
                 "hunt the same space (the same `space` and `seed`), or let compare ask: --target or --budget",
             )
-
-
-def _refuse_space(first: ModelSide, other: ModelSide) -> None:
-    here, there = digest_of(first.row.identities), digest_of(other.row.identities)
-    if here != there:
-        raise NotComparable(
-            f"{first.name} was hunted in another corpus than {other.name} "
-            f"({here[:12] or 'none'}, {there[:12] or 'none'})",
-            "run one of them again with the other's `space.corpus`",
-        )
 
 
 def _judge_fix(side: ModelSide) -> str:

@@ -360,7 +360,8 @@ class PairDrawing:
 
     async def _ask(self, wanted: Wanted) -> None:
         """The first draws what is new; the second is asked the very same cases, where they were valid."""
-        self._bring([*wanted.first, *wanted.second])
+        sources = [self.first.recorded.folder, self.second.recorded.folder]
+        self._gone |= bring_pictures([*wanted.first, *wanted.second], sources, self._atlas)
         self._drawn.update(probe.subject for probe in wanted.fresh)
         here = [case.probe() for case in wanted.first if not self._gone.intersection(case.shown)]
         self.spent += await self.first.ask([*wanted.fresh, *here])
@@ -371,28 +372,20 @@ class PairDrawing:
         cases = [case for case in (*same, *wanted.second) if not self._gone.intersection(case.shown)]
         self.spent += await self.second.ask(case.probe() for case in cases)
 
-    def _bring(self, cases: Sequence[AskedCase]) -> None:
-        sources = [self.first.recorded.folder, self.second.recorded.folder]
-        self._gone |= bring_pictures(cases, sources, self._atlas)
-
 
 async def judged_twice(side: ModelSide, asker: ModelAsker) -> JudgeDrift:
     """Ask the judge of `asker` about pictures that were judged before. It costs calls, but no picture."""
     if asker.kind.target != GENERATOR:
         return JudgeDrift(0, 0)
-    cases = _to_judge_again(side)
+    # The first picture of some subjects, spread over all of them.
+    firsts = [cases[0] for cases in side.by_subject.values() if cases[0].images]
+    cases = firsts[:: max(1, len(firsts) // SHOWN_AGAIN)][:SHOWN_AGAIN]
     gone = bring_pictures([_with_picture(case) for case in cases], [side.folder], asker.atlas)
     before = {f"{case.subject}#r{AGAIN_NUMBER}": case for case in cases if not gone.intersection(case.images)}
     await asker.ask([Probe(key, case.subject, _with_picture(case).steps) for key, case in before.items()])
     after = {trial.key: trial.verdict for trial in asker.atlas.replay(asker.hunt_id) if trial.key in before}
     valid = {key: one is Verdict.FAIL for key, one in after.items() if one in (Verdict.PASS, Verdict.FAIL)}
     return JudgeDrift(len(valid), sum(failed != before[key].failed for key, failed in valid.items()))
-
-
-def _to_judge_again(side: ModelSide) -> Sequence[AskedCase]:
-    """The first picture of some subjects, spread over all of them."""
-    firsts = [cases[0] for cases in side.by_subject.values() if cases[0].images]
-    return firsts[:: max(1, len(firsts) // SHOWN_AGAIN)][:SHOWN_AGAIN]
 
 
 def _with_picture(case: AskedCase) -> AskedCase:

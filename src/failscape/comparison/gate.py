@@ -210,7 +210,10 @@ class _GateRun:
         return log_e_more(table[:, 2], table[:, 1], table.sum(axis=1), self.rules.margin)
 
     def result(self, budget: int) -> GateResult:
-        table, strange = self._table(), self._strange()
+        # Answered cases that came out with another picture than in the baseline.
+        asked = [case for s in self._subjects for case in self._cases[s][: self._next[s]]]
+        lacking = [one for one in asked if (one.subject, one.case) not in self._answers]
+        table, strange = self._table(), sum(_as_asked(one) in self._drawn for one in lacking)
         pairs = table.sum(axis=1)
         _refuse_strange(strange, int(pairs.sum()))
         base = [
@@ -248,12 +251,6 @@ class _GateRun:
             )
             for at, subject in enumerate(self._subjects)
         ]
-
-    def _strange(self) -> int:
-        """Answered cases that came out with another picture than in the baseline."""
-        asked = [case for s in self._subjects for case in self._cases[s][: self._next[s]]]
-        lacking = [one for one in asked if (one.subject, one.case) not in self._answers]
-        return sum(_as_asked(one) in self._drawn for one in lacking)
 
     def _notes(self) -> tuple[str, ...]:
         notes = []

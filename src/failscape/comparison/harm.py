@@ -338,7 +338,13 @@ def markdown(result: GateResult) -> str:
     size = len("\n".join([*head, *table, *tail]).encode()) + 100
     lines: list[str] = []
     for row in rows:
-        line = _row_line(row)
+        data = row.as_data()
+        low, high = row.interval
+        before, now = data["rates"]
+        line = (
+            f"| {_cell(row.subject)} | {before:.0%} | {now:.0%} | {100 * data['difference']:+.0f} "
+            f"({100 * low:+.0f} to {100 * high:+.0f}) | {row.counts.pairs} |"
+        )
         size += len(line.encode()) + 1
         if size > MOST_BYTES:
             break
@@ -346,16 +352,6 @@ def markdown(result: GateResult) -> str:
     left = len(rows) - len(lines)
     more = [f"and {left:,} more"] if left else []
     return "\n".join([*head, *(table if lines else []), *lines, *more, *tail])
-
-
-def _row_line(row: GateRow) -> str:
-    data = row.as_data()
-    low, high = row.interval
-    before, now = data["rates"]
-    return (
-        f"| {_cell(row.subject)} | {before:.0%} | {now:.0%} | {100 * data['difference']:+.0f} "
-        f"({100 * low:+.0f} to {100 * high:+.0f}) | {row.counts.pairs} |"
-    )
 
 
 def _row_words(row: GateRow) -> str:

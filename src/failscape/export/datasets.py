@@ -157,7 +157,10 @@ def write_dataset(
 ) -> WrittenDataset:
     """Fill the folder `out`, which must not hold a dataset yet. `metadata.jsonl` is written last."""
     first = sources[0].hunt
-    maker = _maker(first)
+    maker = find_kind(first.kind).dataset
+    if maker is None:
+        able = [name for name in kind_names() if find_kind(name).dataset is not None]
+        raise ConfigError(f"{first.kind} hunts have no dataset", f"it is for hunts of kind {', '.join(able)}")
     if (out / METADATA).exists():
         raise ConfigError(f"{out} holds a dataset already", "give another folder with -o, or remove it")
     if wish.parquet:
@@ -172,14 +175,6 @@ def write_dataset(
             write_data_table(rows, out)
         write_lines(out / METADATA, rows)
     return WrittenDataset(out, len(rows), len(findings), missing, apart)
-
-
-def _maker(hunt: HuntRow) -> DatasetRows:
-    maker = find_kind(hunt.kind).dataset
-    if maker is None:
-        able = [name for name in kind_names() if find_kind(name).dataset is not None]
-        raise ConfigError(f"{hunt.kind} hunts have no dataset", f"it is for hunts of kind {', '.join(able)}")
-    return maker
 
 
 def _rows(

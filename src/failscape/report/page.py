@@ -347,6 +347,10 @@ def view_of(hunt: HuntEvidence, gallery: int = GALLERY) -> ReportPage:
     entries = _entries(hunt, gallery)
     pictured = sorted((entry for entry in entries if entry.turn), key=lambda entry: entry.turn)
     page, context = page_of(hunt.row.kind), Context(hunt)
+    # What the runs noticed, and what was noticed when they were read.
+    found = hunt.warnings
+    if hunt.found.warning:
+        found.append(Event(0, time.time(), "warning", hunt.row.id, {"text": hunt.found.warning}))
     return ReportPage(
         hunt=hunt,
         entries=entries,
@@ -355,7 +359,7 @@ def view_of(hunt: HuntEvidence, gallery: int = GALLERY) -> ReportPage:
         map=failure_map(hunt.subjects(), hunt.place),
         tiles=list(page.tiles(context)),
         sections=list(page.sections(context)),
-        warnings=_warnings(hunt),
+        warnings=found,
         settings=hunt.shown_settings,
         version=__version__,
         written=time.strftime("%Y-%m-%d %H:%M"),
@@ -404,14 +408,6 @@ def _alike(findings: Sequence[Finding]) -> tuple[dict[int, str], set[int]]:
             kind = family.kind.rpartition(": ")[2]
             alike[first] = f"The same with {kind} {', '.join(family.values[1:])}."
     return alike, later
-
-
-def _warnings(hunt: HuntEvidence) -> list[Event]:
-    """What the runs noticed, and what was noticed when they were read."""
-    found = hunt.warnings
-    if hunt.found.warning:
-        found.append(Event(0, time.time(), "warning", hunt.row.id, {"text": hunt.found.warning}))
-    return found
 
 
 def _digests(view: ReportPage) -> list[str]:

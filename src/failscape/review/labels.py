@@ -68,7 +68,13 @@ class Reviewed:
 def read_table(path: Path, atlas: Atlas, reviewer: str = "") -> tuple[Review, list[ReviewLabel]]:
     """The labels of one file, checked against the atlas. Rows without a label are not yet reviewed."""
     rows = _rows(path)
-    review = find_review(atlas, _one_review(path, rows))
+    first = rows[0][1]["review"].strip()
+    for line, row in rows:
+        if row["review"].strip() != first:
+            raise _error(
+                path, line, f"review {row['review']!r} after {first!r}", "import one review at a time"
+            )
+    review = find_review(atlas, first)
     known = {item.item for item in items_of(atlas, review.uid)}
     labels: dict[str, ReviewLabel] = {}
     lines: dict[str, int] = {}
@@ -111,16 +117,6 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     if not rows:
         raise ConfigError(f"{path} has no rows", "give the table that the review page saved")
     return rows
-
-
-def _one_review(path: Path, rows: Sequence[tuple[int, dict[str, str]]]) -> str:
-    first = rows[0][1]["review"].strip()
-    for line, row in rows:
-        if row["review"].strip() != first:
-            raise _error(
-                path, line, f"review {row['review']!r} after {first!r}", "import one review at a time"
-            )
-    return first
 
 
 def _error(path: Path, line: int, message: str, fix: str) -> ConfigError:

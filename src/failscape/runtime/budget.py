@@ -146,19 +146,16 @@ class RunHealth:
         for step, fact in zip(recorded.probe.steps, trial.facts, strict=False):
             if isinstance(step, Generate):
                 if fact:
-                    self._watch_image(fact, trial.seed)
+                    if self._drawn.pop(fact, trial.seed) != trial.seed:
+                        self._repeats += 1
+                    self._drawn[fact] = trial.seed
+                    if len(self._drawn) > SAME_IMAGE_WINDOW:
+                        del self._drawn[next(iter(self._drawn))]
                 break
             if isinstance(step, Reword):
                 self.reworded += 1
                 if fact[1]:
                     self.not_reworded[fact[1]] += 1
-
-    def _watch_image(self, digest: str, seed: int) -> None:
-        if self._drawn.pop(digest, seed) != seed:
-            self._repeats += 1
-        self._drawn[digest] = seed
-        if len(self._drawn) > SAME_IMAGE_WINDOW:
-            del self._drawn[next(iter(self._drawn))]
 
     @property
     def tested(self) -> int:

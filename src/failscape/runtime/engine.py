@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from failscape.atlas import Atlas, Call, Recorded
+from failscape.atlas import Atlas, Recorded
 from failscape.config import RuntimeConfig
 from failscape.errors import AtlasError
 from failscape.hunts.protocol import Hunt
@@ -83,7 +83,13 @@ class Engine:
                     break
                 await self._next_group()
         except BaseException:
-            await self._abandon()
+            # Cancelled, or the atlas failed: keep what is finished if that is still possible, drop the
+            # rest.
+            self._give_up()
+            await asyncio.gather(*self.in_flight, return_exceptions=True)
+            if self._finished:
+                with contextlib.suppress(AtlasError):
+                    await self._record(self._finished)
             raise
         finally:
             self._writer.shutdown(wait=True)
@@ -142,7 +148,11 @@ class Engine:
         if not task.cancelled() and self._error is None:
             self._error = task.exception()
             self._give_up()
-        self._save_calls(walk.calls)
+        # A walk that did not finish leaves its finished calls in the cache.
+        paid = [call for call in walk.calls if not call.cached]
+        if paid:
+            keep = self._settings.keep_images
+            self._saving.append(self._writer.submit(self._atlas.save_calls, self._hunt_id, paid, keep))
 
     async def _next_group(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -171,24 +181,9 @@ class Engine:
             writing = loop.run_in_executor(self._writer, self._atlas.record, hunt_id, group, keep)
             await asyncio.shield(writing)
 
-    def _save_calls(self, calls: list[Call]) -> None:
-        """A walk that did not finish leaves its finished calls in the cache."""
-        paid = [call for call in calls if not call.cached]
-        if paid:
-            keep = self._settings.keep_images
-            self._saving.append(self._writer.submit(self._atlas.save_calls, self._hunt_id, paid, keep))
-
     def _give_up(self) -> None:
         for task in self.in_flight:
             task.cancel()
-
-    async def _abandon(self) -> None:
-        """Cancelled, or the atlas failed: keep what is finished if that is still possible, drop the rest."""
-        self._give_up()
-        await asyncio.gather(*self.in_flight, return_exceptions=True)
-        if self._finished:
-            with contextlib.suppress(AtlasError):
-                await self._record(self._finished)
 
 
 def _bytes_of(group: list[Recorded]) -> int:

@@ -334,46 +334,42 @@ class _Watch:
         now = time.monotonic()
         if now - self._last >= SNAPSHOT_SECONDS:
             self._last = now
-            snapshot = self._snapshot(now)
+            health, progress = self.engine.health, self._hunt.progress()
+            trials = sum(health.verdicts.values())
+            rate = self._meter.rate(now, trials)
+            share, spent = self._budget.share(), self._budget.spent
+            snapshot = RunSnapshot(
+                progress.phase,
+                self._resumed + trials,
+                rate,
+                health.invalid_share,
+                progress.findings,
+                progress.finished,
+                progress.total,
+                spent.images,
+                spent.money,
+                None if share is None else max(0.0, 1 - share),
+                len(self.engine.in_flight),
+                self._eta(rate, progress, now),
+            )
             if self._keeper is not None:
                 self._keeper.note(snapshot.trials, snapshot.findings)
                 self._keeper.look(snapshot.trials)
             self._reporter.update(snapshot)
             self.write_warnings()
-            self._name_endpoints()
-
-    def _name_endpoints(self) -> None:
-        """Say at once, and once, which endpoints were taken out: the run goes on without them."""
-        for role, stats in _endpoints(self._team):
-            if stats.state == "ejected" and stats.endpoint not in self._out:
-                self._out.add(stats.endpoint)
-                self._reporter.note("warning", f"{role}: {stats.endpoint} is taken out: {stats.last_fault}")
+            # Say at once, and once, which endpoints were taken out: the run goes on without them.
+            for role, stats in _endpoints(self._team):
+                if stats.state == "ejected" and stats.endpoint not in self._out:
+                    self._out.add(stats.endpoint)
+                    self._reporter.note(
+                        "warning", f"{role}: {stats.endpoint} is taken out: {stats.last_fault}"
+                    )
 
     def write_warnings(self) -> None:
         for warning in self.engine.health.warnings():
             if warning.name not in self.warned:
                 self._reporter.note("warning", f"{warning.text} ({warning.fix})")
             self.warned[warning.name] = warning
-
-    def _snapshot(self, now: float) -> RunSnapshot:
-        health, progress = self.engine.health, self._hunt.progress()
-        trials = sum(health.verdicts.values())
-        rate = self._meter.rate(now, trials)
-        share, spent = self._budget.share(), self._budget.spent
-        return RunSnapshot(
-            progress.phase,
-            self._resumed + trials,
-            rate,
-            health.invalid_share,
-            progress.findings,
-            progress.finished,
-            progress.total,
-            spent.images,
-            spent.money,
-            None if share is None else max(0.0, 1 - share),
-            len(self.engine.in_flight),
-            self._eta(rate, progress, now),
-        )
 
     def _eta(self, rate: float, progress: Progress, now: float) -> float | None:
         """Seconds until the first of: budget spent, time over, everything known so far tried."""
@@ -402,7 +398,10 @@ def _interrupts(engine: Engine, reporter: Reporter) -> Iterator[None]:
         reporter.note("stopping", "finishing what is in flight; press Ctrl-C again to leave at once")
         engine.interrupt()
 
-    numbers = _stop_signals()
+    # With `nohup` a hang-up is ignored, and stays so.
+    hang_up = getattr(signal, "SIGHUP", None)
+    heard = hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN
+    numbers = [signal.SIGINT, signal.SIGTERM, *([hang_up] if hang_up is not None and heard else [])]
     try:
         for number in numbers:
             loop.add_signal_handler(number, pressed)
@@ -414,10 +413,3 @@ def _interrupts(engine: Engine, reporter: Reporter) -> Iterator[None]:
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)
-
-
-def _stop_signals() -> list[signal.Signals]:
-    """With `nohup` a hang-up is ignored, and stays so."""
-    hang_up = getattr(signal, "SIGHUP", None)
-    heard = hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN
-    return [signal.SIGINT, signal.SIGTERM, *([hang_up] if hang_up is not None and heard else [])]

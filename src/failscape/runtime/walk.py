@@ -99,7 +99,9 @@ class Walk:
     async def _call(self, position: int, step: Step) -> Call:
         stage = self._team.stage(step.role)
         item, request = self._request(position, step)
-        key = _call_key(stage.identity_digest, request)
+        # Requests are tuples of plain values, whose `repr` is the same in every session.
+        text = f"{stage.identity_digest}{request!r}"
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         call = self._find_call(key) if self._find_call else None
         if call is None:
             call = await self._share_call(key, stage, step, item)
@@ -234,12 +236,6 @@ def facts_of(step: Step, value: Any) -> Facts:
             return [[float(number) for number in vector] for vector in value]
         case _:
             return value
-
-
-def _call_key(identity_digest: str, request: Request) -> bytes:
-    """Requests are tuples of plain values, whose `repr` is the same in every session."""
-    text = f"{identity_digest}{request!r}"
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 @lru_cache(maxsize=4096)

@@ -86,7 +86,23 @@ def read_earlier(config: HuntConfig) -> Earlier:
     path, number = parse_reference(config.warm_start)
     with Atlas.open(path.expanduser(), readonly=True) as atlas:
         row = atlas.hunt(number)
-        _refuse_others(config, row)
+        # Another kind of hunt, or one in another space, proposes nothing here.
+        named = f"`warm_start: {config.warm_start}`"
+        if row.kind != config.hunt:
+            raise ConfigError(
+                f"{named}: hunt {row.id} there is a {row.kind} hunt, and this is a {config.hunt} hunt",
+                f"name an atlas of a {config.hunt} hunt, or its hunt as `ATLAS@NUMBER`",
+            )
+        contents = kind_of(config).contents(config)
+        for name, words in SAME.items():
+            here = contents[name].digest if name in contents else ""
+            there = digest_of(row.identities, name)
+            if here != there:
+                raise ConfigError(
+                    f"{named}: hunt {row.id} there was run on another {words} than this one"
+                    f" ({there[:12] or 'none'}, here {here[:12] or 'none'})",
+                    f"name an atlas of the same {words}, or take `warm_start` out",
+                )
         counts = {
             subject: (found[Verdict.PASS], found[Verdict.FAIL])
             for subject, found in atlas.subject_counts(row.id)
@@ -101,26 +117,6 @@ def read_earlier(config: HuntConfig) -> Earlier:
         target = row.config.get("target")
         name = str(target.get("model") or "") if isinstance(target, dict) else ""
         return Earlier(row.kind, name, counts, findings)
-
-
-def _refuse_others(config: HuntConfig, row: HuntRow) -> None:
-    """Another kind of hunt, or one in another space, proposes nothing here."""
-    named = f"`warm_start: {config.warm_start}`"
-    if row.kind != config.hunt:
-        raise ConfigError(
-            f"{named}: hunt {row.id} there is a {row.kind} hunt, and this is a {config.hunt} hunt",
-            f"name an atlas of a {config.hunt} hunt, or its hunt as `ATLAS@NUMBER`",
-        )
-    contents = kind_of(config).contents(config)
-    for name, words in SAME.items():
-        here = contents[name].digest if name in contents else ""
-        there = digest_of(row.identities, name)
-        if here != there:
-            raise ConfigError(
-                f"{named}: hunt {row.id} there was run on another {words} than this one"
-                f" ({there[:12] or 'none'}, here {here[:12] or 'none'})",
-                f"name an atlas of the same {words}, or take `warm_start` out",
-            )
 
 
 def _findings(atlas: Atlas, row: HuntRow) -> list[Finding]:

@@ -139,12 +139,6 @@ class RoleFlags:
         return f"--{self.prefix}-{name}" if self.prefix else f"--{name}"
 
 
-def able_providers(role: str) -> list[str]:
-    """Those that a user may name for a role."""
-    hidden = ("exact", "panel", "grpo")
-    return [name for name, one in OUR_PROVIDERS.items() if role in one.roles and name not in hidden]
-
-
 def settle_role(
     asker: Asker, role: str, what: str, said: RoleFlags, like: RoleDraft | None = None
 ) -> RoleDraft:
@@ -152,7 +146,15 @@ def settle_role(
     known = like.settings if like else {}
     likely = like.provider if like and role in OUR_PROVIDERS[like.provider].roles else "openai"
     named = f"--{said.prefix or 'target'}"
-    provider = asker.ask(f"How is {what} reached?", named, said.provider, likely, able_providers(role))
+    # Those that a user may name for a role.
+    hidden = ("exact", "panel", "grpo")
+    provider = asker.ask(
+        f"How is {what} reached?",
+        named,
+        said.provider,
+        likely,
+        [name for name, one in OUR_PROVIDERS.items() if role in one.roles and name not in hidden],
+    )
     find_provider(provider)
     if provider == "toybox":
         return RoleDraft(provider, {"model": said.model or TOYS.get(role, "toy-eyes")})

@@ -134,7 +134,11 @@ class TrialColumns:
             )
             while rows := cursor.fetchmany(_MANY):
                 self._add(rows)
-            self._read_cases()
+            # Which kinds of check each pair of plan and reason missed.
+            new = [case for case, number in self._cases.items() if number >= len(self._missed)]
+            checks = self._checks({plan for plan, reason in new if self.reasons.texts[reason]})
+            for plan, reason in new:
+                self._missed.append(_missed_kinds(self.reasons.texts[reason], checks.get(plan, ())))
             self._last = row[1]
 
     def _add(self, rows: Sequence[tuple[int, str, str, str, str, int, bytes]]) -> None:
@@ -182,13 +186,6 @@ class TrialColumns:
             if mark is not None:
                 self._marks[mark] = number
         return number
-
-    def _read_cases(self) -> None:
-        """Which kinds of check each pair of plan and reason missed."""
-        new = [case for case, number in self._cases.items() if number >= len(self._missed)]
-        checks = self._checks({plan for plan, reason in new if self.reasons.texts[reason]})
-        for plan, reason in new:
-            self._missed.append(_missed_kinds(self.reasons.texts[reason], checks.get(plan, ())))
 
     def _checks(self, plans: set[int]) -> dict[int, list[tuple[str, str]]]:
         """Kind and value of each check of these plans, straight from the text: plans are many."""

@@ -217,14 +217,13 @@ class Library:
         self._found = FoundReader()
         self._turn = threading.Lock()
         for folder in folders:
-            self.atlases[self._free_name(folder)] = Atlas.open(folder, readonly=True)
-
-    def _free_name(self, folder: Path) -> str:
-        plain = "".join(char if char.isalnum() or char in "-_." else "-" for char in folder.resolve().name)
-        name, number = plain.strip(".-") or "atlas", 2
-        while name in self.atlases:
-            name, number = f"{plain}-{number}", number + 1
-        return name
+            plain = "".join(
+                char if char.isalnum() or char in "-_." else "-" for char in folder.resolve().name
+            )
+            name, number = plain.strip(".-") or "atlas", 2
+            while name in self.atlases:
+                name, number = f"{plain}-{number}", number + 1
+            self.atlases[name] = Atlas.open(folder, readonly=True)
 
     def atlas(self, slug: str) -> Atlas:
         found = self.atlases.get(slug)

@@ -90,15 +90,12 @@ class Guard:
     async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         token = request.query.get(TOKEN, "")
         if token and request.method == "GET" and self.knows_host(request.host) and self.opens(token):
-            return self._let_in(request)
+            left = {name: value for name, value in request.query.items() if name != TOKEN}
+            answer = web.Response(status=303, headers={"Location": str(request.rel_url.with_query(left))})
+            answer.set_cookie(cookie_name(request), self.token, httponly=True, samesite="Strict", path="/")
+            return answer
         refusal = self.refusal(request)
         return web.Response(status=403, text=refusal) if refusal else await handler(request)
-
-    def _let_in(self, request: web.Request) -> web.Response:
-        left = {name: value for name, value in request.query.items() if name != TOKEN}
-        answer = web.Response(status=303, headers={"Location": str(request.rel_url.with_query(left))})
-        answer.set_cookie(cookie_name(request), self.token, httponly=True, samesite="Strict", path="/")
-        return answer
 
 
 def cookie_name(request: web.Request) -> str:

@@ -45,7 +45,16 @@ class Vocabulary:
     worst_passing: float | None = None
 
     def learn(self, path: Path, row: NodeRow) -> None:
-        self._refuse_repetition(path, row)
+        first = self.lines.setdefault((row.entity, frozenset(row.pairs)), row.line)
+        if first != row.line:
+            raise AtlasError(
+                f"{path}, line {row.line}, fields entity, value: the same node as line {first}",
+                "remove one of the lines",
+            )
+        if len(row.pairs) > _DEEPEST:
+            raise AtlasError(
+                f"{path}, line {row.line}, field value: {len(row.pairs)} values; a node has up to {_DEEPEST}"
+            )
         self.entities.setdefault(row.entity, (row.data["upper_class"], row.data["sub_class"]))
         for kind, value in row.pairs:
             self.homes.setdefault((kind.partition(":")[0], value.lower()), kind)
@@ -58,18 +67,6 @@ class Vocabulary:
             self.sizes[row.valid_images] += 1
         if row.verdict is not None and row.data["acc"] is not None:
             self._learn_rule(float(row.data["acc"]), row.verdict)
-
-    def _refuse_repetition(self, path: Path, row: NodeRow) -> None:
-        first = self.lines.setdefault((row.entity, frozenset(row.pairs)), row.line)
-        if first != row.line:
-            raise AtlasError(
-                f"{path}, line {row.line}, fields entity, value: the same node as line {first}",
-                "remove one of the lines",
-            )
-        if len(row.pairs) > _DEEPEST:
-            raise AtlasError(
-                f"{path}, line {row.line}, field value: {len(row.pairs)} values; a node has up to {_DEEPEST}"
-            )
 
     def _learn_rule(self, accuracy: float, valid: bool) -> None:
         if valid:
@@ -120,7 +117,15 @@ def import_rows(path: str | Path, atlas: Atlas, threshold: float | None = None) 
         words.learn(file, row)
     if not words.entities:
         raise AtlasError(f"{file} has no rows", "give a FailureAtlas result file (JSONL)")
-    _refuse_near_twins(file, words)
+    groups = {"entity": list(words.entities), **{kind: list(names) for kind, names in words.values.items()}}
+    for group, names in groups.items():
+        seen: dict[str, str] = {}
+        for name in names:
+            other = seen.setdefault(name.lower(), name)
+            if other != name:
+                raise AtlasError(
+                    f"{file}, {group}: {other!r} and {name!r} differ only in case", "use one spelling"
+                )
     digest = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
     corpus = f"{CORPORA}/{_short(file.stem)}-{digest}"
     _write_corpus(atlas.folder / corpus, words)
@@ -216,18 +221,6 @@ def _config(
         return find_kind(KIND).settings.model_validate(settings).model_dump(mode="json")
     except ValueError as error:
         raise AtlasError(f"the threshold must lie between 0 and 1, but got {chosen}", str(error)) from error
-
-
-def _refuse_near_twins(file: Path, words: Vocabulary) -> None:
-    groups = {"entity": list(words.entities), **{kind: list(names) for kind, names in words.values.items()}}
-    for group, names in groups.items():
-        seen: dict[str, str] = {}
-        for name in names:
-            other = seen.setdefault(name.lower(), name)
-            if other != name:
-                raise AtlasError(
-                    f"{file}, {group}: {other!r} and {name!r} differ only in case", "use one spelling"
-                )
 
 
 def _write_corpus(folder: Path, words: Vocabulary) -> None:

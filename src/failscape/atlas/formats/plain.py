@@ -208,7 +208,14 @@ def read_table(path: Path) -> list[TableRow]:
         rows = [_parsed(path, number, data) for number, data in enumerate(reader, 2)]
     if not rows:
         raise AtlasError(f"{path}: has no rows", f"one row per case, with {', '.join(TABLE_COLUMNS)}")
-    _refuse_repetition(path, rows)
+    seen: dict[tuple[str, str], int] = {}
+    for row in rows:
+        first = seen.setdefault((row.model, row.subject), row.line)
+        if first != row.line:
+            raise AtlasError(
+                f"{path}, line {row.line}: {row.case!r} of {row.model!r} stands in line {first} already",
+                "add the two up, or name them apart",
+            )
     return rows
 
 
@@ -238,17 +245,6 @@ def _parsed(path: Path, number: int, data: dict[str, Any]) -> TableRow:
             f"but got {passes} and {trials}"
         )
     return TableRow(number, model, case, passes, trials, str(data.get("group") or "").strip())
-
-
-def _refuse_repetition(path: Path, rows: list[TableRow]) -> None:
-    seen: dict[tuple[str, str], int] = {}
-    for row in rows:
-        first = seen.setdefault((row.model, row.subject), row.line)
-        if first != row.line:
-            raise AtlasError(
-                f"{path}, line {row.line}: {row.case!r} of {row.model!r} stands in line {first} already",
-                "add the two up, or name them apart",
-            )
 
 
 def import_table(path: Path, atlas: Atlas, threshold: float | None = None) -> dict[str, int]:

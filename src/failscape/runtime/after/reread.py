@@ -317,15 +317,11 @@ def _read_again(stored: StoredTrial, readers: Readers) -> Trial:
         if verdict is Verdict.INVALID:
             return _changed(trial, verdict, reason, facts)
     if len(facts) < len(stored.steps):
-        return _unfinished(trial, facts)
+        # A later step was never asked: for a fault of another role, as before, or for what was then read.
+        if trial.verdict is Verdict.INVALID and facts and facts[-1] is None:
+            return trial
+        return _changed(trial, Verdict.INVALID, "its later steps were never asked", facts)
     return _changed(trial, *reach_verdict(stored.steps, facts), facts)
-
-
-def _unfinished(trial: Trial, facts: list[Facts]) -> Trial:
-    """A later step was never asked: for a fault of another role, as before, or for what was then read."""
-    if trial.verdict is Verdict.INVALID and facts and facts[-1] is None:
-        return trial
-    return _changed(trial, Verdict.INVALID, "its later steps were never asked", facts)
 
 
 def _changed(trial: Trial, verdict: Verdict, reason: str, facts: list[Facts]) -> Trial:

@@ -41,7 +41,16 @@ class Tried(NamedTuple):
 
 def failure_map(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
     """`class`, `sub` and `thing` open a column, `kind` opens a row."""
-    found: Data = {"kind": hunt.row.kind, "tree": _tree(hunt), "confusions": None, "heat": None}
+    # Skills of a vlm hunt, from families to kinds of question; `None` where there are none yet.
+    loaded = hunt.loaded(wait=0.25)
+    survey = loaded.survey.as_data() if loaded is not None and loaded.survey is not None else {}
+    tree = survey.get("taxonomy")
+    found: Data = {
+        "kind": hunt.row.kind,
+        "tree": (tree if isinstance(tree, dict) and tree.get("trials") else None),
+        "confusions": None,
+        "heat": None,
+    }
     found["whole"] = whole_of(hunt)
     found["reading"] = hunt.loaded() is None and hunt.problem is None
     if hunt.row.kind == "vlm":
@@ -198,11 +207,3 @@ def confusions_of(called: Mapping[tuple[str, str], int]) -> Data:
         "counts": [[called.get((row, column), 0) for column in columns] for row in rows],
         "total": sum(called.values()),
     }
-
-
-def _tree(hunt: OpenHunt) -> Data | None:
-    """Skills of a vlm hunt, from families to kinds of question; `None` where there are none yet."""
-    loaded = hunt.loaded(wait=0.25)
-    survey = loaded.survey.as_data() if loaded is not None and loaded.survey is not None else {}
-    tree = survey.get("taxonomy")
-    return tree if isinstance(tree, dict) and tree.get("trials") else None
