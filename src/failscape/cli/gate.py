@@ -8,11 +8,10 @@ import click
 
 from failscape.atlas.connect import parse_reference
 from failscape.cli.screen import echo_json, run_reported
-from failscape.comparison.baseline import MOST_CASES, freeze, read_baseline, write_baseline
+from failscape.comparison.cases import read_side
 from failscape.comparison.comparing import NotComparable
-from failscape.comparison.gate import draw_more, run_gate
+from failscape.comparison.gate import MOST_CASES, draw_more, freeze, read_baseline, run_gate, write_baseline
 from failscape.comparison.harm import GateResult, GateRules, GateVerdict, write_junit, write_summary
-from failscape.comparison.reading import read_side
 from failscape.comparison.session import compared_folder, with_earlier
 from failscape.config.files import load_config
 

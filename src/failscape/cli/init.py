@@ -18,15 +18,19 @@ from failscape.spaces.corpus import load_corpus
 from failscape.spaces.corpus.corpus import corpus_names
 from failscape.spaces.lattice import Lattice
 from failscape.starting.drafts import (
+    FILE,
+    Asker,
     ConfigDraft,
     RoleDraft,
+    RoleFlags,
     classifier_draft,
     model_file,
+    settle_role,
     t2i_draft,
+    trouble_with_eyes,
     vlm_draft,
 )
 from failscape.starting.from_failureatlas import read_failureatlas
-from failscape.starting.roles import FILE, Asker, RoleFlags, settle_role, trouble_with_eyes
 
 
 @click.command("init")

@@ -21,7 +21,7 @@ from failscape.config.files import load_model
 from failscape.errors import ConfigError
 from failscape.evidence import load_hunt
 from failscape.report.figures.basic import percent
-from failscape.runtime.after.rejudge import Rejudged, rejudge
+from failscape.runtime.after.again import Rejudged, rejudge
 from failscape.runtime.after.reread import reread
 from failscape.stats.judging.agreement import Agreement, agreement
 

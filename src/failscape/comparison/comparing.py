@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 
 from failscape.atlas.contents import digest_of
-from failscape.comparison.cases import FIRST_NUMBER, GENERATOR, AskedCase
+from failscape.comparison.cases import (
+    FIRST_NUMBER,
+    GENERATOR,
+    AskedCase,
+    ModelSide,
+    judge_difference,
+    knows_truth,
+    rules_for,
+    with_findings_of_photos,
+)
 from failscape.comparison.decide import (
     FEWEST_SAMPLED,
     CasePair,
@@ -30,13 +39,6 @@ from failscape.comparison.decide import (
     evidence,
     overall_difference,
     proven,
-)
-from failscape.comparison.reading import (
-    ModelSide,
-    judge_difference,
-    knows_truth,
-    rules_for,
-    with_findings_of_photos,
 )
 from failscape.errors import FailscapeError
 from failscape.plugins import find_kind

@@ -20,10 +20,19 @@ import numpy as np
 
 from failscape.atlas import Atlas, open_hunt
 from failscape.atlas.contents import keep_pictures
-from failscape.comparison.cases import ANSWERER, CLASSIFIER, GENERATOR, AskedCase, case_of, fresh_probe
+from failscape.comparison.cases import (
+    ANSWERER,
+    CLASSIFIER,
+    GENERATOR,
+    AskedCase,
+    ModelSide,
+    case_of,
+    cases_of,
+    fresh_probe,
+    judge_difference,
+)
 from failscape.comparison.comparing import CaseSet, JudgeDrift, NotComparable, recorded_sets
 from failscape.comparison.decide import CompareRules, Flags, PairCounts, evidence, intervals, pair_up
-from failscape.comparison.reading import ModelSide, cases_of, judge_difference
 from failscape.config import BudgetConfig, HuntConfig
 from failscape.config.files import parse_config
 from failscape.engines import model_maker
@@ -37,7 +46,7 @@ from failscape.models.roles import Identity
 from failscape.plugins import kind_of
 from failscape.runtime.progress import Reporter
 from failscape.runtime.session import run_hunt
-from failscape.runtime.stages import Team
+from failscape.runtime.walk import Team
 from failscape.stats.evalues import Floats
 from failscape.trials import Classify, Decide, Probe, Show, Step, Verdict
 

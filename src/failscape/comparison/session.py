@@ -6,10 +6,7 @@ from pathlib import Path
 
 from failscape.atlas import Atlas
 from failscape.atlas.connect import holds_atlas, parse_reference
-from failscape.comparison.comparing import CaseSet, ManyCompared, compare_sides, refuse_unlike, with_own_names
-from failscape.comparison.decide import ModelResults
-from failscape.comparison.drawing import ask_sets, draw_pairs, settings_of
-from failscape.comparison.reading import (
+from failscape.comparison.cases import (
     ModelSide,
     hunts_of,
     judge_difference,
@@ -17,12 +14,15 @@ from failscape.comparison.reading import (
     rules_for,
     with_cases_in,
 )
+from failscape.comparison.comparing import CaseSet, ManyCompared, compare_sides, refuse_unlike, with_own_names
+from failscape.comparison.decide import ModelResults
+from failscape.comparison.drawing import ask_sets, draw_pairs, settings_of
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
 from failscape.evidence import config_of
 from failscape.models.registry import create_model
 from failscape.plugins import find_kind
-from failscape.runtime.after.rejudge import rejudge
+from failscape.runtime.after.again import rejudge
 from failscape.runtime.progress import Reporter
 
 #: Trials for each model that is run now, unless told.

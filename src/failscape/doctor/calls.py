@@ -9,7 +9,7 @@ from typing import Any
 from failscape.doctor.observations import Observation
 from failscape.errors import BadReply, Refused
 from failscape.models.roles import Model, Reply
-from failscape.runtime.stages import Item, Stage
+from failscape.runtime.walk import Item, Stage
 
 #: Calls under way at once: enough to see how a server batches, few enough for any server.
 TOGETHER = 8

@@ -39,7 +39,7 @@ from failscape.repair.last_layer import (
     with_layer,
 )
 from failscape.repair.proof import AFTER, BEFORE, PLACEBO, RepairProof, ask_all, probes_for, weigh, with_seed
-from failscape.runtime.after.draw import draw_more
+from failscape.runtime.after.again import draw_more
 from failscape.runtime.progress import Reporter
 from failscape.runtime.walk import TESTING_STEPS
 from failscape.trials import Finding

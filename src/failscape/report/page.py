@@ -18,9 +18,9 @@ from typing import Any
 from failscape import __version__
 from failscape.atlas import Atlas, Event, ImageStore
 from failscape.atlas.files import explained, refuse_link, write_whole
+from failscape.comparison.cases import CaseRow, cases_beside, hunts_of, read_side, side_of
 from failscape.comparison.comparing import ManyCompared, NotComparable, compare_sides
 from failscape.comparison.decide import PROVEN, ComparedSubject
-from failscape.comparison.reading import CaseRow, cases_beside, hunts_of, read_side, side_of
 from failscape.errors import AtlasError, FailscapeError
 from failscape.evidence import (
     BeforeAfter,

@@ -34,11 +34,9 @@ from failscape.models.roles import Identity
 from failscape.models.transport.endpoints import EndpointStats
 from failscape.models.transport.http import HttpModel
 from failscape.plugins import begin_hunt, kind_of
-from failscape.runtime.budget import Budget, HealthWarning
-from failscape.runtime.engine import Engine, Stop
+from failscape.runtime.engine import Budget, Engine, HealthWarning, Stop
 from failscape.runtime.progress import Meter, Reporter, RunSnapshot
-from failscape.runtime.stages import Team
-from failscape.runtime.walk import Walk
+from failscape.runtime.walk import Team, Walk
 from failscape.runtime.warm_start import choose_accuracy, find_earlier
 from failscape.trials import Progress, Propose
 

@@ -29,7 +29,7 @@ from aiohttp import web
 from failscape.errors import AtlasError, FailscapeError
 from failscape.jsonable import finite
 from failscape.web.library import Library, OpenHunt
-from failscape.web.screens import compare, failure_map, findings, overview, pictures, review
+from failscape.web.screens import compare, findings, overview, pictures, review
 from failscape.web.screens.pictures import SIDES, Thumbnails, whole_picture
 
 #: Name of the query parameter that brings the token once; it is taken out of the address at once.
@@ -198,7 +198,7 @@ QUESTIONS: dict[str, Question] = {
     "overview": lambda hunt, _: overview.overview(hunt),
     "findings": findings.findings,
     "finding": lambda hunt, query: findings.finding(hunt, query.get("subject", "")),
-    "map": failure_map.failure_map,
+    "map": findings.failure_map,
     "pictures": pictures.pictures,
     "similar": lambda hunt, query: pictures.similar(hunt, query.get("image", "")),
     "trial": lambda hunt, query: pictures.trial(hunt, _number(query.get("id", ""))),

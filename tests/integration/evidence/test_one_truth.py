@@ -20,7 +20,7 @@ from failscape.evidence import HuntEvidence, load_hunt
 from failscape.report.figures.basic import percent, spread
 from failscape.trials import Verdict
 from failscape.web.library import Library, OpenHunt
-from failscape.web.screens.failure_map import failure_map
+from failscape.web.screens.findings import failure_map
 from failscape.web.screens.overview import overview
 from failscape.web.screens.pictures import pictures
 from failscape.web.server import TOKEN, Guard, build_app

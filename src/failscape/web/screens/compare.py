@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from failscape.comparison.cases import AskedCase
+from failscape.comparison.cases import AskedCase, ModelSide, cases_beside, side_of, with_cases_in
 from failscape.comparison.comparing import ManyCompared, NotComparable, compare_sides
 from failscape.comparison.decide import PROVEN, STATUSES, ComparedSubject
-from failscape.comparison.reading import ModelSide, cases_beside, side_of, with_cases_in
 from failscape.errors import AtlasError
 from failscape.report.figures.basic import percent
 from failscape.web.library import Library, OpenHunt

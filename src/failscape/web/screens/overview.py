@@ -9,8 +9,7 @@ from failscape.evidence import HuntEvidence, varied_examples
 from failscape.hunts.t2i.survey.survey import T2ISurvey
 from failscape.trials import STATUSES
 from failscape.web.library import Library, OpenHunt
-from failscape.web.screens.failure_map import whole_of
-from failscape.web.screens.findings import finding_row
+from failscape.web.screens.findings import finding_row, whole_of
 
 Data = dict[str, Any]
 
