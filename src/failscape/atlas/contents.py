@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas.files import explained, open_regular
-from failscape.atlas.migrations import version_of
 from failscape.atlas.reader import CORPORA, CORPUS_HERE, WARM_START
 from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas
@@ -58,13 +57,12 @@ def keep_corpus(folder: Path, settings: Mapping[str, Any], identities: Mapping[s
 def keep_prompts(folder: Path, settings: Mapping[str, Any], identities: Mapping[str, Identity]) -> None:
     """Copy the list of prompts that `settings` name into the atlas at `folder`, unless it is there."""
     name, digest = prompts_of(settings), digest_of(identities, "prompts")
-    goal = folder / CORPORA / digest
-    if not name or not digest or goal.is_dir():
+    if not name or not digest or (folder / CORPORA / digest).is_dir():
         return
     prompts = load_prompts(name)
     if prompts.digest != digest:
         raise AtlasError(f"the list {name} changed while it was being read", "start the run again")
-    _keep_text(goal, KEPT_PROMPTS, prompts_text(prompts))
+    _keep_text(folder, digest, KEPT_PROMPTS, prompts_text(prompts))
 
 
 def prompts_of(settings: Mapping[str, Any]) -> str:
@@ -113,16 +111,12 @@ def changed_corpus(settings: Mapping[str, Any], identities: Mapping[str, Identit
 
 def keep_album(atlas: Atlas, album: Album) -> None:
     """Keep names, labels and captions, so that the hunt can be told again without the folder."""
-    goal = atlas.folder / CORPORA / album.digest
-    if not goal.is_dir():
-        _keep_text(goal, KEPT, album_text(album))
+    _keep_text(atlas.folder, album.digest, KEPT, album_text(album))
 
 
 def keep_earlier(folder: Path, earlier: Earlier) -> None:
     """Keep what a warm start goes by, so that going on does not need the old atlas."""
-    goal = folder / CORPORA / earlier.digest
-    if not goal.is_dir():
-        _keep_text(goal, KEPT_EARLIER, earlier.text)
+    _keep_text(folder, earlier.digest, KEPT_EARLIER, earlier.text)
 
 
 def earlier_of(row: HuntRow) -> Earlier | None:
@@ -143,8 +137,11 @@ def earlier_of(row: HuntRow) -> Earlier | None:
     return earlier
 
 
-def _keep_text(goal: Path, name: str, text: str) -> None:
-    """A folder with one file: others see all of it or nothing."""
+def _keep_text(folder: Path, digest: str, name: str, text: str) -> None:
+    """A folder with one file, unless it is there: others see all of it or nothing."""
+    goal = folder / CORPORA / digest
+    if goal.is_dir():
+        return
     draft = goal.with_name(f".{goal.name}.{os.getpid()}")
     with explained(goal):
         draft.mkdir(parents=True, exist_ok=True)
@@ -161,7 +158,6 @@ def keep_pictures(atlas: Atlas, pictures: Iterable[Picture]) -> int:
     return kept
 
 
-_FIRST_VERSION = 3
 #: What findings follow from, besides trials and settings.
 _RULES = ("failscape.hunts", "failscape.stats", "failscape.spaces", "failscape.trials")
 
@@ -205,23 +201,19 @@ def keep_results(atlas: Atlas, hunt_id: int, content: bytes, rules: str, judge: 
 def kept_results(atlas: Atlas, hunt_id: int, rules: str, judge: str) -> bytes | None:
     """What was kept, if it belongs to the trials that are there now."""
     with atlas.reading() as db:
-        if version_of(db) < _FIRST_VERSION:
-            return None
         last, number = _state(db, hunt_id)
-        row = db.execute(
-            "SELECT content FROM results"
-            " WHERE hunt = ? AND last_trial = ? AND trials = ? AND rules = ? AND judge = ?",
-            (hunt_id, last, number, rules, judge),
-        ).fetchone()
-    return bytes(row[0]) if row else None
+    fits = "last_trial = ? AND trials = ? AND rules = ? AND judge = ?"
+    return _content(atlas, hunt_id, fits, last, number, rules, judge)
 
 
 def last_results(atlas: Atlas, hunt_id: int) -> bytes | None:
     """What was kept last, stale or not: for those who go on from there."""
-    with atlas.reading() as db:
-        if version_of(db) < _FIRST_VERSION:
-            return None
-        row = db.execute("SELECT content FROM results WHERE hunt = ?", (hunt_id,)).fetchone()
+    return _content(atlas, hunt_id, "true")
+
+
+def _content(atlas: Atlas, hunt_id: int, fits: str, *values: int | str | None) -> bytes | None:
+    query = f"SELECT content FROM results WHERE hunt = ? AND {fits}"
+    row = next(atlas.query(query, (hunt_id, *values), since=3), None)
     return bytes(row[0]) if row else None
 
 

@@ -1,10 +1,8 @@
 """Reads what judges decided, check by check: of one hunt, or of two hunts that judged the same images."""
 
 import json
-import sqlite3
-from collections.abc import Iterator
-from itertools import chain
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from failscape.atlas.records import images_of, understood
 from failscape.atlas.store import Atlas
@@ -50,17 +48,11 @@ class AnswerPair(NamedTuple):
 def decisions(atlas: Atlas, hunt_id: int) -> Iterator[Decision]:
     """Every decided check of a hunt and every verified answer, in the order recorded; open ones left out."""
     query = "SELECT key, subject, facts, plan FROM trials NOT INDEXED WHERE hunt = ? ORDER BY id"
-    with atlas.reading() as db:
-        plans = Plans(db)
-        cursor = db.execute(query, (hunt_id,))
-        while rows := cursor.fetchmany(_MANY):
-            for key, subject, text, plan in rows:
-                with understood(f"trials {key!r}"):
-                    steps, facts = plans.get(plan), json.loads(text)
-                    found = list(chain(decided(steps, facts), verified(steps, facts)))
-                for place, check, answer, image in found:
-                    if answer is not None:
-                        yield Decision(key, subject, place, check, answer, image)
+    plans = Plans(atlas.query)
+    for key, subject, text, plan in atlas.query(query, (hunt_id,)):
+        with understood(f"trials {key!r}"):
+            found = _decisions(key, subject, plans.get(plan), json.loads(text))
+        yield from found
 
 
 def pairs(atlas: Atlas, first: int, second: int) -> Iterator[AnswerPair]:
@@ -69,18 +61,14 @@ def pairs(atlas: Atlas, first: int, second: int) -> Iterator[AnswerPair]:
         "SELECT a.subject, a.facts, b.facts, a.plan FROM trials a NOT INDEXED"
         " JOIN trials b ON b.hunt = ? AND b.key = a.key AND b.plan = a.plan WHERE a.hunt = ? ORDER BY a.id"
     )
-    with atlas.reading() as db:
-        plans = Plans(db)
-        cursor = db.execute(query, (second, first))
-        while rows := cursor.fetchmany(_MANY):
-            for subject, one, two, plan in rows:
-                with understood(f"trials of {subject!r}"):
-                    steps = plans.get(plan)
-                    here_there = [list(decided(steps, json.loads(text))) for text in (one, two)]
-                both = zip(*here_there, strict=False)
-                for (_, check, here, image), (_, _, there, other) in both:
-                    if here is not None and there is not None and image == other:
-                        yield AnswerPair(subject, check, here, there)
+    plans = Plans(atlas.query)
+    for subject, one, two, plan in atlas.query(query, (second, first)):
+        with understood(f"trials of {subject!r}"):
+            steps = plans.get(plan)
+            here_there = [list(decided(steps, json.loads(text))) for text in (one, two)]
+        for (_, check, here, image), (_, _, there, other) in zip(*here_there, strict=False):
+            if here is not None and there is not None and image == other:
+                yield AnswerPair(subject, check, here, there)
 
 
 def probes_of(atlas: Atlas, hunt_id: int, but_for: int = 0) -> Iterator[tuple[Probe, bool]]:
@@ -92,18 +80,13 @@ def probes_of(atlas: Atlas, hunt_id: int, but_for: int = 0) -> Iterator[tuple[Pr
         "SELECT id, key, subject, seed, facts, plan FROM trials t NOT INDEXED WHERE hunt = ? AND id > ?"
         " AND NOT EXISTS (SELECT 1 FROM trials n WHERE n.hunt = ? AND n.key = t.key) ORDER BY id LIMIT ?"
     )
-    last = 0
-    while True:
-        with atlas.reading() as db:
-            plans = Plans(db)
-            rows = db.execute(query, (hunt_id, last, but_for, _MANY)).fetchall()
+    plans, last = Plans(atlas.query), 0
+    while rows := list(atlas.query(query, (hunt_id, last, but_for, _MANY))):
         for number, key, subject, seed, text, plan in rows:
             with understood(f"trials {number!r}"):
                 steps, last = plans.get(plan), number
                 images = images_of(steps, json.loads(text))
             yield Probe(key, subject, steps, seed), bool(images) and has_image(atlas, images[-1])
-        if len(rows) < _MANY:
-            return
 
 
 class AskedTrial(NamedTuple):
@@ -120,15 +103,12 @@ def asked_trials(atlas: Atlas, hunt_id: int) -> Iterator[AskedTrial]:
         "SELECT key, subject, seed, facts, plan, verdict FROM trials NOT INDEXED"
         " WHERE hunt = ? AND verdict IN ('pass', 'fail') ORDER BY id"
     )
-    with atlas.reading() as db:
-        plans = Plans(db)
-        cursor = db.execute(query, (hunt_id,))
-        while rows := cursor.fetchmany(_MANY):
-            for key, subject, seed, text, plan, verdict in rows:
-                with understood(f"trials {key!r}"):
-                    probe = Probe(key, subject, plans.get(plan), seed)
-                    found = AskedTrial(probe, json.loads(text), Verdict(verdict))
-                yield found
+    plans = Plans(atlas.query)
+    for key, subject, seed, text, plan, verdict in atlas.query(query, (hunt_id,)):
+        with understood(f"trials {key!r}"):
+            probe = Probe(key, subject, plans.get(plan), seed)
+            found = AskedTrial(probe, json.loads(text), Verdict(verdict))
+        yield found
 
 
 def plans_of(
@@ -136,16 +116,22 @@ def plans_of(
 ) -> list[tuple[Step, ...]]:
     """The steps of a subject's trials, each once, in the order recorded: those that test something."""
     query = "SELECT plan FROM trials WHERE hunt = ? AND subject = ? GROUP BY plan ORDER BY min(id) LIMIT ?"
-    with atlas.reading() as db:
-        plans = Plans(db)
-        found = [plans.get(plan) for (plan,) in db.execute(query, (hunt_id, subject, most)).fetchall()]
+    plans = Plans(atlas.query)
+    found = [plans.get(plan) for (plan,) in atlas.query(query, (hunt_id, subject, most))]
     return [steps for steps in found if any(isinstance(step, testing) for step in steps)]
 
 
 def has_image(atlas: Atlas, digest: str) -> bool:
     """Whether the atlas keeps the picture."""
-    with atlas.reading() as db:
-        return db.execute("SELECT 1 FROM images WHERE digest = ?", (digest,)).fetchone() is not None
+    return next(atlas.query("SELECT 1 FROM images WHERE digest = ?", (digest,)), None) is not None
+
+
+def _decisions(key: str, subject: str, steps: tuple[Step, ...], facts: list[Facts]) -> list[Decision]:
+    return [
+        Decision(key, subject, place, check, answer, image)
+        for place, check, answer, image in (*decided(steps, facts), *verified(steps, facts))
+        if answer is not None
+    ]
 
 
 def decided(steps: tuple[Step, ...], facts: list[Facts]) -> Iterator[tuple[int, Check, bool | None, str]]:
@@ -187,25 +173,19 @@ def verified(steps: tuple[Step, ...], facts: list[Facts]) -> Iterator[tuple[int,
 
 def decision_of(atlas: Atlas, hunt_id: int, trial: str, place: int) -> Decision | None:
     """One decision of a trial, by its key and place."""
-    query = "SELECT t.subject, t.facts, p.steps FROM trials t JOIN plans p ON p.id = t.plan"
-    with atlas.reading() as db:
-        row = db.execute(f"{query} WHERE t.hunt = ? AND t.key = ?", (hunt_id, trial)).fetchone()
-    if row is None:
-        return None
-    with understood(f"trials {trial!r}"):
-        steps, facts = steps_from_json(row[2]), json.loads(row[1])
-        found = list(chain(decided(steps, facts), verified(steps, facts)))
-    for at, check, answer, image in found:
-        if at == place and answer is not None:
-            return Decision(trial, row[0], place, check, answer, image)
+    query = "SELECT subject, facts, plan FROM trials WHERE hunt = ? AND key = ?"
+    for subject, facts, plan in atlas.query(query, (hunt_id, trial)):
+        with understood(f"trials {trial!r}"):
+            found = _decisions(trial, subject, Plans(atlas.query).get(plan), json.loads(facts))
+        return next((one for one in found if one.place == place), None)
     return None
 
 
 class Plans:
     """Steps by number. Many trials share few plans, and reading one anew each time is slow."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
+    def __init__(self, query: Callable[[str, tuple[int]], Iterable[tuple[Any, ...]]]) -> None:
+        self._query = query
         self._known: dict[int, tuple[Step, ...]] = {}
 
     def get(self, number: int) -> tuple[Step, ...]:
@@ -213,7 +193,7 @@ class Plans:
         if steps is None:
             if len(self._known) >= 8192:
                 self._known.clear()
-            row = self._db.execute("SELECT steps FROM plans WHERE id = ?", (number,)).fetchone()
             with understood(f"plans {number!r}"):
-                steps = self._known[number] = steps_from_json(row[0])
+                ((text,),) = self._query("SELECT steps FROM plans WHERE id = ?", (number,))
+                steps = self._known[number] = steps_from_json(text)
         return steps

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from failscape.errors import AtlasError
@@ -116,18 +117,11 @@ class Event:
     detail: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCall:
+@dataclass(slots=True)
+class StoredCall(Call):
     """A call as the atlas keeps it. `image` is the digest of what a generator drew, `file` the name of its
     picture when that was kept."""
 
-    key: bytes
-    role: str
-    identity: Identity
-    facts: Facts
-    invalid: str
-    raw: str
-    usage: Usage
     image: str = ""
     file: str = ""
 
@@ -191,24 +185,11 @@ def _each(form: str, columns: str) -> tuple[str, ...]:
     return tuple(form.format(column) for column in columns.split())
 
 
-def _texts(columns: str) -> tuple[str, ...]:
-    return _each("typeof({0}) = 'text'", columns)
-
-
-def _numbers(columns: str) -> tuple[str, ...]:
-    return _each("typeof({0}) IN ('integer', 'real')", columns)
-
-
-def _counts(columns: str) -> tuple[str, ...]:
-    return _each("typeof({0}) = 'integer' AND {0} >= 0", columns)
-
-
-def _objects(columns: str) -> tuple[str, ...]:
-    return _each("json_valid({0}) AND json_type({0}) = 'object'", columns)
-
-
-def _lists(columns: str) -> tuple[str, ...]:
-    return _each("json_valid({0}) AND json_type({0}) = 'array'", columns)
+_texts = partial(_each, "typeof({0}) = 'text'")
+_numbers = partial(_each, "typeof({0}) IN ('integer', 'real')")
+_counts = partial(_each, "typeof({0}) = 'integer' AND {0} >= 0")
+_objects = partial(_each, "json_valid({0}) AND json_type({0}) = 'object'")
+_lists = partial(_each, "json_valid({0}) AND json_type({0}) = 'array'")
 
 
 def _is_hex(column: str, length: int) -> str:

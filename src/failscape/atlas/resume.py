@@ -119,24 +119,22 @@ def open_hunt(
     same atlas, and replies to identical calls come from there. A fork that fits a hunt resumes it.
     """
     settings = config.model_dump(mode="json") if isinstance(config, BaseModel) else dict(config)
-    now = _Wish(settings, dict(identities), shard)
     hunts = atlas.stored_hunts()
-    for hunt in reversed(hunts):
-        if not now.differences(hunt):
-            keep_corpus(atlas.folder, settings, now.identities)
-            keep_prompts(atlas.folder, settings, now.identities)
-            _note_changes(atlas, hunt, settings)
-            return hunt.id
-    if hunts and not fork:
-        lines = now.differences(hunts[-1])
+    fits = (hunt for hunt in reversed(hunts) if not diff_hunts(hunt, settings, identities, shard))
+    fitting = next(fits, None)
+    if hunts and fitting is None and not fork:
+        lines = diff_hunts(hunts[-1], settings, identities, shard)
         raise AtlasError(
             f"{atlas.folder} was made with other settings:\n    " + "\n    ".join(lines),
             "go back to those settings, give another --atlas, or start a second hunt in this one with --fork",
         )
-    keep_corpus(atlas.folder, settings, now.identities)
-    keep_prompts(atlas.folder, settings, now.identities)
+    keep_corpus(atlas.folder, settings, identities)
+    keep_prompts(atlas.folder, settings, identities)
+    if fitting is not None:
+        _note_changes(atlas, fitting, settings)
+        return fitting.id
     parent = parent or (hunts[-1].id if hunts else None)
-    return atlas.start_hunt(str(settings["hunt"]), settings, now.identities, shard, parent)
+    return atlas.start_hunt(str(settings["hunt"]), settings, dict(identities), shard, parent)
 
 
 def _note_changes(atlas: Atlas, hunt: HuntRow, settings: dict[str, Any]) -> None:
@@ -148,25 +146,16 @@ def _note_changes(atlas: Atlas, hunt: HuntRow, settings: dict[str, Any]) -> None
         atlas.log("settings", {"changed": lines}, hunt.id)
 
 
-class _Wish:
-    """What somebody wants to run."""
+def diff_hunts(
+    old: HuntRow,
+    config: Mapping[str, Any],
+    identities: Mapping[str, Identity],
+    shard: tuple[int, int] | None = None,
+) -> list[str]:
+    """What a hunt measures otherwise, as readable lines; empty when its trials and the others' are alike.
 
-    def __init__(
-        self, settings: dict[str, Any], identities: dict[str, Identity], shard: tuple[int, int]
-    ) -> None:
-        self.settings = settings
-        self.identities = identities
-        self.shard = shard
-
-    def differences(self, hunt: HuntRow) -> list[str]:
-        lines = diff_hunts(hunt, self.settings, self.identities)
-        if hunt.shard != self.shard:
-            lines.append(f"shard: {_shard(hunt.shard)} -> {_shard(self.shard)}")
-        return lines
-
-
-def diff_hunts(old: HuntRow, config: Mapping[str, Any], identities: Mapping[str, Identity]) -> list[str]:
-    """What a hunt measures otherwise, as readable lines; empty when its trials and the others' are alike."""
+    Shards of one hunt measure the same: they differ only where `shard` is given.
+    """
     before, after = complete_config(old.config), complete_config(config)
     known, found = dict(old.identities), dict(identities)
     for what, setting in (("space", "corpus"), ("prompts", "prompts")):
@@ -178,7 +167,10 @@ def diff_hunts(old: HuntRow, config: Mapping[str, Any], identities: Mapping[str,
         before, after = {**before, WARM_START: ""}, {**after, WARM_START: ""}
         del known[WARM_START], found[WARM_START]
     # Identities know what settings cannot: a new version of a contract, a changed model file.
-    return diff_configs(before, after) or diff_identities(known, found)
+    lines = diff_configs(before, after) or diff_identities(known, found)
+    if shard not in (None, old.shard):
+        lines += ["shard: " + " -> ".join(f"{number + 1}/{of}" for number, of in (old.shard, shard))]
+    return lines
 
 
 def _without(config: dict[str, Any], setting: str) -> dict[str, Any]:
@@ -190,7 +182,3 @@ def diff_identities(old: Mapping[str, Identity], new: Mapping[str, Identity]) ->
     before = {role: identity.data for role, identity in old.items()}
     after = {role: identity.data for role, identity in new.items()}
     return [f"{line} (the model's identity)" for line in diff_configs(before, after, free=True)]
-
-
-def _shard(shard: tuple[int, int]) -> str:
-    return f"{shard[0] + 1}/{shard[1]}"

@@ -7,10 +7,9 @@ was run with.
 import hashlib
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from failscape.atlas.migrations import version_of
 from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
@@ -67,8 +66,7 @@ def settle(labels: Iterable[ReviewLabel]) -> dict[str, str]:
 
 
 def atlas_uid(atlas: Atlas) -> str:
-    with atlas.reading() as db:
-        return str(db.execute("SELECT uid FROM atlas").fetchone()[0])
+    return str(next(atlas.query("SELECT uid FROM atlas"))[0])
 
 
 def add_review(atlas: Atlas, review: Review, seed: int, items: Sequence[ReviewItem]) -> None:
@@ -87,25 +85,20 @@ def add_review(atlas: Atlas, review: Review, seed: int, items: Sequence[ReviewIt
 
 
 def find_review(atlas: Atlas, uid: str) -> Review:
-    with atlas.reading() as db:
-        row = db.execute("SELECT uid, hunt, judge FROM reviews WHERE uid = ?", (uid,)).fetchone()
-        known = [one[0] for one in db.execute("SELECT uid FROM reviews ORDER BY id")]
-    if row is None:
+    known = {row[0]: Review(*row) for row in atlas.query("SELECT uid, hunt, judge FROM reviews ORDER BY id")}
+    if uid not in known:
         has = f"its reviews are {', '.join(known)}" if known else "it has no reviews"
         raise AtlasError(
             f"review {uid!r} does not belong to {atlas.folder}: {has}",
             "give the atlas that `failscape review export` was run on",
         )
-    return Review(*row)
+    return known[uid]
 
 
 def mode_reviews_of(atlas: Atlas, hunt_id: int) -> list[Review]:
     """Audits of single modes of a hunt, in the order drawn; none in atlases of before there were reviews."""
-    with atlas.reading() as db:
-        if version_of(db) < _FIRST_VERSION:
-            return []
-        query = "SELECT uid, hunt, judge FROM reviews WHERE hunt = ? AND uid LIKE ? ORDER BY id"
-        return [Review(*row) for row in db.execute(query, (hunt_id, f"{MODES}%")).fetchall()]
+    query = "SELECT uid, hunt, judge FROM reviews WHERE hunt = ? AND uid LIKE ? ORDER BY id"
+    return [Review(*row) for row in atlas.query(query, (hunt_id, f"{MODES}%"), _FIRST_VERSION)]
 
 
 def people_said(atlas: Atlas, hunt_id: int) -> dict[str, bool | None]:
@@ -170,36 +163,28 @@ def add_labels(atlas: Atlas, uid: str, labels: Sequence[ReviewLabel]) -> None:
 
 def reviews_of(atlas: Atlas, judge: str) -> list[Review]:
     """Reviews that measure a judge; audits of modes are no fair sample of its answers."""
-    with atlas.reading() as db:
-        query = "SELECT uid, hunt, judge FROM reviews WHERE judge = ? AND uid NOT LIKE ? ORDER BY id"
-        rows = db.execute(query, (judge, f"{MODES}%"))
-        return [Review(*row) for row in rows.fetchall()]
+    query = "SELECT uid, hunt, judge FROM reviews WHERE judge = ? AND uid NOT LIKE ? ORDER BY id"
+    return [Review(*row) for row in atlas.query(query, (judge, f"{MODES}%"))]
 
 
-def items_of(atlas: Atlas, uid: str) -> Iterator[ReviewItem]:
-    with atlas.reading() as db:
-        rows = db.execute(
-            "SELECT item, trial, place, kind, answer, near, stands_for FROM review_items WHERE review = ?",
-            (uid,),
-        ).fetchall()
-    for item, trial, place, kind, answer, near, stands_for in rows:
-        yield ReviewItem(item, trial, place, kind, bool(answer), bool(near), stands_for)
+def items_of(atlas: Atlas, uid: str) -> list[ReviewItem]:
+    query = "SELECT item, trial, place, kind, answer, near, stands_for FROM review_items WHERE review = ?"
+    return [
+        ReviewItem(item, trial, place, kind, bool(answer), bool(near), stands_for)
+        for item, trial, place, kind, answer, near, stands_for in atlas.query(query, (uid,))
+    ]
 
 
 def labels_of(atlas: Atlas, uid: str) -> list[ReviewLabel]:
-    with atlas.reading() as db:
-        rows = db.execute(
-            "SELECT item, reviewer, label FROM review_labels WHERE review = ? ORDER BY item, reviewer", (uid,)
-        )
-        return [ReviewLabel(*row) for row in rows.fetchall()]
+    query = "SELECT item, reviewer, label FROM review_labels WHERE review = ? ORDER BY item, reviewer"
+    return [ReviewLabel(*row) for row in atlas.query(query, (uid,))]
 
 
 def keep_accuracy(atlas: Atlas, hunt_id: int, accuracy: JudgeAccuracy | None) -> None:
     """Note what a hunt is run with, so that its findings can be told from the atlas alone."""
     before = _newest(atlas, "hunt = ?", hunt_id)
-    if accuracy is None or (before is not None and before.digest == accuracy.digest):
-        return
-    _add(atlas, hunt_id, accuracy)
+    if accuracy is not None and (before is None or before.digest != accuracy.digest):
+        _add(atlas, hunt_id, accuracy)
 
 
 def keep_reviewed(atlas: Atlas, accuracy: JudgeAccuracy) -> None:
@@ -258,9 +243,6 @@ def _add(atlas: Atlas, hunt_id: int | None, accuracy: JudgeAccuracy) -> None:
 
 
 def _newest(atlas: Atlas, where: str, value: int | str) -> JudgeAccuracy | None:
-    with atlas.reading() as db:
-        if version_of(db) < _FIRST_VERSION:
-            return None  # an older atlas, open for reading only
-        query = f"SELECT content FROM accuracies WHERE {where} ORDER BY id DESC LIMIT 1"
-        row = db.execute(query, (value,)).fetchone()
+    query = f"SELECT content FROM accuracies WHERE {where} ORDER BY id DESC LIMIT 1"
+    row = next(atlas.query(query, (value,), _FIRST_VERSION), None)
     return JudgeAccuracy.from_json(row[0], f"the accuracy kept in {atlas.folder}") if row else None

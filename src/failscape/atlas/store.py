@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -20,7 +21,7 @@ from failscape.atlas import reader
 from failscape.atlas.connect import DATABASE, WriterLock, missing, open_beside, open_reader, open_writer
 from failscape.atlas.files import explained
 from failscape.atlas.images import ImageStore
-from failscape.atlas.migrations import is_current
+from failscape.atlas.migrations import is_current, version_of
 from failscape.atlas.records import Call, HuntRow, KeepImages, Recorded
 from failscape.atlas.writer import RowWriter, to_json
 from failscape.errors import AtlasError
@@ -32,6 +33,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 LOCK = "atlas.lock"
+_MANY = 512
 
 
 def _asks(question: Callable[Concatenate[sqlite3.Connection, P], T]) -> Callable[Concatenate[Atlas, P], T]:
@@ -262,7 +264,7 @@ class Atlas:
     @property
     def has_calls(self) -> bool:
         """Whether the response cache holds anything at all."""
-        return bool(self._ask(lambda db: db.execute("SELECT EXISTS (SELECT 1 FROM calls)").fetchone()[0]))
+        return next(self.query("SELECT 1 FROM calls LIMIT 1"), None) is not None
 
     def find_call(self, key: bytes) -> Call | None:
         """The stored reply to this very request.
@@ -276,8 +278,7 @@ class Atlas:
             picture = self.images.get(found.image) if found.image else None
         except AtlasError:
             return None
-        of, facts, usage = found.identity, found.facts, found.usage
-        return Call(key, found.role, of, facts, "", found.raw, usage, picture, cached=True)
+        return replace(found, picture=picture, cached=True)
 
     # Looking back, as `reader` does it
 
@@ -320,6 +321,14 @@ class Atlas:
         """This thread's connection for reading. For the modules of this package."""
         with explained(self.folder / DATABASE):
             yield self._read()
+
+    def query(self, sql: str, values: Sequence[Any] = (), since: int = 0) -> Iterator[tuple[Any, ...]]:
+        """Rows, a few at a time. None in an atlas of a version before `since`, which has no such table."""
+        with self.reading() as db:
+            if version_of(db) >= since:
+                cursor = db.execute(sql, values)
+                while rows := cursor.fetchmany(_MANY):
+                    yield from rows
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:

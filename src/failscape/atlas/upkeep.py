@@ -75,7 +75,7 @@ def examine(atlas: Atlas) -> Diagnosis:
 
 def _check_trials(db: sqlite3.Connection, found: Diagnosis) -> None:
     """Facts must be what their steps give, and calls must be there."""
-    plans, bad = Plans(db), list[str]()
+    plans, bad = Plans(db.execute), list[str]()
     for number, text, plan, keys in db.execute("SELECT id, facts, plan, calls FROM trials ORDER BY id"):
         found.trials += 1
         try:
@@ -204,7 +204,7 @@ class _Tried(NamedTuple):
 
 def _trials(db: sqlite3.Connection, hunt: int | None = None) -> Iterator[_Tried]:
     """Those of one hunt or of all, page by page, so that rows can be changed meanwhile."""
-    plans, last = Plans(db), 0
+    plans, last = Plans(db.execute), 0
     query = (
         "SELECT id, hunt, verdict, plan, facts FROM trials"
         " WHERE id > ?1 AND (?2 IS NULL OR hunt = ?2) ORDER BY id LIMIT ?3"
@@ -339,6 +339,5 @@ def _groups(rows: list[tuple[str, int, int]]) -> Iterator[list[tuple[str, int, i
 def _drop_files(atlas: Atlas) -> None:
     """Pictures that an earlier version kept as files, and that no row names any more."""
     for path in atlas.images.folder.glob("[0-9a-f][0-9a-f]/*"):
-        with atlas.reading() as db:
-            if reader.image_row(db, path.stem) is None:
-                path.unlink(missing_ok=True)
+        if atlas.image_row(path.stem) is None:
+            path.unlink(missing_ok=True)

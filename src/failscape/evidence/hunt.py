@@ -214,11 +214,10 @@ class HuntReader:
         """All trials by what they were drawn for; those of the search first."""
         known, found = self.kind.purposes, dict[tuple[str, bool], dict[str, int]]()
         query = f"SELECT {_LETTER}, verdict, count(*) FROM trials WHERE hunt = ? GROUP BY 1, 2"
-        with self.atlas.reading() as db:
-            for letter, verdict, number in db.execute(query, (self.row.id,)):
-                letter = letter if letter in known else ""
-                counts = found.setdefault((known.get(letter, ""), letter in self._apart), {})
-                counts[verdict] = counts.get(verdict, 0) + number
+        for letter, verdict, number in self.atlas.query(query, (self.row.id,)):
+            letter = letter if letter in known else ""
+            counts = found.setdefault((known.get(letter, ""), letter in self._apart), {})
+            counts[verdict] = counts.get(verdict, 0) + number
         lines = [
             PurposeCounts(
                 purpose,
@@ -244,9 +243,7 @@ class HuntReader:
             "SELECT subject, sum(verdict = 'pass'), sum(verdict = 'fail'), sum(verdict = 'invalid')"
             f" FROM trials WHERE hunt = ?{where} GROUP BY subject ORDER BY subject"
         )
-        with self.atlas.reading() as db:
-            for row in db.execute(query, (self.row.id, *apart)):
-                yield SubjectCounts(*row)
+        return (SubjectCounts(*row) for row in self.atlas.query(query, (self.row.id, *apart)))
 
     # Trials
 

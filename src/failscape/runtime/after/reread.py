@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol
 
-from failscape.atlas import Atlas, Call, HuntRow, Recorded, open_hunt
-from failscape.atlas.records import StoredCall, StoredTrial, images_of, understood
+from failscape.atlas import Atlas, HuntRow, Recorded, open_hunt
+from failscape.atlas.records import StoredTrial, images_of, understood
 from failscape.errors import AtlasError, ConfigError
 from failscape.hunts.protocol import Hunt
 from failscape.models.contracts.asking import Read
@@ -274,7 +274,7 @@ def _read_all(atlas: Atlas, hunt_id: int, readers: Readers, changes: Changes) ->
             trial = _read_again(stored, readers)
         changes[stored.trial.verdict, trial.verdict] += 1
         probe = Probe(trial.key, trial.subject, stored.steps, trial.seed)
-        calls = tuple(_as_call(call) for call in stored.calls)
+        calls = tuple(replace(call, cached=True) for call in stored.calls)
         yield Recorded(probe, trial, calls, stored.started, stored.seconds)
 
 
@@ -287,12 +287,6 @@ def _asked_anew(hunt: Hunt, recorded: Iterator[Recorded]) -> Iterator[Recorded]:
             if one is not None and one.probe == probe:
                 hunt.tell(one.trial)
                 yield one
-
-
-def _as_call(call: StoredCall) -> Call:
-    return Call(
-        call.key, call.role, call.identity, call.facts, call.invalid, call.raw, call.usage, cached=True
-    )
 
 
 def _read_again(stored: StoredTrial, readers: Readers) -> Trial:

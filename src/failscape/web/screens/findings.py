@@ -1,4 +1,4 @@
-"""Findings and suspects: a list to filter and sort, everything about one of them, and the map of where they lie.
+"""Findings and suspects: a list to filter and sort, everything about one of them, and where they lie.
 
 Things lie across the map, attributes down; each can be opened to what it is made of. It shows what was
 tried: the search looks harder where failures are, so cells compare like with like only roughly. What holds

@@ -46,12 +46,11 @@ def pictures(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
 
 def _items(hunt: OpenHunt, ids: Sequence[int], streams: Mapping[int, str]) -> list[Data]:
     marks = ",".join("?" * len(ids))
-    with hunt.atlas.reading() as db:
-        rows = db.execute(
-            f"SELECT t.id, t.subject, t.verdict, t.reason, t.facts, p.steps FROM trials t"
-            f" JOIN plans p ON p.id = t.plan WHERE t.id IN ({marks})",
-            ids,
-        ).fetchall()
+    rows = hunt.atlas.query(
+        f"SELECT t.id, t.subject, t.verdict, t.reason, t.facts, p.steps FROM trials t"
+        f" JOIN plans p ON p.id = t.plan WHERE t.id IN ({marks})",
+        ids,
+    )
     found = {
         number: {
             "id": number,
@@ -180,9 +179,8 @@ def _vectors(hunt: OpenHunt) -> tuple[list[str], np.ndarray[Any, np.dtype[np.flo
         "SELECT p.steps, t.facts FROM plans p JOIN trials t ON t.plan = p.id AND t.hunt = ?"
         ' WHERE p.steps LIKE \'%"do":"embed"%\' ORDER BY t.id DESC LIMIT ?'
     )
-    with hunt.atlas.reading() as db:
-        for steps, facts in db.execute(query, (hunt.row.id, MOST_VECTORS)):
-            found.update(_of_trial(steps_from_json(steps), json.loads(facts)))
+    for steps, facts in hunt.atlas.query(query, (hunt.row.id, MOST_VECTORS)):
+        found.update(_of_trial(steps_from_json(steps), json.loads(facts)))
     size = len(next(iter(found.values()), ()))
     kept = {digest: vector for digest, vector in found.items() if len(vector) == size}
     return list(kept), np.array(list(kept.values()), dtype=np.float64).reshape(len(kept), size)

@@ -74,9 +74,7 @@ def _going_on(atlas: Atlas, row: HuntRow, found: Review, reviewer: str, settled:
     people = Counter(label.reviewer for label in labels)
     shared = agreement_of(atlas, found)
     mine = [one for one in reviews_of(atlas, found.judge) if one.hunt == row.id]
-    with atlas.reading() as db:
-        query = "SELECT count(*) FROM review_items WHERE review = ?"
-        items = db.execute(query, (found.uid,)).fetchone()[0]
+    ((items,),) = atlas.query("SELECT count(*) FROM review_items WHERE review = ?", (found.uid,))
     return {
         "review": found.uid,
         "items": items,
