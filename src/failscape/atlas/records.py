@@ -6,7 +6,7 @@ Nothing here touches a file.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -144,15 +144,14 @@ class StoredTrial:
         return images_of(self.steps, self.trial.facts)
 
 
-def images_of(steps: tuple[Step, ...], facts: Facts) -> tuple[str, ...]:
+def images_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[str, ...]:
     """The digests that the facts of `generate`, `edit` and `show` steps name."""
     found: list[str] = []
     for step, fact in zip(steps, facts, strict=False):
-        kind = type(step).__name__
-        if kind in ("Generate", "Edit") and isinstance(fact, str):
+        if isinstance(step, Generate | Edit) and isinstance(fact, str):
             found.append(fact)
-        elif kind == "Show":
-            found.extend(fact)
+        elif isinstance(step, Show):
+            found.extend(fact or ())
     return tuple(found)
 
 

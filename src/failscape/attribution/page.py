@@ -1,21 +1,17 @@
 """Writes the page about scarcity, with its drawing: one static HTML file that opens from disk."""
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from failscape import __version__
-from failscape.atlas.files import explained, write_whole
 from failscape.attribution.scarcity import CaptionBin, Scarcity, Span, Subject
 from failscape.evidence import HuntReader
-from failscape.report.figures.basic import percent
-from failscape.report.sections import templates
+from failscape.report.figures.basic import QUARTERS, Frame, percent
+from failscape.report.sections import templates, write_page
 
-LEFT, RIGHT, TOP, BOTTOM = 46, 14, 14, 56
 SMALLEST, LARGEST = 2.8, 13.0
 #: Members that the label of a dot names.
 NAMED = 3
@@ -28,41 +24,37 @@ class Dot:
     members: list[Subject]
 
 
-class Frame:
+class CountFrame:
     """Places counts and rates on the drawing. 0 has a column of its own, left of the decades."""
 
     def __init__(self, width: int, height: int, most: int) -> None:
-        self.width, self.height = width, height
+        self.plot = Frame(width, height, 46, 14, 14, 56)
+        self.y = self.plot.y
         self.decades = max(1, math.ceil(math.log10(most + 1)))
-        self._step = (width - LEFT - RIGHT) / (self.decades + 1)
 
     def x(self, count: float) -> float:
         """1 begins the second column, and each decade is one column wide."""
-        if count < 1:
-            return LEFT + self._step / 2
-        return LEFT + self._step * (1 + math.log10(count))
-
-    def y(self, rate: float) -> float:
-        return TOP + (1 - rate) * (self.height - TOP - BOTTOM)
+        return self._column(0.5 if count < 1 else 1 + math.log10(count))
 
     def column(self, low: int) -> tuple[float, float]:
         """The left and right end of a bin's column."""
         place = 0 if low == 0 else 1 + round(math.log10(low))
-        left = LEFT + self._step * place
-        return left, left + self._step
+        return self._column(place), self._column(place + 1)
+
+    def _column(self, place: float) -> float:
+        return self.plot.x(place / (self.decades + 1))
 
 
 def scatter(
     subjects: Sequence[Subject], bins: Sequence[CaptionBin], width: int, height: int, name: str = ""
 ) -> Markup:
     """Dots of all subjects, findings on top, and each bin's share with its interval."""
-    frame = Frame(width, height, max((one.count for one in subjects), default=1))
+    frame = CountFrame(width, height, max((one.count for one in subjects), default=1))
     usual = dots_of([one for one in subjects if not one.finding], frame)
     found = dots_of([one for one in subjects if one.finding], frame)
     most = max((len(dot.members) for dot in (*usual, *found)), default=1)
-    words = escape(
-        f"Failure rate against count of {len(subjects):,} subjects. "
-        + "; ".join(f"count {one.label}: {percent(one.share)} failed" for one in bins)
+    words = f"Failure rate against count of {len(subjects):,} subjects. " + "; ".join(
+        f"count {one.label}: {percent(one.share)} failed" for one in bins
     )
     parts = [
         *_grid(frame),
@@ -71,13 +63,10 @@ def scatter(
         *(_circle(dot, most, "dot found") for dot in found),
         *(_mean(one, frame) for one in bins),
     ]
-    return Markup(
-        f'<svg class="scatter {escape(name)}" viewBox="0 0 {width} {height}" role="img" aria-label="{words}">'
-        f"{''.join(parts)}</svg>"
-    )
+    return frame.plot.svg(f"scatter {escape(name)}", parts, words)
 
 
-def dots_of(subjects: Sequence[Subject], frame: Frame, pitch: float = 15.0) -> list[Dot]:
+def dots_of(subjects: Sequence[Subject], frame: CountFrame, pitch: float = 15.0) -> list[Dot]:
     """Gather subjects on a grid of hexagons; large dots first, so that small ones stay visible."""
     cells: dict[tuple[int, int], list[tuple[float, float, Subject]]] = {}
     for one in subjects:
@@ -115,7 +104,7 @@ def _circle(dot: Dot, most: int, name: str) -> str:
     )
 
 
-def _band(one: CaptionBin, frame: Frame) -> str:
+def _band(one: CaptionBin, frame: CountFrame) -> str:
     left, right = frame.column(one.low)
     top, bottom = frame.y(one.interval[1]), frame.y(one.interval[0])
     return (
@@ -124,30 +113,23 @@ def _band(one: CaptionBin, frame: Frame) -> str:
     )
 
 
-def _mean(one: CaptionBin, frame: Frame) -> str:
+def _mean(one: CaptionBin, frame: CountFrame) -> str:
     left, right = frame.column(one.low)
     y = frame.y(one.share)
     words = f"count {one.label}: {percent(one.share)} of {one.trials:,} trials failed"
     return f'<path class="mean" d="M{left + 3:.1f} {y:.1f}H{right - 3:.1f}"><title>{words}</title></path>'
 
 
-def _grid(frame: Frame) -> list[str]:
-    end, floor = frame.width - RIGHT, frame.y(0)
-    parts = []
-    for rate in (0.0, 0.25, 0.5, 0.75, 1.0):
-        y = frame.y(rate)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{end}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{rate:.0%}</text>')
+def _grid(frame: CountFrame) -> list[str]:
+    plot, floor = frame.plot, frame.y(0)
+    parts = [plot.level(rate, f"{rate:.0%}") for rate in QUARTERS]
     parts.append(_tick(frame.x(0), floor, "0"))
     for decade in range(frame.decades + 1):
         x = frame.x(10**decade)
-        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{floor:.1f}"/>')
-        parts.append(_tick(x, floor, _short(10**decade), "end" if x > end - 8 else "middle"))
-    middle = (LEFT + end) / 2
-    parts.append(
-        f'<text x="{middle:.1f}" y="{frame.height - 8}" text-anchor="middle">captions that mention it</text>'
-    )
-    return parts
+        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{plot.top}" y2="{floor:.1f}"/>')
+        parts.append(_tick(x, floor, _short(10**decade), "end" if x > plot.x(1) - 8 else "middle"))
+    middle = f'x="{plot.x(0.5):.1f}" y="{plot.height - 8}" text-anchor="middle"'
+    return [*parts, f"<text {middle}>captions that mention it</text>"]
 
 
 def _tick(x: float, floor: float, text: str, anchor: str = "middle") -> str:
@@ -169,11 +151,7 @@ ROWS = 50
 def write_attribution(hunt: HuntReader, scarcity: Scarcity, out: Path | None = None) -> Path:
     """Write the page to file `out` (default: `report/attribution.html` inside the atlas)."""
     path = out if out is not None else hunt.atlas.folder / "report" / PAGE
-    page = render_attribution(scarcity, hunt.target, str(hunt.atlas.folder))
-    with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, page.encode("utf-8", "replace"))
-    return path
+    return write_page(path, render_attribution(scarcity, hunt.target, str(hunt.atlas.folder)))
 
 
 def render_attribution(scarcity: Scarcity, target: str, atlas: str) -> str:
@@ -190,8 +168,6 @@ def render_attribution(scarcity: Scarcity, target: str, atlas: str) -> str:
             narrow=scatter(subjects, bins, 360, 400, "narrow"),
             rho_bar=rho_bar,
             rows=ROWS,
-            version=__version__,
-            written=time.strftime("%Y-%m-%d %H:%M"),
         )
     )
 

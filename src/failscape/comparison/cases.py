@@ -16,6 +16,7 @@ from typing import Any
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.decisions import asked_trials
+from failscape.atlas.records import images_of
 from failscape.comparison.decide import CaseResult, CompareRules, ModelResults
 from failscape.errors import ConfigError
 from failscape.evidence import HuntEvidence, HuntReader, choose_hunt, load_hunt
@@ -27,7 +28,6 @@ from failscape.trials import (
     Answer,
     Classify,
     Decide,
-    Edit,
     Facts,
     Finding,
     Generate,
@@ -77,7 +77,7 @@ class AskedCase:
 
 def case_of(target: str, probe: Probe, facts: Sequence[Facts], failed: bool) -> AskedCase | None:
     """The case of a trial with a valid verdict; `None` where its steps do not test `target`."""
-    images = _images(probe.steps, facts)
+    images = images_of(probe.steps, facts)
     found = _READ[target](probe, facts, images) if target in _READ else None
     if found is None:
         return None
@@ -127,16 +127,6 @@ _READ: dict[str, Callable[[Probe, Sequence[Facts], tuple[str, ...]], Read | None
     ANSWERER: _answered,
     TABLE: _tabled,
 }
-
-
-def _images(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[str, ...]:
-    found: list[str] = []
-    for step, fact in zip(steps, facts, strict=False):
-        if isinstance(step, Generate | Edit) and isinstance(fact, str):
-            found.append(fact)
-        elif isinstance(step, Show) and fact:
-            found.extend(map(str, fact))
-    return tuple(found)
 
 
 def _prompts(steps: Sequence[Step], facts: Sequence[Facts]) -> list[str]:

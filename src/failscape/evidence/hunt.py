@@ -5,6 +5,7 @@ hunt says. `HuntEvidence` adds what it found, for which its trials have to be to
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -310,10 +311,7 @@ class HuntEvidence(HuntReader):
     @cached_property
     def statuses(self) -> dict[str, int]:
         """Status → number of findings and suspects, over all of them."""
-        found: dict[str, int] = {}
-        for finding in (*self.findings, *self.suspects):
-            found[finding.status] = found.get(finding.status, 0) + 1
-        return found
+        return dict(Counter(finding.status for finding in (*self.findings, *self.suspects)))
 
     def shot(self, stored: StoredTrial) -> Shot:
         shot = super().shot(stored)

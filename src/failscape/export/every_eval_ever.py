@@ -156,14 +156,15 @@ def _exchange(stored: StoredTrial) -> dict[str, Any]:
     prompt = " ".join(prompts_of(steps, facts))
     turns, reference, said = list[tuple[str, str]](), list[str](), " ".join(stored.images)
     for step, fact in zip(steps, facts, strict=False):
-        if isinstance(step, Recall):
-            turns += step.turns
-        elif isinstance(step, Classify):
-            reference, said = list(step.accept), str(fact[0][0])
-        elif isinstance(step, Answer):
-            turns.append((step.question, str(fact)))
-        elif isinstance(step, Verify) and step.truth:
-            reference = [step.truth]
+        match step:
+            case Recall(earlier):
+                turns += earlier
+            case Classify(accept):
+                reference, said = list(accept), str(fact[0][0])
+            case Answer(question):
+                turns.append((question, str(fact)))
+            case Verify(truth) if truth:
+                reference = [truth]
     asked = turns[-1][0] if turns else prompt
     common = {"input": {"raw": asked, "reference": reference}, "answer_attribution": list[Any]()}
     if len(turns) > 1:

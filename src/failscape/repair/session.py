@@ -2,13 +2,11 @@
 
 import base64
 import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from failscape import __version__
 from failscape.atlas import Atlas
 from failscape.atlas.decisions import plans_of
 from failscape.atlas.files import write_whole
@@ -24,7 +22,7 @@ from failscape.export.splits import PARTS, REST
 from failscape.jsonable import finite
 from failscape.repair.classifier import RepairWish, parts_of, repair_classifier
 from failscape.repair.proof import AFTER, BEFORE, PLACEBO, RepairProof, ask_all, probes_for, weigh, with_seed
-from failscape.report.sections import templates
+from failscape.report.sections import templates, write_page
 from failscape.runtime.progress import Reporter
 from failscape.runtime.walk import TESTING_STEPS
 
@@ -52,27 +50,15 @@ class RepairRow:
     pictures: tuple[PictureOfThree, ...]
 
 
-def write_page(
+def write_proof(
     proof: RepairProof, cases: Mapping[str, Sequence[AskedCase]], folder: Path, out: Path, made: str
 ) -> Path:
     """`made` says in a sentence what was done to the model. `folder` is the atlas of the proof."""
     with Atlas.open(folder, readonly=True) as atlas:
         parts = {part: _rows(proof, part, cases, atlas) for part in PARTS if proof.rows(part)}
-    page = (
-        templates()
-        .get_template("repair.html")
-        .render(
-            proof=proof,
-            parts=parts,
-            words=PARTS,
-            most=ROWS,
-            made=made,
-            version=__version__,
-            written=time.strftime("%Y-%m-%d %H:%M"),
-        )
-    )
-    write_whole(out / PAGE, page.encode("utf-8", "replace"))
-    return out / PAGE
+    template = templates().get_template("repair.html")
+    page = template.render(proof=proof, parts=parts, words=PARTS, most=ROWS, made=made)
+    return write_page(out / PAGE, page)
 
 
 def _rows(
@@ -169,4 +155,4 @@ def keep(proof: RepairProof, cases: Cases, out: Path, made: str) -> Path:
     """Write `repair.json` and the page; gives the page."""
     data: dict[str, Any] = {"made": made, **proof.as_data()}
     write_whole(out / DATA, json.dumps(finite(data), ensure_ascii=False, indent=1).encode())
-    return write_page(proof, cases, out / "proof", out, made)
+    return write_proof(proof, cases, out / "proof", out, made)

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from failscape import __version__
 from failscape.atlas import Atlas, Event, ImageStore
 from failscape.atlas.files import explained, refuse_link, write_whole
 from failscape.comparison.cases import CaseRow, cases_beside, hunts_of, read_side, side_of
@@ -44,6 +43,7 @@ from failscape.report.sections import (
     page_of,
     stylesheets,
     templates,
+    write_page,
 )
 from failscape.trials import Finding, Verdict
 
@@ -137,8 +137,6 @@ class PicturedSubject:
 class ComparisonPage:
     compared: ManyCompared
     pictured: list[PicturedSubject]
-    version: str
-    written: str
 
     @property
     def names(self) -> list[str]:
@@ -153,7 +151,7 @@ def write_comparison(compared: ManyCompared, folder: Path, sources: Sequence[Pat
     """Write the page into `folder`. Pictures come from the atlases of the sides and from `sources`."""
     proven = [row for row in compared.last.rows if row.status in PROVEN][:PICTURED]
     pictured = [PicturedSubject(row, cases_beside(compared.sides, row.subject, CASES)) for row in proven]
-    view = ComparisonPage(compared, pictured, __version__, time.strftime("%Y-%m-%d %H:%M"))
+    view = ComparisonPage(compared, pictured)
     wanted = {
         digest for one in pictured for row in one.cases for case in row if case for digest in case.images
     }
@@ -170,8 +168,7 @@ def write_comparison(compared: ManyCompared, folder: Path, sources: Sequence[Pat
             return next((found for placer in placers if (found := placer.find(digest))), None)
 
         page = templates().get_template("comparison.html").render(view=view, picture=picture)
-        write_whole(folder / PAGE, page.encode("utf-8", "replace"))
-    return folder / PAGE
+    return write_page(folder / PAGE, page)
 
 
 #: Where the whole page of the comparison lies, beside that of the report.
@@ -264,8 +261,6 @@ class ReportPage:
     sections: list[Section]
     warnings: list[Event]
     settings: str
-    version: str
-    written: str
 
     @property
     def opened(self) -> int:
@@ -335,8 +330,7 @@ def write_report(
         view = replace(view, sections=[*view.sections, others]) if others else view
         pictures = PicturePlacer(atlas.images, None if single_file else folder)
         pictures.prepare([*_digests(view), *(one for part in view.sections for one in part.images)])
-        page = render(view, pictures)
-        write_whole(folder / PAGE, page.encode("utf-8", "replace"))
+        write_page(folder / PAGE, render(view, pictures))
         pictures.forget_others()
     return WrittenReport(
         folder / PAGE, len(hunt.findings), len(view.gallery), pictures.shown, pictures.missing
@@ -361,8 +355,6 @@ def view_of(hunt: HuntEvidence, gallery: int = GALLERY) -> ReportPage:
         sections=list(page.sections(context)),
         warnings=found,
         settings=hunt.shown_settings,
-        version=__version__,
-        written=time.strftime("%Y-%m-%d %H:%M"),
     )
 
 

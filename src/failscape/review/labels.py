@@ -211,15 +211,17 @@ class Known:
 
 def current_review(atlas: Atlas, row: HuntRow) -> Review | None:
     """The newest review of the hunt's judge that was drawn from this hunt."""
+    return next(reversed(_drawn(atlas, row)), None)
+
+
+def _drawn(atlas: Atlas, row: HuntRow) -> list[Review]:
     judge = decider_of(row)
-    found = [] if judge is None else reviews_of(atlas, judge.digest)
-    return next((one for one in reversed(found) if one.hunt == row.id), None)
+    return [] if judge is None else [one for one in reviews_of(atlas, judge.digest) if one.hunt == row.id]
 
 
 def begin_review(atlas: Atlas, row: HuntRow, count: int = COUNT) -> Review:
     """Draw a sample and keep it; another seed after each, so that a new one holds other checks."""
-    judge = decider_of(row)
-    seed = 0 if judge is None else sum(one.hunt == row.id for one in reviews_of(atlas, judge.digest))
+    seed = len(_drawn(atlas, row))
     sample = draw_sample(atlas, row, count, seed)
     add_review(atlas, sample.review, seed, sample.items)
     return sample.review
@@ -304,8 +306,7 @@ def _by_kind(cells: Mapping[StratumKey, Cell], goal: float) -> list[Known]:
 
 def plan_review(atlas: Atlas, row: HuntRow, goal: float) -> list[Known]:
     """The same for all reviews of a hunt; a sample that nobody has labelled yet stands in for the first."""
-    judge = decider_of(row)
-    found = [] if judge is None else [one for one in reviews_of(atlas, judge.digest) if one.hunt == row.id]
+    found = _drawn(atlas, row)
     if found:
         return known_so_far(atlas, found, goal)
     items = draw_sample(atlas, row, COUNT, 0).items

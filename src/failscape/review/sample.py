@@ -138,12 +138,12 @@ def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> ReviewSamp
     chance = random.Random(f"{seed}/{count}")
     search = row.config.get("search")
     threshold = float(search.get("threshold", 0.8)) if isinstance(search, dict) else 0.8
-    found = set()
+    near = set()
     for subject, counts in atlas.subject_counts(row.id):
         valid = counts[Verdict.PASS] + counts[Verdict.FAIL]
         if valid and abs(counts[Verdict.PASS] / valid - threshold) <= NEAR:
-            found.add(subject)
-    near, own = found, own_kinds(words_to_label(atlas, row))
+            near.add(subject)
+    own = own_kinds(words_to_label(atlas, row))
     strata, skipped = _stratify(atlas, row, count, chance, near, own)
     if len(strata) > count:
         strata, _ = _stratify(atlas, row, count, chance, set(), frozenset())

@@ -251,27 +251,26 @@ class Walk:
         probe, facts = self.probe, list[Facts]()
         verdict, reason = Verdict.NONE, ""
         for position, step in enumerate(probe.steps):
-            if isinstance(step, Show):
-                self._images.extend(self._load(digest) for digest in step.images)
-                facts.append(list(step.images))
-                continue
-            if isinstance(step, Recall):
-                self._history.extend(step.turns)
-                facts.append([list(turn) for turn in step.turns])
-                continue
-            if isinstance(step, ExpectChange):
-                facts.append(changed(step.before, self._history[-1][1], step.change))
-                verdict, reason = reach_verdict(probe.steps, facts)
-                continue
-            call = await self._call(position, step)
-            facts.append(call.facts)
-            if call.invalid:
-                verdict, reason = Verdict.INVALID, f"{step.role}: {call.invalid}"
-                break
-            if isinstance(step, TESTING_STEPS):
-                verdict, reason = reach_verdict(probe.steps, facts)
-                if verdict is Verdict.INVALID:
-                    break
+            match step:
+                case Show(images):
+                    self._images.extend(map(self._load, images))
+                    facts.append(list(images))
+                case Recall(turns):
+                    self._history.extend(turns)
+                    facts.append([list(turn) for turn in turns])
+                case ExpectChange():
+                    facts.append(changed(step.before, self._history[-1][1], step.change))
+                    verdict, reason = reach_verdict(probe.steps, facts)
+                case _:
+                    call = await self._call(position, step)
+                    facts.append(call.facts)
+                    if call.invalid:
+                        verdict, reason = Verdict.INVALID, f"{step.role}: {call.invalid}"
+                        break
+                    if isinstance(step, TESTING_STEPS):
+                        verdict, reason = reach_verdict(probe.steps, facts)
+                        if verdict is Verdict.INVALID:
+                            break
         return Trial(probe.key, probe.subject, verdict, reason, facts, probe.seed)
 
     async def _call(self, position: int, step: Step) -> Call:
@@ -323,15 +322,16 @@ class Walk:
     def _remember(self, step: Step, call: Call) -> None:
         if call.invalid:
             return
-        if isinstance(step, Generate):
-            self._images.append(call.picture or self._load(call.facts))
-            self._reworded = ""
-        elif isinstance(step, Edit):  # what comes next sees the picture as it is now
-            self._images[-1:] = [call.picture or self._load(call.facts)]
-        elif isinstance(step, Reword):
-            self._reworded = call.facts[0]
-        elif isinstance(step, Answer):
-            self._history.append((step.question, call.facts))
+        match step:
+            case Generate():
+                self._images.append(call.picture or self._load(call.facts))
+                self._reworded = ""
+            case Edit():  # what comes next sees the picture as it is now
+                self._images[-1:] = [call.picture or self._load(call.facts)]
+            case Reword():
+                self._reworded = call.facts[0]
+            case Answer(question):
+                self._history.append((question, call.facts))
 
     def _request(self, position: int, step: Step) -> tuple[Item, Request]:
         """The arguments of the call, and the same as plain values."""
