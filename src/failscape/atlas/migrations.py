@@ -6,20 +6,12 @@ A released step never changes; a new need is a new step at the end.
 import sqlite3
 import time
 import uuid
-from collections.abc import Callable
 from contextlib import closing
 from functools import cache
 
 from failscape.errors import AtlasError
 
 APPLICATION_ID = 0x46534341  # "FSCA": tells an atlas from any other SQLite file
-
-
-def _first_tables(db: sqlite3.Connection) -> None:
-    for statement in _FIRST.split(";"):
-        if statement.strip():
-            db.execute(statement)
-    db.execute("INSERT INTO atlas VALUES (?, ?)", (uuid.uuid4().hex, time.time()))
 
 
 # `totals` is kept up to date by every recording, so that counts and costs need no scan.
@@ -140,11 +132,6 @@ CREATE INDEX trials_by_subject ON trials (hunt, subject, verdict)
 """
 
 
-def _review_tables(db: sqlite3.Connection) -> None:
-    for statement in _REVIEWS.split(";"):
-        db.execute(statement)
-
-
 # `accuracies` keeps how a judge errs: for all hunts with that judge (a review), or as one hunt used it.
 # A review is a blind sample of checks. Its items remember what the judge said and how many checks of the
 # hunt each stands for; labels are what people said. `uid` and `origin` make merging twice harmless.
@@ -187,11 +174,6 @@ CREATE TABLE review_labels (
 """
 
 
-def _packs_and_kept_results(db: sqlite3.Connection) -> None:
-    for statement in _PACKS.split(";"):
-        db.execute(statement)
-
-
 # `packs` are files with many pictures; `bytes` is the end up to which rows name pictures in it, and only the
 # one that `grows` is appended to: others came from merges and prunes, or are full. A picture without a pack
 # is a file of its own. `results` keeps what a hunt had found after its trial `last_trial`, by the rules of
@@ -217,23 +199,21 @@ CREATE TABLE results (
 """
 
 
-def _endpoints(db: sqlite3.Connection) -> None:
-    """Which address gave a reply: a bad server of a pool shows in its pictures."""
-    db.execute("ALTER TABLE calls ADD COLUMN endpoint TEXT NOT NULL DEFAULT ''")
-
-
-def _confidences(db: sqlite3.Connection) -> None:
-    """How sure a judge was of each check of a call, where it said so: a JSON list of chances."""
-    db.execute("CREATE TABLE confidences (call BLOB PRIMARY KEY, chances TEXT NOT NULL) WITHOUT ROWID")
-
-
-MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [
-    _first_tables,
-    _review_tables,
-    _packs_and_kept_results,
-    _endpoints,
-    _confidences,
+MIGRATIONS = [
+    _FIRST,
+    _REVIEWS,
+    _PACKS,
+    # Which address gave a reply: a bad server of a pool shows in its pictures.
+    "ALTER TABLE calls ADD COLUMN endpoint TEXT NOT NULL DEFAULT ''",
+    # How sure a judge was of each check of a call, where it said so: a JSON list of chances.
+    "CREATE TABLE confidences (call BLOB PRIMARY KEY, chances TEXT NOT NULL) WITHOUT ROWID",
 ]
+
+
+def _take_step(db: sqlite3.Connection, number: int) -> None:
+    """One statement after the other: `executescript` would end the transaction."""
+    for statement in MIGRATIONS[number - 1].split(";"):
+        db.execute(statement)
 
 
 def version_of(db: sqlite3.Connection) -> int:
@@ -280,20 +260,23 @@ def _columns(db: sqlite3.Connection) -> set[str]:
 def _tables_of(version: int) -> frozenset[str]:
     """What an atlas of that version has, by making one."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        for step in MIGRATIONS[:version]:
-            step(db)
+        for number in range(1, version + 1):
+            _take_step(db, number)
         return frozenset(_columns(db))
 
 
 def migrate(db: sqlite3.Connection) -> None:
     """Bring the tables up to date: all missing steps in one transaction, or none."""
-    if version_of(db) == len(MIGRATIONS):
+    if is_current(db):
         return
     db.execute("BEGIN IMMEDIATE")
     try:
-        for number in range(version_of(db) + 1, len(MIGRATIONS) + 1):
-            MIGRATIONS[number - 1](db)
-            db.execute(f"PRAGMA user_version = {number}")
+        before = version_of(db)
+        for number in range(before + 1, len(MIGRATIONS) + 1):
+            _take_step(db, number)
+        if not before:
+            db.execute("INSERT INTO atlas VALUES (?, ?)", (uuid.uuid4().hex, time.time()))
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute("COMMIT")
     except BaseException:

@@ -20,7 +20,7 @@ from failscape.stats.judging.accuracy import JudgeAccuracy
 NONE, AUTO = "none", "auto"
 
 #: The version of atlases that first had these tables.
-_FIRST_VERSION = 2
+REVIEWS_SINCE = 2
 
 
 YES, NO, UNSURE = "yes", "no", "unsure"
@@ -98,7 +98,7 @@ def find_review(atlas: Atlas, uid: str) -> Review:
 def mode_reviews_of(atlas: Atlas, hunt_id: int) -> list[Review]:
     """Audits of single modes of a hunt, in the order drawn; none in atlases of before there were reviews."""
     query = "SELECT uid, hunt, judge FROM reviews WHERE hunt = ? AND uid LIKE ? ORDER BY id"
-    return [Review(*row) for row in atlas.query(query, (hunt_id, f"{MODES}%"), _FIRST_VERSION)]
+    return [Review(*row) for row in atlas.query(query, (hunt_id, f"{MODES}%"), REVIEWS_SINCE)]
 
 
 def people_said(atlas: Atlas, hunt_id: int) -> dict[str, bool | None]:
@@ -244,5 +244,5 @@ def _add(atlas: Atlas, hunt_id: int | None, accuracy: JudgeAccuracy) -> None:
 
 def _newest(atlas: Atlas, where: str, value: int | str) -> JudgeAccuracy | None:
     query = f"SELECT content FROM accuracies WHERE {where} ORDER BY id DESC LIMIT 1"
-    row = next(atlas.query(query, (value,), _FIRST_VERSION), None)
+    row = next(atlas.query(query, (value,), REVIEWS_SINCE), None)
     return JudgeAccuracy.from_json(row[0], f"the accuracy kept in {atlas.folder}") if row else None

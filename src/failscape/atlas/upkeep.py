@@ -290,29 +290,25 @@ def _drop(db: sqlite3.Connection, atlas: Atlas) -> None:
     db.execute("DELETE FROM images WHERE digest IN (SELECT digest FROM spare)")
     atlas.images.close()
     for number, name in touched:
-        _rewrite(db, atlas, number, name)
-
-
-def _rewrite(db: sqlite3.Connection, atlas: Atlas, number: int, name: str) -> None:
-    rows = db.execute("SELECT digest, start, bytes FROM images WHERE pack = ? ORDER BY start", (number,))
-    left = rows.fetchall()
-    if left:
-        folder = atlas.images.folder
-        writer = PackWriter.begin(folder)
-        cursor = db.execute("INSERT INTO packs (name, bytes, grows) VALUES (?, 0, 0)", (writer.name,))
-        for group in _groups(left):
-            whole = list(_whole(folder, name, group))
-            db.executemany(
-                "UPDATE images SET pack = ?, start = ? WHERE digest = ?",
-                [
-                    (cursor.lastrowid, place.start, picture.digest)
-                    for picture, place in zip(whole, writer.append(whole), strict=True)
-                ],
-            )
-        db.execute("UPDATE packs SET bytes = ? WHERE id = ?", (writer.end, cursor.lastrowid))
-        writer.close()
-    if not db.execute("SELECT 1 FROM images WHERE pack = ?", (number,)).fetchone():
-        db.execute("DELETE FROM packs WHERE id = ?", (number,))
+        rows = db.execute("SELECT digest, start, bytes FROM images WHERE pack = ? ORDER BY start", (number,))
+        left = rows.fetchall()
+        if left:
+            folder = atlas.images.folder
+            writer = PackWriter.begin(folder)
+            cursor = db.execute("INSERT INTO packs (name, bytes, grows) VALUES (?, 0, 0)", (writer.name,))
+            for group in _groups(left):
+                whole = list(_whole(folder, name, group))
+                db.executemany(
+                    "UPDATE images SET pack = ?, start = ? WHERE digest = ?",
+                    [
+                        (cursor.lastrowid, place.start, picture.digest)
+                        for picture, place in zip(whole, writer.append(whole), strict=True)
+                    ],
+                )
+            db.execute("UPDATE packs SET bytes = ? WHERE id = ?", (writer.end, cursor.lastrowid))
+            writer.close()
+        if not db.execute("SELECT 1 FROM images WHERE pack = ?", (number,)).fetchone():
+            db.execute("DELETE FROM packs WHERE id = ?", (number,))
 
 
 def _whole(folder: Path, name: str, group: list[tuple[str, int, int]]) -> Iterator[Picture]:

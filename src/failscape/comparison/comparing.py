@@ -274,16 +274,10 @@ def _with_proofs(
         worse, better = proven(*evidence(np.array(counts, np.float64)), 0.05)
         claims = set(np.flatnonzero(worse | better).tolist())
     width = len(shared)
-    told = [
-        tuple(
-            MatrixCell(
-                cell.failures, cell.cases, cell.interval, cell.beside, (at - 1) * width + place in claims
-            )
-            for place, cell in enumerate(row)
-        )
+    return tuple(
+        tuple(replace(cell, proven=(at - 1) * width + place in claims) for place, cell in enumerate(row))
         for at, row in enumerate(rows)
-    ]
-    return tuple(told)
+    )
 
 
 @dataclass(frozen=True)

@@ -114,12 +114,6 @@ HINTS: dict[tuple[str, str], tuple[str, ...]] = {
 }
 
 
-def hints_for(provider: str, what: str, given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Without what is said already."""
-    known = HINTS.get((provider, what)) or HINTS.get((provider, "chat"), ())
-    return tuple(hint for hint in known if hint.partition(":")[0] not in given)
-
-
 def first_budget(entities: int) -> int:
     """Images for a first run, rounded to hundreds."""
     return max(FEWEST_IMAGES, round(entities * IMAGES_PER_ENTITY, -2))
@@ -399,7 +393,13 @@ def settle_role(
 
 
 def _hinted(role: RoleDraft, what: str) -> RoleDraft:
-    return RoleDraft(role.provider, role.settings, hints_for(role.provider, what, role.settings))
+    # Without what is said already.
+    known = HINTS.get((role.provider, what)) or HINTS.get((role.provider, "chat"), ())
+    return RoleDraft(
+        role.provider,
+        role.settings,
+        tuple(hint for hint in known if hint.partition(":")[0] not in role.settings),
+    )
 
 
 def _over_http(asker: Asker, provider: str, what: str, said: RoleFlags, known: Any) -> RoleDraft:

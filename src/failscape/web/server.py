@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from failscape.atlas.reviews import REVIEWS_SINCE
 from failscape.errors import AtlasError, FailscapeError
 from failscape.jsonable import finite
 from failscape.web.library import Library, OpenHunt
@@ -165,15 +166,15 @@ class Watcher:
     def _state(self, slug: str) -> Any:
         """What changes when trials are recorded, sessions start or end, or labels are given."""
         try:
-            with self._library.atlas(slug).reading() as db:
-                totals = db.execute("SELECT hunt, last_trial, images, requests FROM totals").fetchall()
-                events = db.execute("SELECT max(id) FROM events").fetchone()
-                reviews = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'review_labels'").fetchone()
-                said = reviews and db.execute("SELECT count(*), max(at) FROM review_labels").fetchone()
+            ask = self._library.atlas(slug).query
+            state = [
+                *ask("SELECT hunt, last_trial, images, requests FROM totals"),
+                *ask("SELECT max(id) FROM events"),
+                *ask("SELECT count(*), max(at) FROM review_labels", since=REVIEWS_SINCE),
+            ]
         except FailscapeError:
             return self._seen.get(slug)
-        reads = tuple(hunt.readings for hunt in self._library.open_hunts(slug))
-        return totals, events, said, reads
+        return state, [hunt.readings for hunt in self._library.open_hunts(slug)]
 
     def _tell(self, news: dict[str, Any]) -> None:
         for page in self._pages:

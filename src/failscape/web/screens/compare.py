@@ -1,16 +1,13 @@
 """The hunt on show beside others of its kind: what is fixed, better, worse, new, with the same cases."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from failscape.comparison.cases import AskedCase, ModelSide, cases_beside, side_of, with_cases_in
 from failscape.comparison.comparing import ManyCompared, NotComparable, compare_sides
 from failscape.comparison.decide import PROVEN, STATUSES, ComparedSubject
 from failscape.errors import AtlasError
 from failscape.report.figures.basic import percent
-from failscape.web.library import Library, OpenHunt
-
-Data = dict[str, Any]
+from failscape.web.library import Data, Library, OpenHunt
 
 #: Rows of a status that are sent.
 ROWS = 200

@@ -22,7 +22,7 @@ from failscape.spaces.lattice import split_subject
 from failscape.spaces.prompt_list import load_prompts
 from failscape.stats.intervals import exact_interval
 from failscape.trials import STATUSES, Finding, Verdict
-from failscape.web.library import OpenHunt
+from failscape.web.library import Data, OpenHunt
 
 
 def rate_data(rate: float, interval: tuple[float, float]) -> dict[str, Any]:
@@ -41,8 +41,6 @@ def counted_rate(failures: int, valid: int) -> dict[str, Any]:
     share = failures / valid if valid else float("nan")
     return {**rate_data(share, exact_interval(failures, valid)), "failures": failures, "trials": valid}
 
-
-Data = dict[str, Any]
 
 LARGEST_PAGE = 400
 MOST_FACETS = 60

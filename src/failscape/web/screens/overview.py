@@ -3,15 +3,12 @@
 import time
 from collections import Counter
 from dataclasses import asdict
-from typing import Any
 
 from failscape.evidence import HuntEvidence, varied_examples
 from failscape.hunts.t2i.survey.survey import T2ISurvey
 from failscape.trials import STATUSES
-from failscape.web.library import Library, OpenHunt
+from failscape.web.library import Data, Library, OpenHunt
 from failscape.web.screens.findings import finding_row, whole_of
-
-Data = dict[str, Any]
 
 #: A session that recorded nothing for so long, and never said why it stopped, was killed.
 FRESH_SECONDS = 60.0

@@ -19,10 +19,8 @@ from failscape.atlas.records import images_of
 from failscape.errors import AtlasError
 from failscape.trials import Embed, Step, steps_from_json
 from failscape.web.columns import TrialFilter
-from failscape.web.library import OpenHunt
+from failscape.web.library import Data, OpenHunt
 from failscape.web.screens.findings import page_of, shot_data
-
-Data = dict[str, Any]
 
 
 def pictures(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
