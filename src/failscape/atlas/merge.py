@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from failscape.atlas import reader
-from failscape.atlas.connect import DATABASE, reader_uri
-from failscape.atlas.contents import copy_corpus
+from failscape.atlas.database import DATABASE, MIGRATIONS, reader_uri
 from failscape.atlas.files import explained, link_or_copy, refuse_link, sync_folder
+from failscape.atlas.hunts import copy_corpus, diff_hunts
 from failscape.atlas.images import pack_path
-from failscape.atlas.migrations import MIGRATIONS
 from failscape.atlas.reader import CORPORA
 from failscape.atlas.records import HuntRow, refuse_unsound
-from failscape.atlas.resume import diff_hunts
 from failscape.atlas.store import Atlas
 from failscape.atlas.writer import RowWriter
 from failscape.errors import AtlasError

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from failscape.atlas.database import version_of
 from failscape.atlas.files import refuse_link
 from failscape.atlas.images import ImageRow, PackPlace
-from failscape.atlas.migrations import version_of
 from failscape.atlas.records import (
     FIX,
     Event,

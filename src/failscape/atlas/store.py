@@ -18,10 +18,18 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from failscape import __version__
 from failscape.atlas import reader
-from failscape.atlas.connect import DATABASE, WriterLock, missing, open_beside, open_reader, open_writer
+from failscape.atlas.database import (
+    DATABASE,
+    WriterLock,
+    is_current,
+    missing,
+    open_beside,
+    open_reader,
+    open_writer,
+    version_of,
+)
 from failscape.atlas.files import explained
 from failscape.atlas.images import ImageStore
-from failscape.atlas.migrations import is_current, version_of
 from failscape.atlas.records import Call, HuntRow, KeepImages, Recorded
 from failscape.atlas.writer import RowWriter, to_json
 from failscape.errors import AtlasError

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from failscape.atlas import reader
-from failscape.atlas.decisions import Plans
+from failscape.atlas.database import MIGRATIONS, version_of
 from failscape.atlas.images import SUFFIX, PackPlace, PackWriter, read_place
-from failscape.atlas.migrations import MIGRATIONS, version_of
+from failscape.atlas.judging import Plans
 from failscape.atlas.records import HuntRow, check_facts, images_of, understood, unsound_rows
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from failscape.atlas.connect import holds_atlas
+from failscape.atlas.database import holds_atlas
 from failscape.cli.screen import echo_json, run_reported
 from failscape.comparison.comparing import ManyCompared, ModelMatrix, Trend
 from failscape.comparison.decide import PROVEN, STATUSES, ComparedSubject, OverallDifference

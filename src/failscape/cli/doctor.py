@@ -17,8 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas, HuntRow, upkeep
-from failscape.atlas.contents import changed_corpus, keep_results, rules_version
-from failscape.atlas.reviews import hunt_accuracy, people_said, reckoned_with
+from failscape.atlas.hunts import changed_corpus, keep_results, rules_version
+from failscape.atlas.judging import hunt_accuracy, people_said, reckoned_with
 from failscape.config import HuntConfig
 from failscape.config.files import load_config
 from failscape.doctor.cluster import examine_cluster

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from failscape.atlas.connect import parse_reference
+from failscape.atlas.database import parse_reference
 from failscape.cli.screen import echo_json, run_reported
 from failscape.comparison.cases import read_side
 from failscape.comparison.comparing import NotComparable

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas
-from failscape.atlas.decisions import pairs
+from failscape.atlas.judging import pairs
 from failscape.cli.screen import echo_json, plain_table, run_reported
 from failscape.config.files import load_model
 from failscape.errors import ConfigError

@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.reviews import MODES, add_labels, add_review, keep_reviewed
+from failscape.atlas.judging import MODES, add_labels, add_review, keep_reviewed
 from failscape.cli.screen import plain_table
 from failscape.evidence import load_hunt
 from failscape.report.figures.basic import percent

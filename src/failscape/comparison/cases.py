@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.decisions import asked_trials
+from failscape.atlas.judging import asked_trials
 from failscape.atlas.records import images_of
 from failscape.comparison.decide import CaseResult, CompareRules, ModelResults
 from failscape.errors import ConfigError

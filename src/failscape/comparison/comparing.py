@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from failscape.atlas.contents import digest_of
+from failscape.atlas.hunts import digest_of
 from failscape.comparison.cases import (
     FIRST_NUMBER,
     GENERATOR,

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from failscape.atlas import Atlas, open_hunt
-from failscape.atlas.contents import keep_pictures
+from failscape.atlas.hunts import keep_pictures
 from failscape.comparison.cases import (
     ANSWERER,
     CLASSIFIER,

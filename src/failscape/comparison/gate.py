@@ -14,8 +14,8 @@ import numpy as np
 
 from failscape import __version__
 from failscape.atlas import Atlas
-from failscape.atlas.contents import digest_of, keep_pictures
 from failscape.atlas.files import write_whole
+from failscape.atlas.hunts import digest_of, keep_pictures
 from failscape.comparison.cases import AskedCase, ModelSide, fresh_probe, judge_difference, knows_truth
 from failscape.comparison.comparing import NotComparable
 from failscape.comparison.decide import CasePair, CaseResult, PairCounts, counts_of

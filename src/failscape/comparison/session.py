@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from failscape.atlas import Atlas
-from failscape.atlas.connect import holds_atlas, parse_reference
+from failscape.atlas.database import holds_atlas, parse_reference
 from failscape.comparison.cases import (
     ModelSide,
     hunts_of,

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas, HuntRow, StoredTrial
-from failscape.atlas.decisions import decided
 from failscape.atlas.files import write_whole
+from failscape.atlas.judging import decided
 from failscape.atlas.records import prompts_of
 from failscape.errors import MissingExtra
 from failscape.export.splits import RETEST, TRAIN

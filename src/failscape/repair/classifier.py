@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from failscape.atlas import Atlas
-from failscape.atlas.decisions import plans_of
+from failscape.atlas.judging import plans_of
 from failscape.comparison import CompareRules
 from failscape.comparison.cases import AskedCase
 from failscape.config import HuntConfig, ModelConfig

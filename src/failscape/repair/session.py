@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas
-from failscape.atlas.decisions import plans_of
 from failscape.atlas.files import write_whole
+from failscape.atlas.judging import plans_of
 from failscape.comparison import CompareRules
 from failscape.comparison.cases import AskedCase
 from failscape.comparison.decide import ComparedSubject

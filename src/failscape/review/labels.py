@@ -13,8 +13,9 @@ from itertools import combinations
 from pathlib import Path
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.decisions import ANSWER, EARLIER, decision_of
-from failscape.atlas.reviews import (
+from failscape.atlas.judging import (
+    ANSWER,
+    EARLIER,
     MODES,
     NO,
     UNSURE,
@@ -25,6 +26,7 @@ from failscape.atlas.reviews import (
     add_label,
     add_review,
     decider_of,
+    decision_of,
     find_review,
     items_of,
     labels_of,

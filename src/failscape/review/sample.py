@@ -25,18 +25,21 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.decisions import Decision, decision_of, decisions, has_image
 from failscape.atlas.files import explained
 from failscape.atlas.formats.plain import no_formula
-from failscape.atlas.reviews import (
+from failscape.atlas.judging import (
     MODES,
     NO,
     UNSURE,
     YES,
+    Decision,
     Review,
     ReviewItem,
     atlas_uid,
     decider_of,
+    decision_of,
+    decisions,
+    has_image,
     items_of,
     labels_of,
     mode_reviews_of,

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from failscape.atlas import Atlas, Spent, open_hunt
-from failscape.atlas.contents import (
+from failscape.atlas.hunts import (
     keep_album,
     keep_earlier,
     keep_pictures,
@@ -24,8 +24,8 @@ from failscape.atlas.contents import (
     last_results,
     rules_version,
 )
+from failscape.atlas.judging import keep_accuracy, people_said, reckoned_with
 from failscape.atlas.reader import WARM_START
-from failscape.atlas.reviews import keep_accuracy, people_said, reckoned_with
 from failscape.config import HuntConfig
 from failscape.engines import model_maker
 from failscape.hunts.protocol import Hunt, replay

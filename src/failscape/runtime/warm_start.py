@@ -10,10 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.connect import holds_atlas, parse_reference
-from failscape.atlas.contents import digest_of, earlier_of, last_results
-from failscape.atlas.resume import complete_config
-from failscape.atlas.reviews import AUTO, NONE, hunt_accuracy, reviewed_accuracy
+from failscape.atlas.database import holds_atlas, parse_reference
+from failscape.atlas.hunts import complete_config, digest_of, earlier_of, last_results
+from failscape.atlas.judging import AUTO, NONE, hunt_accuracy, reviewed_accuracy
 from failscape.config import HuntConfig
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.reviews import MODES, REVIEWS_SINCE
+from failscape.atlas.judging import MODES, REVIEWS_SINCE
 from failscape.errors import AtlasError, FailscapeError
 from failscape.evidence import Found, HuntEvidence, HuntReader, Place, WatchTelling
 from failscape.evidence.found import read_found

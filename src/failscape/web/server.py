@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from failscape.atlas.reviews import REVIEWS_SINCE
+from failscape.atlas.judging import REVIEWS_SINCE
 from failscape.errors import AtlasError, FailscapeError
 from failscape.jsonable import finite
 from failscape.web.library import Library, OpenHunt

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from failscape.atlas import Atlas
-from failscape.atlas.decisions import pairs
+from failscape.atlas.judging import pairs
 from failscape.config import ModelConfig
 from failscape.errors import AtlasError
 from failscape.evidence import load_hunt

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from failscape.atlas import Atlas, contents
+from failscape.atlas import Atlas, hunts
 from failscape.config.files import parse_config
 from failscape.evidence import found
 from failscape.evidence.found import Found, choose_hunt, read_found
@@ -181,8 +181,8 @@ def test_values_of_all_kinds_come_back_as_they_were() -> None:
 def test_rules_change_with_the_code_of_a_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "strange_hunt.py").write_text("RULE = 1")
-    first = contents.rules_version("strange_hunt")
-    assert first != contents.rules_version("failscape.hunts.t2i.kind")
-    contents.rules_version.cache_clear()
+    first = hunts.rules_version("strange_hunt")
+    assert first != hunts.rules_version("failscape.hunts.t2i.kind")
+    hunts.rules_version.cache_clear()
     (tmp_path / "strange_hunt.py").write_text("RULE = 2")
-    assert contents.rules_version("strange_hunt") != first
+    assert hunts.rules_version("strange_hunt") != first

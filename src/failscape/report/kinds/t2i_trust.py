@@ -12,7 +12,7 @@ from math import prod
 from markupsafe import Markup
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.reviews import UNSURE, YES, decider_of, items_of, labels_of, reviews_of, settle
+from failscape.atlas.judging import UNSURE, YES, decider_of, items_of, labels_of, reviews_of, settle
 from failscape.hunts.t2i.survey.survey import (
     Audit,
     CalibrationBin,

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas, HuntRow, open_hunt
-from failscape.atlas.contents import keep_pictures
-from failscape.atlas.decisions import plans_of, probes_of
+from failscape.atlas.hunts import complete_config, keep_pictures
+from failscape.atlas.judging import keep_accuracy, plans_of, probes_of
 from failscape.atlas.reader import WARM_START
-from failscape.atlas.resume import complete_config
-from failscape.atlas.reviews import keep_accuracy
 from failscape.config import BudgetConfig, HuntConfig, ModelConfig
 from failscape.config.files import parse_config
 from failscape.engines import model_maker

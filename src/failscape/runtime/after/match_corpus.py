@@ -1,7 +1,7 @@
 """Lets a language model say which Base values are plausible for which entity, and remembers every vote.
 
 Votes are appended to a file as they come, so that a run can be killed and goes on where it was. Nothing that
-has a vote is asked again. It writes no corpus: `cli/corpus_match.py` does.
+has a vote is asked again. It writes no corpus: `cli/corpus.py` does.
 """
 
 import asyncio

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from failscape.atlas import Atlas
-from failscape.atlas.decisions import decided, has_image
+from failscape.atlas.judging import decided, has_image
 from failscape.atlas.records import images_of
 from failscape.errors import AtlasError
 from failscape.trials import Embed, Step, steps_from_json

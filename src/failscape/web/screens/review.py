@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.reviews import (
+from failscape.atlas.judging import (
     Review,
     add_review,
     decider_of,
