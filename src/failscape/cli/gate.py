@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from failscape.atlas.database import parse_reference
+from failscape.atlas.files import write_whole
 from failscape.cli.screen import echo_json, run_reported
 from failscape.comparison.cases import read_side
 from failscape.comparison.comparing import NotComparable
 from failscape.comparison.gate import MOST_CASES, draw_more, freeze, read_baseline, run_gate, write_baseline
-from failscape.comparison.harm import GateResult, GateRules, GateVerdict, write_junit, write_summary
+from failscape.comparison.harm import GateResult, GateRules, GateVerdict, markdown, write_junit
 from failscape.comparison.session import compared_folder, with_earlier
 from failscape.config.files import load_config
 
@@ -76,7 +77,7 @@ def check(
     if junit:
         write_junit(result, junit)
     if summary:
-        write_summary(result, summary)
+        write_whole(summary, markdown(result).encode())
     _print(result, as_json)
     if result.interrupted:
         sys.exit(130)

@@ -124,15 +124,12 @@ class GatePower:
 
     needed: int
     have: int
-    regression: float = REGRESSION
-    affected: float = AFFECTED
-    power: float = CAUGHT
 
     @property
     def sentence(self) -> str:
         return (
-            f"catches a {100 * self.regression:.0f}-point regression of {100 * self.affected:.0f} % of the "
-            f"subjects with {100 * self.power:.0f} % at {self.needed:,} trials; you have {self.have:,}"
+            f"catches a {100 * REGRESSION:.0f}-point regression of {100 * AFFECTED:.0f} % of the "
+            f"subjects with {100 * CAUGHT:.0f} % at {self.needed:,} trials; you have {self.have:,}"
         )
 
 
@@ -322,10 +319,6 @@ def _attribute(text: str) -> str:
 
 def _text(text: str) -> str:
     return escape(_UNFIT.sub("?", text))
-
-
-def write_summary(result: GateResult, path: Path) -> None:
-    write_whole(path, markdown(result).encode())
 
 
 def markdown(result: GateResult) -> str:

@@ -8,6 +8,7 @@ trials that it would not have asked for are counted, but left to the first hunt.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -59,28 +60,23 @@ class JudgeReader:
         return self._contract.read(raw, step.checks, images_of(steps, facts)[-1]) if raw else None
 
 
-class VerifierReader:
-    """Reads what a verifier of any kind said."""
+class VerifierReader(ABC):
+    """Reads what a verifier said; each kind of verifier has its own way."""
 
-    def __init__(self, verifier: _ReadsVerifier) -> None:
-        self._verifier = verifier
-        self.identity, self.outdated = verifier.identity, verifier.outdated
+    identity: Identity
+    outdated: bool
+
+    @abstractmethod
+    def verify(self, raw: str, answer: str, truth: str) -> Read[Verification] | None: ...
 
     def read(
         self, step: Verify, raw: str, steps: tuple[Step, ...], facts: Sequence[Facts]
     ) -> Read[Any] | None:
         answers = [fact for earlier, fact in zip(steps, facts, strict=False) if isinstance(earlier, Answer)]
-        return self._verifier.verify(raw, str(answers[-1]), step.truth)
+        return self.verify(raw, str(answers[-1]), step.truth)
 
 
-class _ReadsVerifier(Protocol):
-    identity: Identity
-    outdated: bool
-
-    def verify(self, raw: str, answer: str, truth: str) -> Read[Verification] | None: ...
-
-
-class _Compared:
+class _Compared(VerifierReader):
     """`exact` has no words: it compares again. Nobody was asked, so `run` can go on with what comes of it."""
 
     def __init__(self, before: Identity) -> None:
@@ -91,7 +87,7 @@ class _Compared:
         return Read(exact.compare(answer, truth))
 
 
-class _InWords:
+class _InWords(VerifierReader):
     """A verifier that was asked first whether the question is valid, then whether the answer is right."""
 
     def __init__(self, before: Identity) -> None:
@@ -103,8 +99,8 @@ class _InWords:
         return _right(raw) if truth else _valid_and_right(raw)
 
 
-class _Panel:
-    def __init__(self, before: Identity, members: Sequence[_ReadsVerifier]) -> None:
+class _Panel(VerifierReader):
+    def __init__(self, before: Identity, members: Sequence[VerifierReader]) -> None:
         self._members = [one for one in members for _ in range(int(before.settings["repeats"]))]
         told = {**before.settings, "members": [one.identity.data for one in members]}
         self.identity = replace(before, settings=told)
@@ -169,8 +165,7 @@ def _readers(row: HuntRow) -> Iterator[tuple[str, ReplyReader | None]]:
     if Decide.role in row.identities:
         yield Decide.role, _judge_reader(row.identities[Decide.role])
     if Verify.role in row.identities:
-        verifier = _verifier_reader(row.identities[Verify.role])
-        yield Verify.role, VerifierReader(verifier) if verifier is not None else None
+        yield Verify.role, _verifier_reader(row.identities[Verify.role])
 
 
 def _judge_reader(before: Identity) -> JudgeReader | None:
@@ -180,7 +175,7 @@ def _judge_reader(before: Identity) -> JudgeReader | None:
         return None
 
 
-def _verifier_reader(before: Identity) -> _ReadsVerifier | None:
+def _verifier_reader(before: Identity) -> VerifierReader | None:
     if before.provider == "exact":
         return _Compared(before)
     if before.provider == "panel":

@@ -271,29 +271,28 @@ class Tried(NamedTuple):
 
 def failure_map(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
     """`class`, `sub` and `thing` open a column, `kind` opens a row."""
-    # Skills of a vlm hunt, from families to kinds of question; `None` where there are none yet.
     loaded = hunt.loaded(wait=0.25)
     survey = loaded.survey.as_data() if loaded is not None and loaded.survey is not None else {}
-    tree = survey.get("taxonomy")
+    skills = survey.get("taxonomy")
     found: Data = {
         "kind": hunt.row.kind,
-        "tree": (tree if isinstance(tree, dict) and tree.get("trials") else None),
+        # Skills of a vlm hunt, from families to kinds of question; `None` where there are none yet.
+        "tree": skills if isinstance(skills, dict) and skills.get("trials") else None,
         "confusions": None,
         "heat": None,
+        "whole": whole_of(hunt),
+        "reading": hunt.loaded() is None and hunt.problem is None,
     }
-    found["whole"] = whole_of(hunt)
-    found["reading"] = hunt.loaded() is None and hunt.problem is None
     if hunt.row.kind == "vlm":
         return found
     columns = hunt.columns
     columns.refresh()
     apart = {hunt.reader.kind.purposes.get(mark, "") for mark in hunt.reader.kind.apart}
-    tree = branches_of(hunt.row.config)
     place = prompt_places(hunt.row.config) or split_tuple
     tried = [
         Tried(*place(subject), fails, fails + passes) for subject, passes, fails in columns.per_subject(apart)
     ]
-    found["heat"] = heat_of(tried, tree, query)
+    found["heat"] = heat_of(tried, branches_of(hunt.row.config), query)
     if hunt.row.kind == "classifier":
         found["confusions"] = confusions_of(_called(columns.per_reason()))
     return found

@@ -113,13 +113,9 @@ class Thumbnails:
 
     def __init__(self, memory: int = MEMORY) -> None:
         self._most = memory
-        self._used = 0
+        self.used = 0
         self._kept: OrderedDict[tuple[str, str, int], bytes] = OrderedDict()
         self._turn = threading.Lock()
-
-    @property
-    def used(self) -> int:
-        return self._used
 
     def get(self, slug: str, atlas: Atlas, digest: str, side: int) -> bytes:
         """WebP bytes. Raises `AtlasError` for a picture that the atlas does not keep or cannot read."""
@@ -133,10 +129,10 @@ class Thumbnails:
         with self._turn:
             if key not in self._kept:
                 self._kept[key] = data
-                self._used += len(data)
-            while self._used > self._most and len(self._kept) > 1:
+                self.used += len(data)
+            while self.used > self._most and len(self._kept) > 1:
                 _, dropped = self._kept.popitem(last=False)
-                self._used -= len(dropped)
+                self.used -= len(dropped)
         return data
 
 
