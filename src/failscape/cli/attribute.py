@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas, HuntRow
@@ -124,18 +123,13 @@ def print_text(scarcity: Scarcity, console: Console, limit: int) -> None:
         table.add_row(name, f"{one.subjects:,}", rho, span, f"{one.units:,} {units}")
     console.print(table)
     console.print()
-    console.print(_bin_table(scarcity))
+    bins = [
+        (one.label, f"{one.subjects:,}", f"{one.findings:,}", percent(one.share), _span(one.interval))
+        for one in scarcity.bins
+    ]
+    console.print(plain_table(("captions",), ("subjects", "findings", "failed", "95% interval"), rows=bins))
     _print_odd(console, "Frequent yet failing", scarcity.frequent_failing, limit)
     _print_odd(console, "Rare yet passing", scarcity.rare_passing, limit)
-
-
-def _bin_table(scarcity: Scarcity) -> Table:
-    table = plain_table(("captions",), ("subjects", "findings", "failed", "95% interval"))
-    for one in scarcity.bins:
-        table.add_row(
-            one.label, f"{one.subjects:,}", f"{one.findings:,}", percent(one.share), _span(one.interval)
-        )
-    return table
 
 
 def _print_odd(console: Console, title: str, odd: Sequence[Odd], limit: int) -> None:

@@ -283,14 +283,13 @@ def print_census(console: Console, name: str, census: Census, notes: list[str]) 
 def print_coverage(console: Console, coverage: CaptionCoverage, corpus: Corpus, limit: int) -> None:
     total = coverage.captions
     console.print(f"[bold]{total:,} captions[/bold]")
-    table = plain_table(("",), ("captions", "share"))
-    for what, count in (
-        ("with a known entity", coverage.with_entity),
-        ("with a known value", coverage.with_value),
-        ("with both", coverage.with_both),
-    ):
-        table.add_row(what, f"{count:,}", f"{count / total:.1%}")
-    console.print(table)
+    known = {
+        "with a known entity": coverage.with_entity,
+        "with a known value": coverage.with_value,
+        "with both": coverage.with_both,
+    }
+    rows = [(what, f"{count:,}", f"{count / total:.1%}") for what, count in known.items()]
+    console.print(plain_table(("",), ("captions", "share"), rows=rows))
     for what, share in (("things", coverage.things_share), ("attributes", coverage.attributes_share)):
         console.print(f"{what} known: {'–' if share is None else f'{share:.1%}'} of those mentioned")
     console.print(

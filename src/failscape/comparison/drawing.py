@@ -124,20 +124,16 @@ def bring_pictures(cases: Sequence[AskedCase], sources: Sequence[Path], atlas: A
         if not missing or folder == atlas.folder:
             continue
         with Atlas.open(folder, readonly=True) as source:
-            missing -= _copy(source, missing, atlas)
+            found = []
+            for one in sorted(missing):
+                try:
+                    if source.images.name(one) is not None:
+                        found.append(source.images.get(one))
+                except AtlasError:
+                    continue
+            keep_pictures(atlas, found)
+            missing -= {picture.digest for picture in found}
     return missing
-
-
-def _copy(source: Atlas, wanted: set[str], atlas: Atlas) -> set[str]:
-    found = []
-    for digest in sorted(wanted):
-        try:
-            if source.images.name(digest) is not None:
-                found.append(source.images.get(digest))
-        except AtlasError:
-            continue
-    keep_pictures(atlas, found)
-    return {picture.digest for picture in found}
 
 
 #: Pairs that a subject gets before it is looked at: with fewer, nothing could be near.
@@ -418,7 +414,12 @@ async def ask_sets(
     wanted = {(case.subject, case.case): case for one in sets for case in one.cases}
     found = []
     with Atlas.open(folder, create=True) as atlas:
-        _keep_photos(albums, photos, atlas)
+        for one, place in zip(albums, photos, strict=True):
+            needed = {digest for case in one.cases for digest in case.shown}
+            lacking = {digest for digest in needed if atlas.images.name(digest) is None}
+            keep_pictures(
+                atlas, (photo.picture() for photo in album_of(str(place)).photos if photo.digest in lacking)
+            )
         gone = bring_pictures(list(wanted.values()), [side.folder for side in sides], atlas)
         for at, side in enumerate(sides):
             missing = [
@@ -478,12 +479,3 @@ def photo_set(side: ModelSide, folder: Path) -> CaseSet:
         case = case_of(CLASSIFIER, probe, [[photo.digest]], failed=False)
         cases += [case] if case is not None else []
     return CaseSet(str(folder), tuple(cases))
-
-
-def _keep_photos(albums: Sequence[CaseSet], folders: Sequence[Path], atlas: Atlas) -> None:
-    for one, folder in zip(albums, folders, strict=True):
-        wanted = {digest for case in one.cases for digest in case.shown}
-        lacking = {digest for digest in wanted if atlas.images.name(digest) is None}
-        keep_pictures(
-            atlas, (photo.picture() for photo in album_of(str(folder)).photos if photo.digest in lacking)
-        )

@@ -12,8 +12,8 @@ import numpy as np
 
 from failscape.atlas import Atlas
 from failscape.atlas.judging import plans_of
-from failscape.comparison import CompareRules
 from failscape.comparison.cases import AskedCase
+from failscape.comparison.decide import CompareRules
 from failscape.config import HuntConfig, ModelConfig
 from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import HuntEvidence

@@ -11,23 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas
-from failscape.comparison import (
-    CaseResult,
-    CompareRules,
-    ModelResults,
-    PairedComparison,
-    compare_results,
-    pair_up,
-)
 from failscape.comparison.cases import AskedCase
 from failscape.comparison.decide import (
     BETTER,
     FIXED,
     NEW,
     WORSE,
+    CaseResult,
     ComparedSubject,
+    CompareRules,
+    ModelResults,
     OverallDifference,
+    PairedComparison,
+    compare_results,
     overall_of,
+    pair_up,
 )
 from failscape.comparison.drawing import ModelAsker
 from failscape.config import HuntConfig, ModelConfig

@@ -10,9 +10,8 @@ from typing import Any
 from failscape.atlas import Atlas
 from failscape.atlas.files import write_whole
 from failscape.atlas.judging import plans_of
-from failscape.comparison import CompareRules
 from failscape.comparison.cases import AskedCase
-from failscape.comparison.decide import ComparedSubject
+from failscape.comparison.decide import ComparedSubject, CompareRules
 from failscape.config import ModelConfig
 from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import HuntEvidence
