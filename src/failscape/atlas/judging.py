@@ -99,16 +99,11 @@ def probes_of(atlas: Atlas, hunt_id: int, but_for: int = 0) -> Iterator[tuple[Pr
             yield Probe(key, subject, steps, seed), bool(images) and has_image(atlas, images[-1])
 
 
-class AskedTrial(NamedTuple):
-    """What was asked, what was learnt, and the verdict: enough to ask the same again of another model."""
+def asked_trials(atlas: Atlas, hunt_id: int) -> Iterator[tuple[Probe, list[Facts], Verdict]]:
+    """Every trial of a hunt that tested something, in the order recorded, without its calls.
 
-    probe: Probe
-    facts: list[Facts]
-    verdict: Verdict
-
-
-def asked_trials(atlas: Atlas, hunt_id: int) -> Iterator[AskedTrial]:
-    """Every trial of a hunt that tested something, in the order recorded, without its calls."""
+    What was asked, what was learnt, and the verdict: enough to ask the same again of another model.
+    """
     query = (
         "SELECT key, subject, seed, facts, plan, verdict FROM trials NOT INDEXED"
         " WHERE hunt = ? AND verdict IN ('pass', 'fail') ORDER BY id"
@@ -117,8 +112,8 @@ def asked_trials(atlas: Atlas, hunt_id: int) -> Iterator[AskedTrial]:
     for key, subject, seed, text, plan, verdict in atlas.query(query, (hunt_id,)):
         with understood(f"trials {key!r}"):
             probe = Probe(key, subject, plans.get(plan), seed)
-            found = AskedTrial(probe, json.loads(text), Verdict(verdict))
-        yield found
+            facts = json.loads(text)
+        yield probe, facts, Verdict(verdict)
 
 
 def plans_of(

@@ -252,10 +252,8 @@ class OverallDifference:
 
 @dataclass(frozen=True)
 class PowerLine:
-    """What the pairs can show: `needed` pairs of a subject prove a `change` with chance `power`."""
+    """What the pairs can show: `needed` pairs of a subject prove a `CHANGE` with chance `POWER`."""
 
-    change: float
-    power: float
     needed: int
     have: int
     discordant: float
@@ -263,14 +261,14 @@ class PowerLine:
     @property
     def sentence(self) -> str:
         return (
-            f"detects a {100 * self.change:.0f}-point change of a finding with {100 * self.power:.0f} % "
+            f"detects a {100 * CHANGE:.0f}-point change of a finding with {100 * POWER:.0f} % "
             f"at {self.needed:,} pairs; you have {self.have:,}"
         )
 
     def as_data(self) -> dict[str, Any]:
         return {
-            "change": self.change,
-            "power": self.power,
+            "change": CHANGE,
+            "power": POWER,
             "needed": self.needed,
             "have": self.have,
             "discordant": self.discordant,
@@ -453,4 +451,4 @@ def power_of(subjects: Sequence[SubjectPairs], rules: CompareRules) -> PowerLine
     needed = math.log(2 * max(len(counts), 1) / rules.level)
     claimed = [one.all.pairs for one in subjects if one.claimed] or [one.pairs for one in counts]
     have = int(np.median(claimed)) if claimed else 0
-    return PowerLine(CHANGE, POWER, pairs_needed(CHANGE, discordant, needed, POWER), have, discordant)
+    return PowerLine(pairs_needed(CHANGE, discordant, needed, POWER), have, discordant)

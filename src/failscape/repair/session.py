@@ -3,7 +3,6 @@
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from failscape.atlas import Atlas
 from failscape.atlas.files import write_whole
 from failscape.atlas.judging import plans_of
 from failscape.comparison.cases import AskedCase
-from failscape.comparison.decide import ComparedSubject, CompareRules
+from failscape.comparison.decide import CompareRules
 from failscape.config import ModelConfig
 from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import HuntEvidence
@@ -33,22 +32,6 @@ PICTURES = 4
 ROWS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class PictureOfThree:
-    """One case on the three models. Where the models draw, each has its own picture."""
-
-    sources: tuple[str, ...]
-    seed: int
-    failed: tuple[bool, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RepairRow:
-    row: ComparedSubject
-    placebo: ComparedSubject | None
-    pictures: tuple[PictureOfThree, ...]
-
-
 def write_proof(
     proof: RepairProof, cases: Mapping[str, Sequence[AskedCase]], folder: Path, out: Path, made: str
 ) -> Path:
@@ -62,21 +45,27 @@ def write_proof(
 
 def _rows(
     proof: RepairProof, part: str, cases: Mapping[str, Sequence[AskedCase]], atlas: Atlas
-) -> list[RepairRow]:
+) -> list[dict[str, Any]]:
+    """What the page shows of each subject: on the repaired model, on the placebo, and pictures of some."""
     twins = {row.subject: row for row in proof.rows(part, placebo=True)}
     table = {name: {(one.subject, one.key): one for one in mine} for name, mine in cases.items()}
     rows = proof.rows(part)
     # Of the rest only what changed is worth a row.
     shown = [row for row in rows if part != REST or row.status not in ("unchanged", "undecided")]
     return [
-        RepairRow(row, twins.get(row.subject), _pictures(row.subject, table, atlas) if at < ROWS else ())
+        {
+            "row": row,
+            "placebo": twins.get(row.subject),
+            "pictures": _pictures(row.subject, table, atlas) if at < ROWS else [],
+        }
         for at, row in enumerate(shown)
     ]
 
 
 def _pictures(
     subject: str, table: Mapping[str, Mapping[tuple[str, str], AskedCase]], atlas: Atlas
-) -> tuple[PictureOfThree, ...]:
+) -> list[dict[str, Any]]:
+    """Cases on the three models. Where the models draw, each has its own picture."""
     names = [name for name in (BEFORE, PLACEBO, AFTER) if name in table]
     shared = [
         place for place in table[BEFORE] if place[0] == subject and all(place in table[one] for one in names)
@@ -86,9 +75,9 @@ def _pictures(
     found = []
     for three in threes[:PICTURES]:
         digests = dict.fromkeys(case.images[-1] for case in three)
-        sources = tuple(source for digest in digests if (source := _source(atlas, digest)))
-        found.append(PictureOfThree(sources, three[0].seed, tuple(case.failed for case in three)))
-    return tuple(found)
+        sources = [source for digest in digests if (source := _source(atlas, digest))]
+        found.append({"sources": sources, "seed": three[0].seed, "failed": [case.failed for case in three]})
+    return found
 
 
 def _source(atlas: Atlas, digest: str) -> str:

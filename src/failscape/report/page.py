@@ -17,9 +17,9 @@ from typing import Any
 
 from failscape.atlas import Atlas, Event, ImageStore
 from failscape.atlas.files import explained, refuse_link, write_whole
-from failscape.comparison.cases import CaseRow, cases_beside, hunts_of, read_side, side_of
+from failscape.comparison.cases import cases_beside, hunts_of, read_side, side_of
 from failscape.comparison.comparing import ManyCompared, NotComparable, compare_sides
-from failscape.comparison.decide import PROVEN, ComparedSubject
+from failscape.comparison.decide import PROVEN
 from failscape.errors import AtlasError, FailscapeError
 from failscape.evidence import (
     BeforeAfter,
@@ -125,35 +125,19 @@ CASES = 6
 ROWS = 400
 
 
-@dataclass(frozen=True)
-class PicturedSubject:
-    """A proven change with the same cases on all models."""
-
-    row: ComparedSubject
-    cases: list[CaseRow]
-
-
-@dataclass(frozen=True)
-class ComparisonPage:
-    compared: ManyCompared
-    pictured: list[PicturedSubject]
-
-    @property
-    def names(self) -> list[str]:
-        return [side.name for side in self.compared.sides]
-
-    @property
-    def rows(self) -> Sequence[ComparedSubject]:
-        return self.compared.last.rows[:ROWS]
-
-
 def write_comparison(compared: ManyCompared, folder: Path, sources: Sequence[Path] = ()) -> Path:
     """Write the page into `folder`. Pictures come from the atlases of the sides and from `sources`."""
     proven = [row for row in compared.last.rows if row.status in PROVEN][:PICTURED]
-    pictured = [PicturedSubject(row, cases_beside(compared.sides, row.subject, CASES)) for row in proven]
-    view = ComparisonPage(compared, pictured)
+    # Each proven change with the same cases on all models.
+    pictured = [(row, cases_beside(compared.sides, row.subject, CASES)) for row in proven]
+    view = {
+        "compared": compared,
+        "names": [side.name for side in compared.sides],
+        "rows": compared.last.rows[:ROWS],
+        "pictured": [{"row": row, "cases": cases} for row, cases in pictured],
+    }
     wanted = {
-        digest for one in pictured for row in one.cases for case in row if case for digest in case.images
+        digest for _, cases in pictured for row in cases for case in row if case for digest in case.images
     }
     with explained(folder), ExitStack() as stack:
         folder.mkdir(parents=True, exist_ok=True)
