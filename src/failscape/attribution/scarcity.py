@@ -134,17 +134,16 @@ class Scarcity:
     def verdict(self) -> str:
         """One sentence. A rare subject often asks for more values, so layers have a say of their own."""
         sign, within = self.overall.sign, [layer.sign for layer in self.layers if layer.rho is not None]
-        if self.overall.rho is None:
-            return "Nothing can be said: all counts, or all failure rates, are equal."
-        if sign == 0:
-            return "No clear relation between scarcity and failure."
-        if len(self.layers) > 1 and sign not in within:
-            return "Rare subjects fail differently, but not among subjects with equally many values."
-        if sign > 0:
-            return "Failure does not follow scarcity: frequent subjects fail more often."
-        if 1 in within:
-            return "Failure follows scarcity over all, but not at every number of values."
-        return "Failure follows scarcity: rare subjects fail more often."
+        apart = len(self.layers) > 1 and sign not in within
+        told = (
+            (self.overall.rho is None, "Nothing can be said: all counts, or all failure rates, are equal."),
+            (sign == 0, "No clear relation between scarcity and failure."),
+            (apart, "Rare subjects fail differently, but not among subjects with equally many values."),
+            (sign > 0, "Failure does not follow scarcity: frequent subjects fail more often."),
+            (1 in within, "Failure follows scarcity over all, but not at every number of values."),
+            (True, "Failure follows scarcity: rare subjects fail more often."),
+        )
+        return next(sentence for holds, sentence in told if holds)
 
     def as_data(self) -> dict[str, Any]:
         data = asdict(self)

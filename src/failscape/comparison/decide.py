@@ -21,7 +21,8 @@ from failscape.stats.differences import anytime_difference, grouped_difference, 
 from failscape.stats.evalues import Floats, log_e_bh, log_e_value
 
 
-class CaseResult(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CaseResult:
     """One case on one model. Cases without a valid verdict are none.
 
     `fresh`: how many cases of its subject were drawn did not depend on how they went, so that its rate is

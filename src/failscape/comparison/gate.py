@@ -51,24 +51,15 @@ HELPERS = (Caption, Embed, Propose)
 
 
 @dataclass(frozen=True, slots=True)
-class FrozenCase:
-    """One case of the baseline: how to ask it, and how the old model did. `case` is what it is known by."""
+class FrozenCase(CaseResult):
+    """One case of the baseline: how the old model did, and how to ask it. `case` is what it is known by."""
 
-    subject: str
-    group: str
-    case: str
-    steps: tuple[Step, ...]
-    seed: int
-    failed: bool
-    fresh: bool
-    sampled: bool
-    key: str
+    group: str = ""
+    steps: tuple[Step, ...] = ()
+    seed: int = 0
 
     def probe(self) -> Probe:
         return Probe(self.key, self.subject, self.steps, self.seed)
-
-    def result(self) -> CaseResult:
-        return CaseResult(self.subject, self.case, self.failed, self.fresh, self.sampled, self.key)
 
 
 @dataclass(frozen=True)
@@ -112,23 +103,23 @@ def freeze(side: ModelSide, most: int = MOST_CASES) -> GateBaseline:
         frozen.append(
             FrozenCase(
                 case.subject,
-                side.results.group(case.subject),
                 case.case,
-                steps,
-                case.seed,
                 case.failed,
                 result.fresh,
                 result.sampled,
                 key,
+                side.results.group(case.subject),
+                steps,
+                case.seed,
             )
         )
-    roles = [role for role in side.row.identities if role in _asked_roles(side)]
+    asked = {find_kind(side.kind).target, "judge", "verifier"}
     return GateBaseline(
         side.kind,
         side.name,
         side.limit,
         digest_of(side.row.identities),
-        {role: side.row.identities[role] for role in roles},
+        {role: one for role, one in side.row.identities.items() if role in asked},
         side.accuracy is not None or knows_truth(side.row.identities),
         side.results.claimed & {case.subject for case in chosen},
         tuple(frozen),
@@ -138,10 +129,6 @@ def freeze(side: ModelSide, most: int = MOST_CASES) -> GateBaseline:
 def _key(kind: str, subject: str, number: int, place: int) -> str:
     """A key that is unique in the gate's hunt, in the form that its kind of hunt reads."""
     return f"0.{place}" if kind == "vlm" else f"{subject}#r{number}"
-
-
-def _asked_roles(side: ModelSide) -> set[str]:
-    return {find_kind(side.kind).target, "judge", "verifier"}
 
 
 def _choose(side: ModelSide, results: Mapping[tuple[str, str], CaseResult], most: int) -> list[AskedCase]:
@@ -223,14 +210,14 @@ def _parsed(data: dict[str, Any]) -> GateBaseline:
     cases = [
         FrozenCase(
             subject,
-            str(row["group"]),
             str(case),
-            plans[plan],
-            int(seed),
             bool(flags & 1),
             bool(flags & 2),
             bool(flags & 4),
             _key(str(data["hunt"]), subject, number, at),
+            str(row["group"]),
+            plans[plan],
+            int(seed),
         )
         for at, (subject, row, number, (case, plan, seed, flags)) in enumerate(rows)
     ]
@@ -416,7 +403,7 @@ class _GateRun:
         for case in self._cases[subject][: self._next[subject]]:
             answer = self._answers.get((case.subject, case.case))
             if answer is not None:
-                found.append(CasePair(case.result(), answer))
+                found.append(CasePair(case, answer))
         return found
 
     def _table(self) -> Floats:

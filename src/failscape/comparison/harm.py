@@ -289,10 +289,11 @@ def write_junit(result: GateResult, path: Path) -> None:
     ]
     failures = len(result.harmed) + (result.verdict is GateVerdict.FAILED)
     skipped = int(result.verdict is GateVerdict.OPEN)
+    said = escape(_UNFIT.sub("?", "\n".join([result.sentence, result.power.sentence, *result.notes])))
     text = (
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         f'<testsuites><testsuite name="failscape gate" tests="{len(cases)}" failures="{failures}" '
-        f'errors="0" skipped="{skipped}">\n' + "\n".join(cases) + f"\n<system-out>{_text(_lines(result))}"
+        f'errors="0" skipped="{skipped}">\n' + "\n".join(cases) + f"\n<system-out>{said}"
         "</system-out>\n</testsuite></testsuites>\n"
     )
     write_whole(path, text.encode())
@@ -309,16 +310,8 @@ def _overall_body(result: GateResult) -> str:
     return f"<skipped message={words}/>" if result.verdict is GateVerdict.OPEN else ""
 
 
-def _lines(result: GateResult) -> str:
-    return "\n".join([result.sentence, result.power.sentence, *result.notes])
-
-
 def _attribute(text: str) -> str:
     return quoteattr(_UNFIT.sub("?", text))
-
-
-def _text(text: str) -> str:
-    return escape(_UNFIT.sub("?", text))
 
 
 def markdown(result: GateResult) -> str:

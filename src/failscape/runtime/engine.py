@@ -282,8 +282,7 @@ class Engine:
                     break
                 await self._next_group()
         except BaseException:
-            # Cancelled, or the atlas failed: keep what is finished if that is still possible, drop the
-            # rest.
+            # Cancelled, or the atlas failed: what is finished is kept if that is still possible.
             self._give_up()
             await asyncio.gather(*self.in_flight, return_exceptions=True)
             if self._finished:

@@ -41,8 +41,8 @@ class Vocabulary:
     longest: int = 0
     untested: int = 0
     depth: int = 0
-    best_failing: float | None = None
-    worst_passing: float | None = None
+    best_failing: float = -math.inf
+    worst_passing: float = math.inf
 
     def learn(self, path: Path, row: NodeRow) -> None:
         first = self.lines.setdefault((row.entity, frozenset(row.pairs)), row.line)
@@ -65,23 +65,14 @@ class Vocabulary:
             self.untested = max(self.untested, row.valid_images)
         if row.valid_images:
             self.sizes[row.valid_images] += 1
-        if row.verdict is not None and row.data["acc"] is not None:
-            self._learn_rule(float(row.data["acc"]), row.verdict)
-
-    def _learn_rule(self, accuracy: float, valid: bool) -> None:
-        if valid:
-            self.worst_passing = min(
-                accuracy, self.worst_passing if self.worst_passing is not None else accuracy
-            )
-        else:
-            self.best_failing = max(
-                accuracy, self.best_failing if self.best_failing is not None else accuracy
-            )
+        if row.data["acc"] is not None and row.verdict is True:
+            self.worst_passing = min(self.worst_passing, float(row.data["acc"]))
+        if row.data["acc"] is not None and row.verdict is False:
+            self.best_failing = max(self.best_failing, float(row.data["acc"]))
 
     def rule(self, threshold: float | None) -> tuple[float, str]:
         """Threshold and `at_threshold` that explain the file's `valid` best."""
-        low = self.best_failing if self.best_failing is not None else -math.inf
-        high = self.worst_passing if self.worst_passing is not None else math.inf
+        low, high = self.best_failing, self.worst_passing
         chosen = DEFAULT_THRESHOLD if threshold is None else threshold
         if low <= chosen < high or threshold is not None:
             return chosen, "fail" if chosen < high else "pass"

@@ -71,7 +71,7 @@ def overview(hunt: OpenHunt) -> Data:
         "limit": hunt.reader.limit,
         "level": hunt.reader.level,
         "warnings": found,
-        "problem": (None if error is None else {"error": error.message, "fix": error.fix}),
+        "problem": None if error is None else {"error": error.message, "fix": error.fix},
         "reading": hunt.telling,
         "found": hunt.derived("overview", lambda evidence: _found(hunt, evidence)),
     }
@@ -91,8 +91,7 @@ def _found(hunt: OpenHunt, loaded: HuntEvidence) -> Data:
         "whole": whole_of(hunt),
         "rules": _rules(loaded),
         "judge": loaded.judge.source if loaded.judge is not None else "",
-        # Examples about different things and attributes, with pictures: more of one thing tells little
-        # more.
+        # Examples about different things and attributes, with pictures: more of one tells little more.
         "headlines": [
             {
                 **finding_row(hunt, one.number, one.evidence.finding),
