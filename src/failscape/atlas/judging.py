@@ -139,7 +139,7 @@ def _decisions(key: str, subject: str, steps: tuple[Step, ...], facts: list[Fact
     ]
 
 
-def decided(steps: tuple[Step, ...], facts: list[Facts]) -> Iterator[tuple[int, Check, bool | None, str]]:
+def decided(steps: Sequence[Step], facts: Sequence[Facts]) -> Iterator[tuple[int, Check, bool | None, str]]:
     """(place, check, answer, image) of each check that was put to the judge."""
     image, place = "", 0
     for step, fact in zip(steps, facts, strict=False):
@@ -160,7 +160,7 @@ ANSWER = "answer"
 EARLIER = "After it had said"
 
 
-def verified(steps: tuple[Step, ...], facts: list[Facts]) -> Iterator[tuple[int, Check, bool | None, str]]:
+def verified(steps: Sequence[Step], facts: Sequence[Facts]) -> Iterator[tuple[int, Check, bool | None, str]]:
     """(place, check, answer, image) of each answer whose question the verifier found valid."""
     image = next(reversed(images_of(steps, facts)), "")
     asked, said, before, place = "", "", "", 0

@@ -155,7 +155,7 @@ def images_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def prompts_of(steps: tuple[Step, ...], facts: Facts) -> list[str]:
+def prompts_of(steps: Sequence[Step], facts: Sequence[Facts]) -> list[str]:
     """What images were really drawn from: the reworded prompt where there is one."""
     found, reworded = [], ""
     for place, step in enumerate(steps):

@@ -16,7 +16,7 @@ from typing import Any
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.judging import asked_trials
-from failscape.atlas.records import images_of
+from failscape.atlas.records import images_of, prompts_of
 from failscape.comparison.decide import CaseResult, CompareRules, ModelResults
 from failscape.errors import ConfigError
 from failscape.evidence import HuntEvidence, HuntReader, choose_hunt, load_hunt
@@ -92,7 +92,7 @@ Read = tuple[tuple[Step, ...], Any]
 
 def _drawn(probe: Probe, facts: Sequence[Facts], images: tuple[str, ...]) -> Read | None:
     again: tuple[Step, ...] = tuple(s for s in probe.steps if isinstance(s, Generate | Decide | Reword))
-    prompts = _prompts(probe.steps, facts)
+    prompts = prompts_of(probe.steps, facts)
     checks = [step.checks for step in probe.steps if isinstance(step, Decide)]
     if not prompts or not checks:
         return None
@@ -127,14 +127,6 @@ _READ: dict[str, Callable[[Probe, Sequence[Facts], tuple[str, ...]], Read | None
     ANSWERER: _answered,
     TABLE: _tabled,
 }
-
-
-def _prompts(steps: Sequence[Step], facts: Sequence[Facts]) -> list[str]:
-    """What pictures were drawn from: what was asked for, also where a language model said it otherwise."""
-    reworded = {at: fact[0] for at, fact in enumerate(facts) if isinstance(steps[at], Reword) and fact}
-    return [
-        str(reworded.get(at - 1, step.prompt)) for at, step in enumerate(steps) if isinstance(step, Generate)
-    ]
 
 
 #: New cases are numbered from here on: searches number theirs from 0, and a key is recorded once.

@@ -72,8 +72,8 @@ def refuse_unlike(sides: Sequence[ModelSide], threshold: float | None = None) ->
             )
         if threshold is None and first.limit != other.limit:
             raise NotComparable(
-                f"{first.name} was hunted at threshold {_threshold(first)}, {other.name} at "
-                f"{_threshold(other)}",
+                f"{first.name} was hunted at threshold {threshold_words(first.limit)}, {other.name} at "
+                f"{threshold_words(other.limit)}",
                 "say which one counts with --threshold",
             )
         differing = judge_difference(first.row.identities, other.row.identities)
@@ -92,8 +92,8 @@ def _judge_fix(side: ModelSide) -> str:
     return "run one of them again with the other's judge or verifier"
 
 
-def _threshold(side: ModelSide) -> str:
-    return "none" if side.limit is None else f"{1 - side.limit:g}"
+def threshold_words(limit: float | None) -> str:
+    return "none" if limit is None else f"{1 - limit:g}"
 
 
 def _shares_subjects(first: ModelSide, other: ModelSide) -> bool:

@@ -17,7 +17,7 @@ from failscape.atlas import Atlas
 from failscape.atlas.files import write_whole
 from failscape.atlas.hunts import digest_of, keep_pictures
 from failscape.comparison.cases import AskedCase, ModelSide, fresh_probe, judge_difference, knows_truth
-from failscape.comparison.comparing import NotComparable
+from failscape.comparison.comparing import NotComparable, threshold_words
 from failscape.comparison.decide import CasePair, CaseResult, PairCounts, counts_of
 from failscape.comparison.drawing import ModelAsker
 from failscape.comparison.harm import (
@@ -33,7 +33,7 @@ from failscape.comparison.harm import (
 )
 from failscape.config import HuntConfig
 from failscape.errors import ConfigError
-from failscape.evidence import config_of
+from failscape.evidence import config_of, limit_of
 from failscape.models.roles import Identity
 from failscape.plugins import find_kind
 from failscape.runtime.progress import Reporter
@@ -291,26 +291,16 @@ def refuse_other(baseline: GateBaseline, config: HuntConfig, asker: ModelAsker) 
             f"the baseline is of another corpus ({baseline.corpus[:9] or 'none'}, now {there[:9] or 'none'})",
             "take the same `space.corpus`, or freeze it again",
         )
-    limit = _limit(config)
+    limit = limit_of(config.model_dump())
     if limit != baseline.limit:
         raise NotComparable(
-            f"the baseline was made at threshold {_threshold(baseline.limit)}, the config has "
-            f"{_threshold(limit)}",
+            f"the baseline was made at threshold {threshold_words(baseline.limit)}, the config has "
+            f"{threshold_words(limit)}",
             "give the config the baseline's threshold, or freeze it again",
         )
     differing = judge_difference(baseline.identities, asker.identities)
     if differing:
         raise NotComparable(f"the baseline and the config: {differing}", "judge alike, or freeze it again")
-
-
-def _limit(config: HuntConfig) -> float | None:
-    threshold = getattr(getattr(config, "search", None), "threshold", None)
-    margin = getattr(getattr(config, "confirm", None), "margin", None)
-    return 1 - float(threshold) if threshold is not None else float(margin) if margin is not None else None
-
-
-def _threshold(limit: float | None) -> str:
-    return "none" if limit is None else f"{1 - limit:g}"
 
 
 @dataclass

@@ -6,7 +6,7 @@ hunt says. `HuntEvidence` adds what it found, for which its trials have to be to
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeVar
@@ -123,6 +123,20 @@ class PurposeCounts:
         return self.passes + self.fails
 
 
+def limit_of(config: Mapping[str, Any]) -> float | None:
+    """The share of failures above which a subject counts as failing, where the settings name one."""
+    threshold = _setting(config, "search", "threshold")
+    if isinstance(threshold, int | float):
+        return 1 - float(threshold)
+    margin = _setting(config, "confirm", "margin")
+    return float(margin) if isinstance(margin, int | float) else None
+
+
+def _setting(config: Mapping[str, Any], part: str, name: str) -> Any:
+    settings = config.get(part)
+    return settings.get(name) if isinstance(settings, dict) else None
+
+
 class HuntReader:
     """One hunt of an atlas, as far as it can be read without telling its trials again. Safe for threads."""
 
@@ -155,17 +169,12 @@ class HuntReader:
 
     @property
     def limit(self) -> float | None:
-        """The share of failures above which a subject counts as failing, where the settings name one."""
-        threshold = self._setting("search", "threshold")
-        if isinstance(threshold, int | float):
-            return 1 - float(threshold)
-        margin = self._setting("confirm", "margin")
-        return float(margin) if isinstance(margin, int | float) else None
+        return limit_of(self.row.config)
 
     @property
     def level(self) -> float | None:
         """The share of false claims that certified findings keep to, where the settings name one."""
-        level = self._setting("search", "fdr") or self._setting("confirm", "fdr")
+        level = _setting(self.row.config, "search", "fdr") or _setting(self.row.config, "confirm", "fdr")
         return float(level) if isinstance(level, int | float) else None
 
     @property
@@ -173,10 +182,6 @@ class HuntReader:
         """As YAML. Settings hold no secrets, but an address may carry a name and password."""
         text = yaml.safe_dump(self.row.config, sort_keys=False, allow_unicode=True)
         return re.sub(r"://[^/@\s]+@", "://…@", text)
-
-    def _setting(self, part: str, name: str) -> Any:
-        settings = self.row.config.get(part)
-        return settings.get(name) if isinstance(settings, dict) else None
 
     # Counts and cost
 

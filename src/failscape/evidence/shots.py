@@ -5,17 +5,17 @@ people see says what it is a share of.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from failscape.atlas import StoredTrial
+from failscape.atlas.judging import decided
 from failscape.atlas.records import prompts_of
 from failscape.stats.intervals import exact_interval
 from failscape.trials import (
     Answer,
     Caption,
-    Check,
     Classify,
     Decide,
     Edit,
@@ -124,8 +124,8 @@ def marks_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Mark, ...]:
     for step, fact in zip(steps, facts, strict=False):
         match step:
             case Decide(checks):
-                decided = zip(checks, _as_list(fact), strict=False)
-                found += [(check.kind, Mark(check.value, _state(holds))) for check, holds in decided]
+                answers = zip(checks, _as_list(fact), strict=False)
+                found += [(check.kind, Mark(check.value, _state(holds))) for check, holds in answers]
             case Classify():
                 found.append(("label", _mark_of_labels(step, fact)))
             case Verify():
@@ -134,13 +134,6 @@ def marks_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Mark, ...]:
     return tuple(
         Mark(f"{kind}: {mark.text}", mark.state) if names[mark.text] > 1 else mark for kind, mark in found
     )
-
-
-def checks_of(steps: Sequence[Step], facts: Sequence[Facts]) -> Iterator[tuple[Check, Any]]:
-    """Every check of a trial with what was decided: true, false or null."""
-    for step, fact in zip(steps, facts, strict=False):
-        if isinstance(step, Decide):
-            yield from zip(step.checks, _as_list(fact), strict=False)
 
 
 def lines_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Quote, ...]:
@@ -177,8 +170,8 @@ def tally(trials: Iterable[Sequence[Mark]]) -> list[CheckTally]:
     """Which marks were missed how often, the most often missed first."""
     marks = [mark for some in trials for mark in some if mark.state != "open"]
     missed = Counter(mark.text for mark in marks if mark.state == "no")
-    decided = Counter(mark.text for mark in marks)
-    found = [CheckTally(text, missed[text], number) for text, number in decided.items()]
+    seen = Counter(mark.text for mark in marks)
+    found = [CheckTally(text, missed[text], number) for text, number in seen.items()]
     return sorted(found, key=lambda one: -one.missed)
 
 
@@ -342,7 +335,7 @@ def shot_of(stored: StoredTrial, purpose: str = "", apart: bool = False) -> Shot
         tuple(Quote(call.role, call.raw or call.invalid) for call in spoke),
         purpose,
         apart,
-        not any(check.note and holds is False for check, holds in checks_of(steps, trial.facts)),
+        not any(check.note and holds is False for _, check, holds, _ in decided(steps, trial.facts)),
     )
 
 

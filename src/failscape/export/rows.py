@@ -144,7 +144,7 @@ def _drawn(finding: Finding, stored: StoredTrial) -> Row:
     trial = stored.trial
     checks = [
         {"kind": check.kind, "value": check.value, "statement": check.statement, "holds": bool(holds)}
-        for _, check, holds, _ in decided(stored.steps, list(trial.facts))
+        for _, check, holds, _ in decided(stored.steps, trial.facts)
     ]
     return {
         "images": [stored.images[-1]],

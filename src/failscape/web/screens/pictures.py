@@ -94,7 +94,7 @@ def trial(hunt: OpenHunt, number: int) -> Data:
 def _checks(steps: Sequence[Any], facts: Sequence[Any]) -> list[Data]:
     return [
         {"kind": check.kind, "value": check.value, "statement": check.statement, "holds": answer}
-        for _, check, answer, _ in decided(tuple(steps), list(facts))
+        for _, check, answer, _ in decided(steps, facts)
     ]
 
 
