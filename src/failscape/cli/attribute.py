@@ -9,8 +9,7 @@ from rich.text import Text
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.attribution.counts import MentionCounts, count_captions, counts_of, read_counts
-from failscape.attribution.page import write_attribution
-from failscape.attribution.scarcity import Odd, Scarcity, relate
+from failscape.attribution.scarcity import Odd, Scarcity, relate, write_attribution
 from failscape.cli.screen import TellingLine, echo_json, plain_table
 from failscape.errors import ConfigError
 from failscape.evidence import config_of, load_hunt

@@ -10,8 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failscape.attribution import scarcity as module
-from failscape.attribution.page import CountFrame, dots_of, radius, render_attribution, rho_bar, scatter
-from failscape.attribution.scarcity import PASSING, Relation, Scarcity, Subject, bin_edges, thirds
+from failscape.attribution.scarcity import (
+    PASSING,
+    CountFrame,
+    Relation,
+    Scarcity,
+    Subject,
+    bin_edges,
+    dots_of,
+    radius,
+    render_attribution,
+    rho_bar,
+    scatter,
+    thirds,
+)
 from failscape.trials import Finding
 
 HOSTILE = "<script>alert(1)</script>\" ' & {{ 7 * 7 }}"
