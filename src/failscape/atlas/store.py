@@ -333,7 +333,7 @@ class Atlas:
     def query(self, sql: str, values: Sequence[Any] = (), since: int = 0) -> Iterator[tuple[Any, ...]]:
         """Rows, a few at a time. None in an atlas of a version before `since`, which has no such table."""
         with self.reading() as db:
-            if version_of(db) >= since:
+            if not since or version_of(db) >= since:
                 cursor = db.execute(sql, values)
                 while rows := cursor.fetchmany(_MANY):
                     yield from rows

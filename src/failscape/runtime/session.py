@@ -330,38 +330,37 @@ class _Watch:
 
     def look(self) -> None:
         now = time.monotonic()
-        if now - self._last >= SNAPSHOT_SECONDS:
-            self._last = now
-            health, progress = self.engine.health, self._hunt.progress()
-            trials = sum(health.verdicts.values())
-            rate = self._meter.rate(now, trials)
-            share, spent = self._budget.share(), self._budget.spent
-            snapshot = RunSnapshot(
-                progress.phase,
-                self._resumed + trials,
-                rate,
-                health.invalid_share,
-                progress.findings,
-                progress.finished,
-                progress.total,
-                spent.images,
-                spent.money,
-                None if share is None else max(0.0, 1 - share),
-                len(self.engine.in_flight),
-                self._eta(rate, progress, now),
-            )
-            if self._keeper is not None:
-                self._keeper.note(snapshot.trials, snapshot.findings)
-                self._keeper.look(snapshot.trials)
-            self._reporter.update(snapshot)
-            self.write_warnings()
-            # Say at once, and once, which endpoints were taken out: the run goes on without them.
-            for role, stats in _endpoints(self._team):
-                if stats.state == "ejected" and stats.endpoint not in self._out:
-                    self._out.add(stats.endpoint)
-                    self._reporter.note(
-                        "warning", f"{role}: {stats.endpoint} is taken out: {stats.last_fault}"
-                    )
+        if now - self._last < SNAPSHOT_SECONDS:
+            return
+        self._last = now
+        health, progress = self.engine.health, self._hunt.progress()
+        trials = sum(health.verdicts.values())
+        rate = self._meter.rate(now, trials)
+        share, spent = self._budget.share(), self._budget.spent
+        snapshot = RunSnapshot(
+            progress.phase,
+            self._resumed + trials,
+            rate,
+            health.invalid_share,
+            progress.findings,
+            progress.finished,
+            progress.total,
+            spent.images,
+            spent.money,
+            None if share is None else max(0.0, 1 - share),
+            len(self.engine.in_flight),
+            self._eta(rate, progress, now),
+        )
+        if self._keeper is not None:
+            self._keeper.note(snapshot.trials, snapshot.findings)
+            self._keeper.look(snapshot.trials)
+        self._reporter.update(snapshot)
+        self.write_warnings()
+        # Say at once, and once, which endpoints were taken out: the run goes on without them.
+        for role, stats in _endpoints(self._team):
+            if stats.state == "ejected" and stats.endpoint not in self._out:
+                self._out.add(stats.endpoint)
+                self._reporter.note("warning", f"{role}: {stats.endpoint} is taken out: {stats.last_fault}")
 
     def write_warnings(self) -> None:
         for warning in self.engine.health.warnings():
