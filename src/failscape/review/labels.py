@@ -7,7 +7,7 @@ they agree. Nothing here tells what the judge said before a label is given.
 import csv
 import io
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -63,7 +63,6 @@ class Reviewed:
     accuracy: JudgeAccuracy
     counts: dict[str, tuple[int, int]]
     unsure: int
-    reviewers: tuple[str, ...]
     people: Agreement | None
 
 
@@ -142,23 +141,18 @@ def measure(atlas: Atlas, judge: str) -> Reviewed:
             strata[key[0]].append(LabelledStratum(key[1], population, said[YES], said[NO]))
             yes, no = counts.get(key[0], (0, 0))
             counts[key[0]] = yes + said[YES], no + said[NO]
-    people = tuple(sorted({label.reviewer for label in labels}))
+    people, checks = len({label.reviewer for label in labels}), len({label.item for label in labels})
     if not any(map(sum, counts.values())):
         raise ConfigError(
             f"all {unsure:,} labels are unsure or disputed: they measure nothing", "label some with yes or no"
         )
-    source = f"review of {len({label.item for label in labels}):,} checks by {_told(people)}"
+    source = f"review of {checks:,} checks by {people} {'person' if people == 1 else 'people'}"
     return Reviewed(
         JudgeAccuracy(accuracies_of(strata), judge=judge, source=source),
         counts,
         unsure,
-        people,
         between_people(labels),
     )
-
-
-def _told(people: Sequence[str]) -> str:
-    return "1 person" if len(people) == 1 else f"{len(people)} people"
 
 
 def strata_of(items: Iterable[ReviewItem]) -> dict[tuple[str, bool, bool], list[ReviewItem]]:
