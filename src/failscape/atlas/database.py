@@ -366,6 +366,20 @@ def _read(path: Path) -> dict[str, Any]:
     return holder if isinstance(holder, dict) else {}
 
 
+_WRITER_PRAGMAS = (
+    # Keys of calls are hashes, so each group touches many pages: small ones mean less to write, and a long
+    # log lets many groups share one write of the same page.
+    "page_size = 2048",
+    "wal_autocheckpoint = 32768",
+    "journal_mode = WAL",
+    # After a power cut the newest groups may be missing, but never half there.
+    "synchronous = NORMAL",
+    "cache_size = -65536",
+    "trusted_schema = OFF",  # a stranger's database may define functions to be run
+    "foreign_keys = OFF",  # rows come from this package alone; checks cost time
+)
+
+
 def open_writer(folder: Path, create: bool) -> sqlite3.Connection:
     """The connection that writes. The caller holds the writer lock."""
     path = folder / DATABASE
@@ -376,16 +390,8 @@ def open_writer(folder: Path, create: bool) -> sqlite3.Connection:
         try:
             if not _is_blank(db):
                 check_is_atlas(db, str(path))
-            # Keys of calls are hashes, so each group touches many pages: small ones mean less to write,
-            # and a long log lets many groups share one write of the same page.
-            db.execute("PRAGMA page_size = 2048")
-            db.execute("PRAGMA wal_autocheckpoint = 32768")
-            db.execute("PRAGMA journal_mode = WAL")
-            # After a power cut the newest groups may be missing, but never half there.
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute("PRAGMA cache_size = -65536")
-            db.execute("PRAGMA trusted_schema = OFF")  # a stranger's database may define functions to be run
-            db.execute("PRAGMA foreign_keys = OFF")  # rows come from this package alone; checks cost time
+            for pragma in _WRITER_PRAGMAS:
+                db.execute(f"PRAGMA {pragma}")
             migrate(db)
         except BaseException:
             db.close()

@@ -272,10 +272,12 @@ def print_census(console: Console, name: str, census: Census, notes: list[str]) 
         f"{count:,} {family} ({census.sub_categories[family]})" for family, count in census.values.items()
     )
     plausible = "–" if census.plausible is None else f"{census.plausible:.0%}"
-    console.print(f"\n{census.classes:,} classes, {census.sub_classes:,} sub-classes")
-    console.print(f"{sum(census.values.values()):,} values (in sub-categories): {values}")
-    console.print(f"{plausible} of entity × Base value pairs are plausible")
-    console.print(f"{census.conflicts:,} pairs of values exclude each other")
+    console.print(
+        f"\n{census.classes:,} classes, {census.sub_classes:,} sub-classes\n"
+        f"{sum(census.values.values()):,} values (in sub-categories): {values}\n"
+        f"{plausible} of entity × Base value pairs are plausible\n"
+        f"{census.conflicts:,} pairs of values exclude each other"
+    )
     for note in notes:
         console.print(Text(f"note: {note}", style="yellow"))
 

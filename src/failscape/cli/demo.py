@@ -49,8 +49,7 @@ def command(kind: str, atlas: Path | None, images: int | None, questioner: str |
         sys.exit(130)
     with Atlas.open(folder, readonly=True) as opened:
         written = write_report(opened)
-    click.echo(f"\nThe report, to share: {written.path}")
-    click.echo("To look around, live and with review:")
+    click.echo(f"\nThe report, to share: {written.path}\nTo look around, live and with review:")
     click.echo(f"failscape view {folder}")
 
 

@@ -90,12 +90,13 @@ def serve_t2i(
             queue=queue,
             linger=LINGER_SECONDS,
         )
-        asyncio.run(serve(served, host, port, lambda url: click.echo(introduce(served, url))))
+        run(served, host, port)
         return
-    words = [sys.executable, "-m", "failscape", "serve", "t2i", "--model", model, "--host", host]
-    words += ["--queue", str(queue), *(["--path", path] if path else [])]
-    words += [
-        *(["--batch", str(batch)] if batch else []),
+    words = [
+        *(sys.executable, "-m", "failscape", "serve", "t2i", "--model", model, "--host", host),
+        *("--queue", str(queue)),
+        *(("--path", path) if path else ()),
+        *(("--batch", str(batch)) if batch else ()),
         *(part for one in settings for part in ("--set", one)),
     ]
     children = children_of(words, read_gpus(gpus, copies), start_port, host, logs)

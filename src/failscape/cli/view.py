@@ -28,8 +28,7 @@ def command(atlases: tuple[Path, ...], port: int, host: str, no_browser: bool) -
 
     def announce(address: str) -> None:
         url = f"{address}/?{TOKEN}={guard.token}"
-        click.echo(url)
-        click.echo(f"Showing {', '.join(map(str, atlases))}. Ctrl-C stops it.")
+        click.echo(f"{url}\nShowing {', '.join(map(str, atlases))}. Ctrl-C stops it.")
         if guard.any_address:
             click.echo("warning: others in this network can reach it; the address is the key", err=True)
         if not no_browser:

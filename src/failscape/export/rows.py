@@ -298,8 +298,8 @@ def _messages(row: Row, answer: str) -> list[Row]:
     messages: list[Row] = []
     for place, (question, reply) in enumerate(zip(asked, said, strict=True)):
         shown: list[Row] = [{"type": "image"} for _ in _names(row)] if place == 0 else []
-        messages.append({"role": "user", "content": [*shown, {"type": "text", "text": question}]})
-        messages.append(_said(reply))
+        asking: Row = {"role": "user", "content": [*shown, {"type": "text", "text": question}]}
+        messages += [asking, _said(reply)]
     return messages
 
 

@@ -216,14 +216,18 @@ def build_app(library: Library, guard: Guard) -> web.Application:
     app = web.Application(middlewares=[guard.check, _explain_errors], client_max_size=LARGEST_REQUEST)
     app.on_response_prepare.append(add_headers)
     handlers, watcher = _Handlers(library), Watcher(library)
-    app.router.add_get("/api/library", handlers.library)
-    app.router.add_get("/api/news", watcher.follow)
-    app.router.add_get("/api/{atlas}/{hunt:\\d+}/{question}", handlers.ask)
-    app.router.add_post("/api/{atlas}/{hunt:\\d+}/review/{deed}", handlers.act)
-    app.router.add_get("/pictures/{atlas}/{digest}", handlers.picture)
-    app.router.add_get("/static/{name:.+}", handlers.static)
-    app.router.add_get("/favicon.ico", handlers.icon)
-    app.router.add_get("/{screen:.*}", handlers.page)
+    app.add_routes(
+        [
+            web.get("/api/library", handlers.library),
+            web.get("/api/news", watcher.follow),
+            web.get("/api/{atlas}/{hunt:\\d+}/{question}", handlers.ask),
+            web.post("/api/{atlas}/{hunt:\\d+}/review/{deed}", handlers.act),
+            web.get("/pictures/{atlas}/{digest}", handlers.picture),
+            web.get("/static/{name:.+}", handlers.static),
+            web.get("/favicon.ico", handlers.icon),
+            web.get("/{screen:.*}", handlers.page),
+        ]
+    )
     app.on_startup.append(watcher.start)
     app.on_shutdown.append(watcher.stop)
     return app

@@ -263,8 +263,10 @@ def rings(tree: Mapping[str, Any]) -> Markup:
     parts: list[str] = []
     _ring(parts, tree, 0.0, 2 * math.pi, 0)
     rate = f"{tree['rate']:.0%}"
-    parts.append(f'<text class="hub" x="{middle}" y="{middle - 2}" text-anchor="middle">{rate}</text>')
-    parts.append(f'<text x="{middle}" y="{middle + 16}" text-anchor="middle">fail</text>')
+    parts += [
+        f'<text class="hub" x="{middle}" y="{middle - 2}" text-anchor="middle">{rate}</text>',
+        f'<text x="{middle}" y="{middle + 16}" text-anchor="middle">fail</text>',
+    ]
     words = f"{tree['trials']} questions by family, skills and kind; {rate} failed"
     return _svg("rings", SIDE, SIDE, parts, words)
 
@@ -347,10 +349,10 @@ def calendar(shares: Mapping[str, Sequence[float]]) -> Markup:
                 f'width="{width - 1:.1f}" height="{CELL_HEIGHT - 2}">'
                 f"<title>{escape(skill)}: {share:.0%}</title></rect>"
             )
-    parts.append(f'<text class="axis" x="{left}" y="{height - 6}">first questions</text>')
-    parts.append(
-        f'<text class="axis" x="{LINES.width - 10}" y="{height - 6}" text-anchor="end">last questions</text>'
-    )
+    parts += [
+        f'<text class="axis" x="{left}" y="{height - 6}">first questions</text>',
+        f'<text class="axis" x="{LINES.width - 10}" y="{height - 6}" text-anchor="end">last questions</text>',
+    ]
     return _svg("calendar", LINES.width, height, parts, "share of questions that take each skill, over time")
 
 
