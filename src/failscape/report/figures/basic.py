@@ -305,8 +305,9 @@ def _label(node: Mapping[str, Any], start: float, size: float, level: int) -> st
     turn += 180 if 90 < turn % 360 < 270 else 0
     dark = " light" if node["rate"] > 0.55 else ""
     place = f'transform="translate({x:.1f} {y:.1f}) rotate({turn:.1f})"'
-    short = escape(shortened(str(node["name"]), 9))
-    return f'<text class="name{dark}" text-anchor="middle" dy=".35em" {place}>{short}</text>'
+    text = str(node["name"])
+    short = text if len(text) <= 9 else text[:8] + "…"
+    return f'<text class="name{dark}" text-anchor="middle" dy=".35em" {place}>{escape(short)}</text>'
 
 
 def _point(radius: float, angle: float) -> tuple[float, float]:
