@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas
-from failscape.atlas.connect import DATABASE
+from failscape.atlas.database import DATABASE
 from failscape.config import HuntConfig
 from failscape.config.files import parse_config
 from failscape.errors import FailscapeError

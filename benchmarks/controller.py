@@ -27,7 +27,7 @@ from failscape.pictures import Picture
 from failscape.plugins import kind_of
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import run_hunt
-from failscape.runtime.stages import Team
+from failscape.runtime.walk import Team
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

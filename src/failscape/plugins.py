@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from failscape.planning.foresight import Foresight
     from failscape.report.sections import Page
     from failscape.runtime.progress import Reporter
-    from failscape.runtime.stages import Team
+    from failscape.runtime.walk import Team
     from failscape.spaces.albums import Album
     from failscape.spaces.corpus import Corpus
     from failscape.spaces.earlier import Earlier

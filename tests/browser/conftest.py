@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from failscape.web.guard import TOKEN, Guard
 from failscape.web.library import Library
-from failscape.web.server import build_app
+from failscape.web.server import TOKEN, Guard, build_app
 
 try:
     from playwright.sync_api import expect, sync_playwright

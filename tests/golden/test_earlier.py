@@ -9,8 +9,8 @@ import pytest
 
 from failscape import __version__
 from failscape.atlas import Atlas
-from failscape.comparison.baseline import read_baseline
-from failscape.comparison.comparable import NotComparable
+from failscape.comparison.comparing import NotComparable
+from failscape.comparison.gate import read_baseline
 from failscape.config import files
 from failscape.config.files import load_config
 from failscape.errors import ConfigError

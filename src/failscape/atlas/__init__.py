@@ -1,5 +1,6 @@
 """The atlas: everything about one or more hunts in one folder, safe from crashes, readable at any time."""
 
+from failscape.atlas.hunts import open_hunt
 from failscape.atlas.images import ImageStore
 from failscape.atlas.records import (
     Call,
@@ -12,7 +13,6 @@ from failscape.atlas.records import (
     StoredCall,
     StoredTrial,
 )
-from failscape.atlas.resume import open_hunt
 from failscape.atlas.store import Atlas
 
 __all__ = [

@@ -7,6 +7,7 @@ stranger, and a link in it can lead to any file of the reader.
 import contextlib
 import errno
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -36,15 +37,14 @@ def explained(path: Path) -> Iterator[None]:
 
 def explain_sqlite(path: Path, error: sqlite3.Error) -> AtlasError:
     text = str(error)
-    if "full" in text:
-        return AtlasError(f"the disk is full: nothing of this group was recorded in {path}", _FULL)
-    if "malformed" in text or "not a database" in text:
-        return AtlasError(f"{path} is damaged or not an atlas: {text}", _CORRUPT)
-    if "readonly" in text or "unable to open" in text:
-        return AtlasError(f"{path} cannot be opened or written: {text}", _READ_ONLY)
-    if "locked" in text:
-        return AtlasError(f"{path} is busy: {text}", "wait for other programs that write to it")
-    return AtlasError(f"{path}: {text}", "check the disk; the atlas keeps what was recorded before")
+    known = {
+        "full": (f"the disk is full: nothing of this group was recorded in {path}", _FULL),
+        "malformed|not a database": (f"{path} is damaged or not an atlas: {text}", _CORRUPT),
+        "readonly|unable to open": (f"{path} cannot be opened or written: {text}", _READ_ONLY),
+        "locked": (f"{path} is busy: {text}", "wait for other programs that write to it"),
+        "": (f"{path}: {text}", "check the disk; the atlas keeps what was recorded before"),
+    }
+    return AtlasError(*next(said for words, said in known.items() if re.search(words, text)))
 
 
 def explain_os(path: Path, error: OSError) -> AtlasError:

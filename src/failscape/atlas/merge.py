@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from failscape.atlas import reader
-from failscape.atlas.connect import DATABASE, reader_uri
-from failscape.atlas.contents import copy_corpus
+from failscape.atlas.database import DATABASE, MIGRATIONS, reader_uri
 from failscape.atlas.files import explained, link_or_copy, refuse_link, sync_folder
+from failscape.atlas.hunts import copy_corpus, diff_hunts
 from failscape.atlas.images import pack_path
-from failscape.atlas.migrations import MIGRATIONS
 from failscape.atlas.reader import CORPORA
 from failscape.atlas.records import HuntRow, refuse_unsound
-from failscape.atlas.resume import diff_hunts
 from failscape.atlas.store import Atlas
 from failscape.atlas.writer import RowWriter
 from failscape.errors import AtlasError
@@ -60,7 +58,14 @@ def merge_atlases(sources: Sequence[str | Path], destination: str | Path) -> Mer
 
 def _merge_one(source: Atlas, target: Atlas, merged: Merged) -> None:
     with _attached(target, source.folder):
-        _copy_corpora(source.folder, target.folder)
+        refuse_link(source.folder / CORPORA)
+        for folder in (source.folder / CORPORA).glob("*"):
+            refuse_link(folder)
+            goal = target.folder / CORPORA / folder.name
+            if not goal.exists() and not folder.name.startswith("."):  # half a copy of a killed run
+                draft = copy_corpus(folder, goal)
+                with explained(goal):
+                    draft.replace(goal)
         hunts = source.stored_hunts()
         with target.transaction() as (db, rows):
             _copy_shared(db)
@@ -77,7 +82,7 @@ def _merge_one(source: Atlas, target: Atlas, merged: Merged) -> None:
                 else:
                     number = there.id
                 numbers[hunt.id] = number
-                added = _HuntMerge(db, rows, hunt.id, number, source.folder).run()
+                added = _merge_hunt(db, rows, hunt.id, number, source.folder)
                 if added and there is not None and there.shard != hunt.shard:
                     db.execute("UPDATE hunts SET shard = 0, shards = 1 WHERE id = ?", (number,))
                 merged.trials += added
@@ -123,104 +128,68 @@ def _copy_shared(db: sqlite3.Connection) -> None:
     )
 
 
-class _HuntMerge:
-    """Brings one hunt of the attached source into hunt `there` of the target."""
+_CONFLICT = (
+    "SELECT s.key, s.verdict, t.verdict FROM source.trials s JOIN source.plans sp ON sp.id = s.plan"
+    " JOIN trials t ON t.hunt = :there AND t.key = s.key JOIN plans tp ON tp.id = t.plan"
+    " WHERE s.hunt = :here AND (s.subject, s.seed, s.verdict, s.reason, s.facts, sp.digest)"
+    " IS NOT (t.subject, t.seed, t.verdict, t.reason, t.facts, tp.digest) LIMIT 1"
+)
+# CROSS JOIN keeps SQLite from reordering: walking the trials in id order needs no sorting.
+_TRIALS = (
+    "INSERT INTO trials (hunt, key, subject, plan, seed, verdict, reason, facts, calls, started,"
+    " seconds) SELECT :there, s.key, s.subject, p.id, s.seed, s.verdict, s.reason, s.facts, s.calls,"
+    " s.started, s.seconds FROM source.trials s NOT INDEXED"
+    " CROSS JOIN source.plans sp ON sp.id = s.plan"
+    " CROSS JOIN plans p ON p.digest = sp.digest WHERE s.hunt = :here AND NOT EXISTS"
+    " (SELECT 1 FROM trials t WHERE t.hunt = :there AND t.key = s.key) ORDER BY s.id"
+)
+#: What else a hunt has: details of nodes, calls, confidences, costs and runs. Costs are kept by where they
+#: arose, so that none is counted twice, even through a merge of merges.
+_BESIDE_TRIALS = (
+    "INSERT OR IGNORE INTO nodes (hunt, subject, details)"
+    " SELECT :there, subject, details FROM source.nodes WHERE hunt = :here ORDER BY id",
+    "INSERT INTO calls SELECT c.key, c.role, i.id, c.facts, c.invalid, c.raw, c.image,"
+    " c.requests, c.seconds, c.tokens_in, c.tokens_out, c.cost, :there, c.endpoint"
+    " FROM source.calls c JOIN source.identities si ON si.id = c.identity"
+    " JOIN identities i ON i.digest = si.digest"
+    " WHERE c.hunt = :here"
+    " ON CONFLICT DO UPDATE SET facts = excluded.facts, invalid = '', raw = excluded.raw,"
+    " image = excluded.image, requests = excluded.requests, seconds = excluded.seconds,"
+    " tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, cost = excluded.cost,"
+    " endpoint = excluded.endpoint WHERE calls.invalid <> '' AND excluded.invalid = ''",
+    "INSERT OR IGNORE INTO confidences SELECT s.call, s.chances FROM source.confidences s"
+    " JOIN source.calls c ON c.key = s.call WHERE c.hunt = :here",
+    "INSERT INTO merged SELECT :there, origin, images, requests, money FROM"
+    " (SELECT origin, images, requests, money FROM source.merged WHERE hunt = :here UNION ALL"
+    " SELECT (SELECT uid FROM source.atlas) || '/' || :here, images, requests, money"
+    " FROM source.totals WHERE hunt = :here) WHERE true"
+    " ON CONFLICT DO UPDATE SET images = max(images, excluded.images),"
+    " requests = max(requests, excluded.requests), money = max(money, excluded.money)",
+    "INSERT INTO runs (hunt, started, seconds, why, origin)"
+    " SELECT :there, started, seconds, why,"
+    " coalesce(origin, (SELECT uid FROM source.atlas) || '/' || id) FROM source.runs"
+    " WHERE hunt = :here ORDER BY id"
+    " ON CONFLICT DO UPDATE SET seconds = excluded.seconds, why = excluded.why",
+)
 
-    def __init__(self, db: sqlite3.Connection, rows: RowWriter, here: int, there: int, folder: Path) -> None:
-        self._db = db
-        self._rows = rows
-        self._ids = {"here": here, "there": there}
-        self._there = there
-        self._folder = folder
 
-    def run(self) -> int:
-        self._refuse_conflicts()
-        self._db.execute(
-            "INSERT OR IGNORE INTO nodes (hunt, subject, details)"
-            " SELECT :there, subject, details FROM source.nodes WHERE hunt = :here ORDER BY id",
-            self._ids,
+def _merge_hunt(db: sqlite3.Connection, rows: RowWriter, here: int, there: int, folder: Path) -> int:
+    """Bring hunt `here` of the attached source into hunt `there`; gives how many of its trials are new."""
+    ids = {"here": here, "there": there}
+    row = db.execute(_CONFLICT, ids).fetchone()
+    if row:
+        raise AtlasError(
+            f"trial {row[0]!r} was recorded twice with different results: {row[1]} in {folder},"
+            f" {row[2]} in what is merged already",
+            "merge shards that were run with different --shard numbers, or keep these atlases apart",
         )
-        self._copy_calls()
-        self._copy_confidences()
-        added = self._copy_trials()
-        self._copy_totals()
-        self._copy_runs()
-        return added
-
-    def _refuse_conflicts(self) -> None:
-        row = self._db.execute(
-            "SELECT s.key, s.verdict, t.verdict FROM source.trials s JOIN source.plans sp ON sp.id = s.plan"
-            " JOIN trials t ON t.hunt = :there AND t.key = s.key JOIN plans tp ON tp.id = t.plan"
-            " WHERE s.hunt = :here AND (s.subject, s.seed, s.verdict, s.reason, s.facts, sp.digest)"
-            " IS NOT (t.subject, t.seed, t.verdict, t.reason, t.facts, tp.digest) LIMIT 1",
-            self._ids,
-        ).fetchone()
-        if row:
-            raise AtlasError(
-                f"trial {row[0]!r} was recorded twice with different results: {row[1]} in {self._folder},"
-                f" {row[2]} in what is merged already",
-                "merge shards that were run with different --shard numbers, or keep these atlases apart",
-            )
-
-    def _copy_calls(self) -> None:
-        self._db.execute(
-            "INSERT INTO calls SELECT c.key, c.role, i.id, c.facts, c.invalid, c.raw, c.image,"
-            " c.requests, c.seconds, c.tokens_in, c.tokens_out, c.cost, :there, c.endpoint"
-            " FROM source.calls c JOIN source.identities si ON si.id = c.identity"
-            " JOIN identities i ON i.digest = si.digest"
-            " WHERE c.hunt = :here"
-            " ON CONFLICT DO UPDATE SET facts = excluded.facts, invalid = '', raw = excluded.raw,"
-            " image = excluded.image, requests = excluded.requests, seconds = excluded.seconds,"
-            " tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, cost = excluded.cost,"
-            " endpoint = excluded.endpoint WHERE calls.invalid <> '' AND excluded.invalid = ''",
-            self._ids,
-        )
-
-    def _copy_confidences(self) -> None:
-        self._db.execute(
-            "INSERT OR IGNORE INTO confidences SELECT s.call, s.chances FROM source.confidences s"
-            " JOIN source.calls c ON c.key = s.call WHERE c.hunt = :here",
-            self._ids,
-        )
-
-    def _copy_trials(self) -> int:
-        last = self._db.execute("SELECT coalesce(max(id), 0) FROM trials").fetchone()[0]
-        # CROSS JOIN keeps SQLite from reordering: walking the trials in id order needs no sorting.
-        self._db.execute(
-            "INSERT INTO trials (hunt, key, subject, plan, seed, verdict, reason, facts, calls, started,"
-            " seconds) SELECT :there, s.key, s.subject, p.id, s.seed, s.verdict, s.reason, s.facts, s.calls,"
-            " s.started, s.seconds FROM source.trials s NOT INDEXED"
-            " CROSS JOIN source.plans sp ON sp.id = s.plan"
-            " CROSS JOIN plans p ON p.digest = sp.digest WHERE s.hunt = :here AND NOT EXISTS"
-            " (SELECT 1 FROM trials t WHERE t.hunt = :there AND t.key = s.key) ORDER BY s.id",
-            self._ids,
-        )
-        rows = self._db.execute("SELECT verdict, count(*) FROM trials WHERE id > ? GROUP BY verdict", (last,))
-        counts: Counter[Verdict] = Counter({Verdict(verdict): number for verdict, number in rows})
-        self._rows.add_counts(self._there, counts)
-        return counts.total()
-
-    def _copy_totals(self) -> None:
-        """Costs, by where they arose, so that none is counted twice, even through a merge of merges."""
-        self._db.execute(
-            "INSERT INTO merged SELECT :there, origin, images, requests, money FROM"
-            " (SELECT origin, images, requests, money FROM source.merged WHERE hunt = :here UNION ALL"
-            " SELECT (SELECT uid FROM source.atlas) || '/' || :here, images, requests, money"
-            " FROM source.totals WHERE hunt = :here) WHERE true"
-            " ON CONFLICT DO UPDATE SET images = max(images, excluded.images),"
-            " requests = max(requests, excluded.requests), money = max(money, excluded.money)",
-            self._ids,
-        )
-
-    def _copy_runs(self) -> None:
-        self._db.execute(
-            "INSERT INTO runs (hunt, started, seconds, why, origin)"
-            " SELECT :there, started, seconds, why,"
-            " coalesce(origin, (SELECT uid FROM source.atlas) || '/' || id) FROM source.runs"
-            " WHERE hunt = :here ORDER BY id"
-            " ON CONFLICT DO UPDATE SET seconds = excluded.seconds, why = excluded.why",
-            self._ids,
-        )
+    last = db.execute("SELECT coalesce(max(id), 0) FROM trials").fetchone()[0]
+    for query in (*_BESIDE_TRIALS, _TRIALS):
+        db.execute(query, ids)
+    found = db.execute("SELECT verdict, count(*) FROM trials WHERE id > ? GROUP BY verdict", (last,))
+    counts: Counter[Verdict] = Counter({Verdict(verdict): number for verdict, number in found})
+    rows.add_counts(there, counts)
+    return counts.total()
 
 
 def _copy_events(db: sqlite3.Connection, numbers: dict[int, int]) -> None:
@@ -262,15 +231,7 @@ class _PictureMerge:
 
     def run(self, merged: Merged) -> None:
         before = self._number()
-        self._link_packs()
-        merged.missing_images += self._append_others()
-        merged.images += self._number() - before
-
-    def _number(self) -> int:
-        return int(self._db.execute("SELECT count(*) FROM images").fetchone()[0])
-
-    def _link_packs(self) -> None:
-        """Packs of a name that is not here yet. A copied atlas has packs of one name that grew apart."""
+        # Packs of a name that is not here yet. A copied atlas has packs of one name that grew apart.
         query = "SELECT name, bytes FROM source.packs WHERE name NOT IN (SELECT name FROM packs)"
         for name, end in self._db.execute(query).fetchall():
             path = pack_path(self._source.images.folder, name)
@@ -289,6 +250,11 @@ class _PictureMerge:
                 (name,),
             )
         sync_folder(self._target.images.folder)
+        merged.missing_images += self._append_others()
+        merged.images += self._number() - before
+
+    def _number(self) -> int:
+        return int(self._db.execute("SELECT count(*) FROM images").fetchone()[0])
 
     def _append_others(self) -> int:
         """Those of packs that are here already, and files of their own. Gives how many are gone."""
@@ -304,14 +270,3 @@ class _PictureMerge:
                     gone += 1
             self._rows.add_images(self._target.images.append(pictures), self._target.images.end)
         return gone
-
-
-def _copy_corpora(source: Path, target: Path) -> None:
-    refuse_link(source / CORPORA)
-    for folder in (source / CORPORA).glob("*"):
-        refuse_link(folder)
-        goal = target / CORPORA / folder.name
-        if not goal.exists() and not folder.name.startswith("."):  # half a copy of a killed run
-            draft = copy_corpus(folder, goal)
-            with explained(goal):
-                draft.replace(goal)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from failscape.atlas.database import version_of
 from failscape.atlas.files import refuse_link
 from failscape.atlas.images import ImageRow, PackPlace
-from failscape.atlas.migrations import version_of
 from failscape.atlas.records import (
     FIX,
     Event,
@@ -120,7 +120,7 @@ def identities(db: sqlite3.Connection) -> Iterator[tuple[int, str, Identity]]:
         yield number, digest, identity
 
 
-def runs(db: sqlite3.Connection, hunt: int | None) -> list[RunRow]:
+def runs(db: sqlite3.Connection, hunt: int | None = None) -> list[RunRow]:
     rows = db.execute(
         "SELECT id, hunt, started, seconds, why FROM runs WHERE ?1 IS NULL OR hunt = ?1 ORDER BY id",
         (hunt,),
@@ -128,7 +128,7 @@ def runs(db: sqlite3.Connection, hunt: int | None) -> list[RunRow]:
     return [RunRow(*row) for row in rows]
 
 
-def events(db: sqlite3.Connection, hunt: int | None) -> list[Event]:
+def events(db: sqlite3.Connection, hunt: int | None = None) -> list[Event]:
     rows = db.execute(
         "SELECT id, at, kind, hunt, detail FROM events WHERE ?1 IS NULL OR hunt = ?1 ORDER BY id", (hunt,)
     )
@@ -140,8 +140,11 @@ def events(db: sqlite3.Connection, hunt: int | None) -> list[Event]:
 
 
 def replay(db: sqlite3.Connection, hunt: int) -> Iterator[Trial]:
-    """Every trial in the order recorded, with nothing in memory but a few of them."""
-    first, last = _bounds(db, hunt)
+    """Every trial in the order recorded, with nothing in memory but a few of them.
+
+    Facts stay JSON text until somebody looks.
+    """
+    first, last = _totals(db, hunt, "first_trial, last_trial")
     if first is None:
         return
     # NOT INDEXED: walking the table in id order needs no sorting, which an index on `hunt` would.
@@ -162,11 +165,13 @@ def replay(db: sqlite3.Connection, hunt: int) -> Iterator[Trial]:
             cursor.close()
 
 
-def _bounds(db: sqlite3.Connection, hunt: int) -> tuple[int | None, int | None]:
-    row = db.execute("SELECT first_trial, last_trial FROM totals WHERE hunt = ?", (hunt,)).fetchone()
+def _totals(db: sqlite3.Connection, hunt: int, columns: str) -> tuple[Any, ...]:
+    row: tuple[Any, ...] | None = db.execute(
+        f"SELECT {columns} FROM totals WHERE hunt = ?", (hunt,)
+    ).fetchone()
     if row is None:
         raise no_such_hunt(db, hunt)
-    return row[0], row[1]
+    return row
 
 
 def latest_hunt(db: sqlite3.Connection) -> int | None:
@@ -184,10 +189,7 @@ def no_such_hunt(db: sqlite3.Connection, hunt: int) -> AtlasError:
 
 
 def spent(db: sqlite3.Connection, hunt: int) -> Spent:
-    row = db.execute("SELECT images, requests, money FROM totals WHERE hunt = ?", (hunt,)).fetchone()
-    if row is None:
-        raise no_such_hunt(db, hunt)
-    images, requests, money = row
+    images, requests, money = _totals(db, hunt, "images, requests, money")
     others = db.execute(
         "SELECT total(images), total(requests), total(money) FROM merged WHERE hunt = ?", (hunt,)
     ).fetchone()
@@ -206,10 +208,7 @@ def costs(db: sqlite3.Connection, hunt: int) -> dict[str, tuple[int, Usage]]:
 
 
 def counts(db: sqlite3.Connection, hunt: int) -> dict[Verdict, int]:
-    row = db.execute("SELECT pass, fail, invalid, none FROM totals WHERE hunt = ?", (hunt,)).fetchone()
-    if row is None:
-        raise no_such_hunt(db, hunt)
-    return dict(zip(Verdict, row, strict=True))
+    return dict(zip(Verdict, _totals(db, hunt, "pass, fail, invalid, none"), strict=True))
 
 
 def subject_counts(db: sqlite3.Connection, hunt: int) -> Iterator[tuple[str, dict[Verdict, int]]]:
@@ -262,24 +261,27 @@ def facts_of(db: sqlite3.Connection, hunt: int, subject: str) -> tuple[tuple[Ste
 
 
 def node_details(db: sqlite3.Connection, hunt: int, subject: str) -> dict[str, Any]:
+    """What an imported file said about a subject; empty for hunts that were run here."""
     query = "SELECT details FROM nodes WHERE hunt = ? AND subject = ?"
     row = db.execute(query, (hunt, subject)).fetchone()
     with understood(f"nodes of {subject!r}"):
         return dict(json.loads(row[0])) if row else {}
 
 
-def verdicts(db: sqlite3.Connection, hunt: int) -> Iterator[tuple[str, int, bool]]:
+def verdicts(db: sqlite3.Connection, hunt: int) -> list[tuple[str, int, bool]]:
     """Imported subjects with a verdict: their number of trials, and whether they passed."""
     rows = db.execute(
         "SELECT subject, details, (SELECT count(*) FROM trials t INDEXED BY trials_by_subject"
         " WHERE t.hunt = n.hunt AND t.subject = n.subject) FROM nodes n WHERE hunt = ? ORDER BY id",
         (hunt,),
     )
+    found = []
     for subject, text, trials in rows:
         with understood(f"nodes of {subject!r}"):
             passed = json.loads(text).get("passed")
         if passed is not None:
-            yield subject, trials, passed
+            found.append((subject, trials, passed))
+    return found
 
 
 def prompts(db: sqlite3.Connection, hunt: int, subject: str) -> set[str]:
@@ -309,11 +311,12 @@ _CALL = (
 def trials(
     db: sqlite3.Connection,
     hunt: int,
-    subject: str | None,
-    verdict: Verdict | None,
-    limit: int | None,
-    offset: int,
+    subject: str | None = None,
+    verdict: Verdict | None = None,
+    limit: int | None = None,
+    offset: int = 0,
 ) -> Iterator[StoredTrial]:
+    """Trials in full detail, in the order recorded."""
     query = _TRIAL.format(index="NOT INDEXED" if subject is None else "INDEXED BY trials_by_subject")
     values: list[Any] = [hunt]
     if subject is not None:
@@ -327,20 +330,20 @@ def trials(
             yield _stored_trial(db, row)
 
 
-def trial(db: sqlite3.Connection, hunt: int, number: int) -> StoredTrial | None:
-    """The trial with this number in the atlas, when it is one of the hunt's."""
+def trial(db: sqlite3.Connection, hunt: int, number: int) -> StoredTrial:
+    """One trial in full detail, by its number in this atlas."""
     row = db.execute(_TRIAL.format(index="NOT INDEXED") + " AND t.id = ?", (hunt, number)).fetchone()
-    return _stored_trial(db, row) if row else None
+    if row is None:
+        raise AtlasError(f"hunt {hunt} has no trial {number}", "numbers are in `failscape export`")
+    return _stored_trial(db, row)
 
 
 def _stored_trial(db: sqlite3.Connection, row: tuple[Any, ...]) -> StoredTrial:
     number, hunt, key, subject, verdict, reason, seed, text, keys, started, seconds, steps = row
     with understood(f"trials {number!r}"):
         found = [find_call(db, keys[at : at + 16]) for at in range(0, len(keys), 16)]
-        trial, plan = (
-            Trial(key, subject, _VERDICTS[verdict], reason, None, int(seed), text),
-            steps_from_json(steps),
-        )
+        trial = Trial(key, subject, _VERDICTS[verdict], reason, None, int(seed), text)
+        plan = steps_from_json(steps)
         check_texts(key, subject, reason)
         check_facts(plan, trial.facts)
         return StoredTrial(
@@ -357,15 +360,9 @@ def _stored_trial(db: sqlite3.Connection, row: tuple[Any, ...]) -> StoredTrial:
 #: The version of atlases that first had packs.
 PACKS_SINCE = 3
 
-_PACKED_IMAGE = (
-    "SELECT i.bytes, i.width, i.height, i.format, p.name, i.start FROM images i"
-    " LEFT JOIN packs p ON p.id = i.pack WHERE i.digest = ?"
-)
-_LOOSE_IMAGE = "SELECT bytes, width, height, format, NULL, NULL FROM images WHERE digest = ?"
-
 
 def image_row(db: sqlite3.Connection, digest: str) -> ImageRow | None:
-    """What is known of a kept picture."""
+    """What is known of a picture, and where it is; `None` when it was not kept."""
     packed = version_of(db) >= PACKS_SINCE
     places = (
         "p.name, i.start FROM images i LEFT JOIN packs p ON p.id = i.pack"
@@ -380,6 +377,10 @@ def image_row(db: sqlite3.Connection, digest: str) -> ImageRow | None:
     with understood(f"images {digest!r}"):
         place = PackPlace(str(pack), int(start), int(length)) if pack else None
         return ImageRow(int(length), int(width), int(height), str(form), place)
+
+
+def image_digests(db: sqlite3.Connection) -> Iterator[str]:
+    yield from (row[0] for row in db.execute("SELECT digest FROM images"))
 
 
 def growing_pack(db: sqlite3.Connection) -> tuple[str, int] | None:

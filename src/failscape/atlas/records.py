@@ -6,9 +6,10 @@ Nothing here touches a file.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from failscape.errors import AtlasError
@@ -116,18 +117,11 @@ class Event:
     detail: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredCall:
+@dataclass(slots=True)
+class StoredCall(Call):
     """A call as the atlas keeps it. `image` is the digest of what a generator drew, `file` the name of its
     picture when that was kept."""
 
-    key: bytes
-    role: str
-    identity: Identity
-    facts: Facts
-    invalid: str
-    raw: str
-    usage: Usage
     image: str = ""
     file: str = ""
 
@@ -150,19 +144,18 @@ class StoredTrial:
         return images_of(self.steps, self.trial.facts)
 
 
-def images_of(steps: tuple[Step, ...], facts: Facts) -> tuple[str, ...]:
+def images_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[str, ...]:
     """The digests that the facts of `generate`, `edit` and `show` steps name."""
     found: list[str] = []
     for step, fact in zip(steps, facts, strict=False):
-        kind = type(step).__name__
-        if kind in ("Generate", "Edit") and isinstance(fact, str):
+        if isinstance(step, Generate | Edit) and isinstance(fact, str):
             found.append(fact)
-        elif kind == "Show":
-            found.extend(fact)
+        elif isinstance(step, Show):
+            found.extend(fact or ())
     return tuple(found)
 
 
-def prompts_of(steps: tuple[Step, ...], facts: Facts) -> list[str]:
+def prompts_of(steps: Sequence[Step], facts: Sequence[Facts]) -> list[str]:
     """What images were really drawn from: the reworded prompt where there is one."""
     found, reworded = [], ""
     for place, step in enumerate(steps):
@@ -191,24 +184,11 @@ def _each(form: str, columns: str) -> tuple[str, ...]:
     return tuple(form.format(column) for column in columns.split())
 
 
-def _texts(columns: str) -> tuple[str, ...]:
-    return _each("typeof({0}) = 'text'", columns)
-
-
-def _numbers(columns: str) -> tuple[str, ...]:
-    return _each("typeof({0}) IN ('integer', 'real')", columns)
-
-
-def _counts(columns: str) -> tuple[str, ...]:
-    return _each("typeof({0}) = 'integer' AND {0} >= 0", columns)
-
-
-def _objects(columns: str) -> tuple[str, ...]:
-    return _each("json_valid({0}) AND json_type({0}) = 'object'", columns)
-
-
-def _lists(columns: str) -> tuple[str, ...]:
-    return _each("json_valid({0}) AND json_type({0}) = 'array'", columns)
+_texts = partial(_each, "typeof({0}) = 'text'")
+_numbers = partial(_each, "typeof({0}) IN ('integer', 'real')")
+_counts = partial(_each, "typeof({0}) = 'integer' AND {0} >= 0")
+_objects = partial(_each, "json_valid({0}) AND json_type({0}) = 'object'")
+_lists = partial(_each, "json_valid({0}) AND json_type({0}) = 'array'")
 
 
 def _is_hex(column: str, length: int) -> str:

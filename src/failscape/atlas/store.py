@@ -4,31 +4,66 @@ One process writes, any number read. Methods may be called from any thread; thos
 It knows nothing of strategies and models.
 """
 
+from __future__ import annotations
+
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from failscape import __version__
 from failscape.atlas import reader
-from failscape.atlas.connect import DATABASE, WriterLock, missing, open_beside, open_reader, open_writer
+from failscape.atlas.database import (
+    DATABASE,
+    WriterLock,
+    is_current,
+    missing,
+    open_beside,
+    open_reader,
+    open_writer,
+    version_of,
+)
 from failscape.atlas.files import explained
-from failscape.atlas.images import ImageRow, ImageStore
-from failscape.atlas.migrations import is_current
-from failscape.atlas.records import Call, Event, HuntRow, KeepImages, Recorded, RunRow, Spent, StoredTrial
+from failscape.atlas.images import ImageStore
+from failscape.atlas.records import Call, HuntRow, KeepImages, Recorded
 from failscape.atlas.writer import RowWriter, to_json
 from failscape.errors import AtlasError
-from failscape.models.roles import Identity, Usage
+from failscape.models.roles import Identity
 from failscape.pictures import Picture
-from failscape.trials import Facts, Step, Trial, Verdict
+from failscape.trials import Verdict
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 LOCK = "atlas.lock"
+_MANY = 512
+
+
+def _asks(question: Callable[Concatenate[sqlite3.Connection, P], T]) -> Callable[Concatenate[Atlas, P], T]:
+    """A method that asks this thread's connection for reading."""
+
+    def method(atlas: Atlas, /, *args: P.args, **named: P.kwargs) -> T:
+        with atlas.reading() as db:
+            return question(db, *args, **named)
+
+    return method
+
+
+def _walks(
+    rows: Callable[Concatenate[sqlite3.Connection, P], Iterator[T]],
+) -> Callable[Concatenate[Atlas, P], Iterator[T]]:
+    """The same for what is given row by row."""
+
+    def method(atlas: Atlas, /, *args: P.args, **named: P.kwargs) -> Iterator[T]:
+        with atlas.reading() as db:
+            yield from rows(db, *args, **named)
+
+    return method
 
 
 class Atlas:
@@ -165,15 +200,9 @@ class Atlas:
             rows.add_event("stop", {"why": why, "seconds": ran}, hunt)
         self._running = {hunt: run for hunt, run in self._running.items() if run[0] != run_id}
 
-    def runs(self, hunt_id: int | None = None) -> list[RunRow]:
-        return self._ask(lambda db: reader.runs(db, hunt_id))
-
     def log(self, kind: str, detail: dict[str, Any], hunt_id: int | None = None) -> None:
         with self.transaction() as (_, rows):
             rows.add_event(kind, detail, hunt_id)
-
-    def events(self, hunt_id: int | None = None) -> list[Event]:
-        return self._ask(lambda db: reader.events(db, hunt_id))
 
     # Trials and calls
 
@@ -236,21 +265,14 @@ class Atlas:
                 rows.add_trials(hunt_id, group)
             if nodes:
                 rows.add_nodes(hunt_id, nodes)
-            self._touch_run(db, hunt_id)
-
-    def _touch_run(self, db: sqlite3.Connection, hunt_id: int) -> None:
-        if hunt_id in self._running:
-            run, began = self._running[hunt_id]
-            db.execute("UPDATE runs SET seconds = ? WHERE id = ?", (time.monotonic() - began, run))
+            if hunt_id in self._running:
+                run, began = self._running[hunt_id]
+                db.execute("UPDATE runs SET seconds = ? WHERE id = ?", (time.monotonic() - began, run))
 
     @property
     def has_calls(self) -> bool:
         """Whether the response cache holds anything at all."""
-        return bool(self._ask(lambda db: db.execute("SELECT EXISTS (SELECT 1 FROM calls)").fetchone()[0]))
-
-    def confidences(self, keys: Sequence[bytes]) -> dict[bytes, tuple[float, ...]]:
-        """Key of a judge's call → how sure it was of each check, where it said so."""
-        return self._ask(lambda db: reader.confidences(db, keys))
+        return next(self.query("SELECT 1 FROM calls LIMIT 1"), None) is not None
 
     def find_call(self, key: bytes) -> Call | None:
         """The stored reply to this very request.
@@ -264,82 +286,28 @@ class Atlas:
             picture = self.images.get(found.image) if found.image else None
         except AtlasError:
             return None
-        of, facts, usage = found.identity, found.facts, found.usage
-        return Call(key, found.role, of, facts, "", found.raw, usage, picture, cached=True)
+        return replace(found, picture=picture, cached=True)
 
-    # Looking back
+    # Looking back, as `reader` does it
 
-    def endpoints(self, keys: Sequence[bytes]) -> dict[bytes, str]:
-        """Key of a call → the address that gave its reply, where one is known."""
-        return self._ask(lambda db: reader.endpoints(db, keys))
-
-    def replay(self, hunt_id: int) -> Iterator[Trial]:
-        """Every trial of a hunt, in the order recorded; facts stay JSON text until somebody looks."""
-        with explained(self.folder / DATABASE):
-            yield from reader.replay(self._read(), hunt_id)
-
-    def spent(self, hunt_id: int) -> Spent:
-        return self._ask(lambda db: reader.spent(db, hunt_id))
-
-    def costs(self, hunt_id: int) -> dict[str, tuple[int, Usage]]:
-        """What was paid, by role: number of calls and their summed usage."""
-        return self._ask(lambda db: reader.costs(db, hunt_id))
-
-    def counts(self, hunt_id: int) -> dict[Verdict, int]:
-        return self._ask(lambda db: reader.counts(db, hunt_id))
-
-    def subject_counts(self, hunt_id: int) -> Iterator[tuple[str, dict[Verdict, int]]]:
-        """Each subject with its number of trials per verdict, in order of subject."""
-        with explained(self.folder / DATABASE):
-            yield from reader.subject_counts(self._read(), hunt_id)
-
-    def subjects(self, hunt_id: int) -> Iterator[str]:
-        """Each subject once, in the order in which it was first met."""
-        with explained(self.folder / DATABASE):
-            yield from reader.subjects(self._read(), hunt_id)
-
-    def facts_of(self, hunt_id: int, subject: str) -> tuple[tuple[Step, ...], list[Facts]]:
-        """The steps of a subject's first trial, and the facts of all its trials, in order."""
-        return self._ask(lambda db: reader.facts_of(db, hunt_id, subject))
-
-    def image_digests(self) -> Iterator[str]:
-        with explained(self.folder / DATABASE):
-            yield from (row[0] for row in self._read().execute("SELECT digest FROM images"))
-
-    def image_row(self, digest: str) -> ImageRow | None:
-        """What is known of a picture, and where it is; `None` when it was not kept."""
-        return self._ask(lambda db: reader.image_row(db, digest))
-
-    def node_details(self, hunt_id: int, subject: str) -> dict[str, Any]:
-        """What an imported file said about a subject; empty for hunts that were run here."""
-        return self._ask(lambda db: reader.node_details(db, hunt_id, subject))
-
-    def verdicts(self, hunt_id: int) -> list[tuple[str, int, bool]]:
-        """Imported subjects with a verdict: their number of trials, and whether they passed."""
-        return self._ask(lambda db: list(reader.verdicts(db, hunt_id)))
-
-    def prompts(self, hunt_id: int, subject: str) -> set[str]:
-        """The distinct prompts that were really sent for a subject."""
-        return self._ask(lambda db: reader.prompts(db, hunt_id, subject))
-
-    def trials(
-        self,
-        hunt_id: int,
-        subject: str | None = None,
-        verdict: Verdict | None = None,
-        limit: int | None = None,
-        offset: int = 0,
-    ) -> Iterator[StoredTrial]:
-        """Trials in full detail, in the order recorded."""
-        with explained(self.folder / DATABASE):
-            yield from reader.trials(self._read(), hunt_id, subject, verdict, limit, offset)
-
-    def trial(self, hunt_id: int, number: int) -> StoredTrial:
-        """One trial in full detail, by its number in this atlas."""
-        found = self._ask(lambda db: reader.trial(db, hunt_id, number))
-        if found is None:
-            raise AtlasError(f"hunt {hunt_id} has no trial {number}", "numbers are in `failscape export`")
-        return found
+    runs = _asks(reader.runs)
+    events = _asks(reader.events)
+    spent = _asks(reader.spent)
+    costs = _asks(reader.costs)
+    counts = _asks(reader.counts)
+    endpoints = _asks(reader.endpoints)
+    confidences = _asks(reader.confidences)
+    facts_of = _asks(reader.facts_of)
+    image_row = _asks(reader.image_row)
+    node_details = _asks(reader.node_details)
+    verdicts = _asks(reader.verdicts)
+    prompts = _asks(reader.prompts)
+    trial = _asks(reader.trial)
+    replay = _walks(reader.replay)
+    subject_counts = _walks(reader.subject_counts)
+    subjects = _walks(reader.subjects)
+    image_digests = _walks(reader.image_digests)
+    trials = _walks(reader.trials)
 
     # Connections
 
@@ -361,6 +329,14 @@ class Atlas:
         """This thread's connection for reading. For the modules of this package."""
         with explained(self.folder / DATABASE):
             yield self._read()
+
+    def query(self, sql: str, values: Sequence[Any] = (), since: int = 0) -> Iterator[tuple[Any, ...]]:
+        """Rows, a few at a time. None in an atlas of a version before `since`, which has no such table."""
+        with self.reading() as db:
+            if not since or version_of(db) >= since:
+                cursor = db.execute(sql, values)
+                while rows := cursor.fetchmany(_MANY):
+                    yield from rows
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:

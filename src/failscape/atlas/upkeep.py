@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from failscape.atlas import reader
-from failscape.atlas.decisions import Plans
+from failscape.atlas.database import MIGRATIONS, version_of
 from failscape.atlas.images import SUFFIX, PackPlace, PackWriter, read_place
-from failscape.atlas.migrations import MIGRATIONS, version_of
+from failscape.atlas.judging import Plans
 from failscape.atlas.records import HuntRow, check_facts, images_of, understood, unsound_rows
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
@@ -75,7 +75,7 @@ def examine(atlas: Atlas) -> Diagnosis:
 
 def _check_trials(db: sqlite3.Connection, found: Diagnosis) -> None:
     """Facts must be what their steps give, and calls must be there."""
-    plans, bad = Plans(db), list[str]()
+    plans, bad = Plans(db.execute), list[str]()
     for number, text, plan, keys in db.execute("SELECT id, facts, plan, calls FROM trials ORDER BY id"):
         found.trials += 1
         try:
@@ -204,7 +204,7 @@ class _Tried(NamedTuple):
 
 def _trials(db: sqlite3.Connection, hunt: int | None = None) -> Iterator[_Tried]:
     """Those of one hunt or of all, page by page, so that rows can be changed meanwhile."""
-    plans, last = Plans(db), 0
+    plans, last = Plans(db.execute), 0
     query = (
         "SELECT id, hunt, verdict, plan, facts FROM trials"
         " WHERE id > ?1 AND (?2 IS NULL OR hunt = ?2) ORDER BY id LIMIT ?3"
@@ -257,7 +257,13 @@ def prune(atlas: Atlas, rule: PruneRule, dry: bool = False) -> Pruned:
         db.execute("CREATE TEMP TABLE needed (digest TEXT PRIMARY KEY)")
         db.execute("CREATE TEMP TABLE spare (digest TEXT PRIMARY KEY)")
         try:
-            _sort(db, rule)
+            # Every picture that a trial names is needed, or spare, or both: then it is needed.
+            for tried in _trials(db):
+                images = [(digest,) for digest in tried.images]
+                shown = any(isinstance(step, Show) for step in tried.steps)
+                spare = rule.covers(tried.hunt, tried.verdict) and not shown
+                db.executemany(f"INSERT OR IGNORE INTO {'spare' if spare else 'needed'} VALUES (?)", images)
+            db.execute("DELETE FROM spare WHERE digest IN (SELECT digest FROM needed)")
             query = "SELECT count(*), total(bytes) FROM images WHERE digest IN (SELECT digest FROM spare)"
             number, size = db.execute(query).fetchone()
             kept = db.execute("SELECT count(*) FROM images").fetchone()[0] - number
@@ -275,16 +281,6 @@ def prune(atlas: Atlas, rule: PruneRule, dry: bool = False) -> Pruned:
     return Pruned(number, int(size), kept)
 
 
-def _sort(db: sqlite3.Connection, rule: PruneRule) -> None:
-    """Every picture that a trial names is needed, or spare, or both: then it is needed."""
-    for tried in _trials(db):
-        images = [(digest,) for digest in tried.images]
-        shown = any(isinstance(step, Show) for step in tried.steps)
-        spare = rule.covers(tried.hunt, tried.verdict) and not shown
-        db.executemany(f"INSERT OR IGNORE INTO {'spare' if spare else 'needed'} VALUES (?)", images)
-    db.execute("DELETE FROM spare WHERE digest IN (SELECT digest FROM needed)")
-
-
 def _drop(db: sqlite3.Connection, atlas: Atlas) -> None:
     """Packs that lose pictures are written anew without them. The old ones go after the commit."""
     touched = db.execute(
@@ -294,29 +290,25 @@ def _drop(db: sqlite3.Connection, atlas: Atlas) -> None:
     db.execute("DELETE FROM images WHERE digest IN (SELECT digest FROM spare)")
     atlas.images.close()
     for number, name in touched:
-        _rewrite(db, atlas, number, name)
-
-
-def _rewrite(db: sqlite3.Connection, atlas: Atlas, number: int, name: str) -> None:
-    rows = db.execute("SELECT digest, start, bytes FROM images WHERE pack = ? ORDER BY start", (number,))
-    left = rows.fetchall()
-    if left:
-        folder = atlas.images.folder
-        writer = PackWriter.begin(folder)
-        cursor = db.execute("INSERT INTO packs (name, bytes, grows) VALUES (?, 0, 0)", (writer.name,))
-        for group in _groups(left):
-            whole = list(_whole(folder, name, group))
-            db.executemany(
-                "UPDATE images SET pack = ?, start = ? WHERE digest = ?",
-                [
-                    (cursor.lastrowid, place.start, picture.digest)
-                    for picture, place in zip(whole, writer.append(whole), strict=True)
-                ],
-            )
-        db.execute("UPDATE packs SET bytes = ? WHERE id = ?", (writer.end, cursor.lastrowid))
-        writer.close()
-    if not db.execute("SELECT 1 FROM images WHERE pack = ?", (number,)).fetchone():
-        db.execute("DELETE FROM packs WHERE id = ?", (number,))
+        rows = db.execute("SELECT digest, start, bytes FROM images WHERE pack = ? ORDER BY start", (number,))
+        left = rows.fetchall()
+        if left:
+            folder = atlas.images.folder
+            writer = PackWriter.begin(folder)
+            cursor = db.execute("INSERT INTO packs (name, bytes, grows) VALUES (?, 0, 0)", (writer.name,))
+            for group in _groups(left):
+                whole = list(_whole(folder, name, group))
+                db.executemany(
+                    "UPDATE images SET pack = ?, start = ? WHERE digest = ?",
+                    [
+                        (cursor.lastrowid, place.start, picture.digest)
+                        for picture, place in zip(whole, writer.append(whole), strict=True)
+                    ],
+                )
+            db.execute("UPDATE packs SET bytes = ? WHERE id = ?", (writer.end, cursor.lastrowid))
+            writer.close()
+        if not db.execute("SELECT 1 FROM images WHERE pack = ?", (number,)).fetchone():
+            db.execute("DELETE FROM packs WHERE id = ?", (number,))
 
 
 def _whole(folder: Path, name: str, group: list[tuple[str, int, int]]) -> Iterator[Picture]:
@@ -343,6 +335,5 @@ def _groups(rows: list[tuple[str, int, int]]) -> Iterator[list[tuple[str, int, i
 def _drop_files(atlas: Atlas) -> None:
     """Pictures that an earlier version kept as files, and that no row names any more."""
     for path in atlas.images.folder.glob("[0-9a-f][0-9a-f]/*"):
-        with atlas.reading() as db:
-            if reader.image_row(db, path.stem) is None:
-                path.unlink(missing_ok=True)
+        if atlas.image_row(path.stem) is None:
+            path.unlink(missing_ok=True)

@@ -65,10 +65,6 @@ class RowWriter:
             )
             for recorded in group
         ]
-        self._insert_trials(rows)
-        self.add_counts(hunt, Counter(recorded.trial.verdict for recorded in group))
-
-    def _insert_trials(self, rows: list[tuple[Any, ...]]) -> None:
         last = self._db.execute("SELECT coalesce(max(id), 0) FROM trials").fetchone()[0]
         try:
             self._db.executemany(ADD_TRIAL, rows)
@@ -76,6 +72,7 @@ class RowWriter:
             raise self._refusal(rows, last, error) from error
         except UnicodeEncodeError as error:
             raise AtlasError(f"a trial has text that is not Unicode: {error.object!r}") from error
+        self.add_counts(hunt, Counter(recorded.trial.verdict for recorded in group))
 
     def _refusal(self, rows: list[tuple[Any, ...]], last: int, error: sqlite3.IntegrityError) -> AtlasError:
         keys = Counter(row[1] for row in rows)

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.attribution.counts import MentionCounts, count_captions, counts_of, read_counts
-from failscape.attribution.page import write_attribution
-from failscape.attribution.scarcity import Odd, Relation, Scarcity, relate
+from failscape.attribution.scarcity import Odd, Scarcity, relate, write_attribution
 from failscape.cli.screen import TellingLine, echo_json, plain_table
 from failscape.errors import ConfigError
 from failscape.evidence import config_of, load_hunt
@@ -115,31 +113,22 @@ def print_text(scarcity: Scarcity, console: Console, limit: int) -> None:
         if left:
             console.print(f"{left:,} left out: {why}.", highlight=False)
     console.print()
-    console.print(_relation_table(scarcity.relations))
-    console.print()
-    console.print(_bin_table(scarcity))
-    _print_odd(console, "Frequent yet failing", scarcity.frequent_failing, limit)
-    _print_odd(console, "Rare yet passing", scarcity.rare_passing, limit)
-
-
-def _relation_table(relations: Sequence[Relation]) -> Table:
     table = plain_table(("subjects",), ("number", "rank correlation", "95% interval", "units"))
-    for one in relations:
+    for one in scarcity.relations:
         name = "all" if one.layer is None else f"{one.layer} value{'' if one.layer == 1 else 's'}"
         rho = "–" if one.rho is None else f"{one.rho:+.2f}"
         span = "–" if one.rho is None else f"{one.interval[0]:+.2f} to {one.interval[1]:+.2f}"
         units = {"entity": "entities", "subject": "subjects"}[one.unit]
         table.add_row(name, f"{one.subjects:,}", rho, span, f"{one.units:,} {units}")
-    return table
-
-
-def _bin_table(scarcity: Scarcity) -> Table:
-    table = plain_table(("captions",), ("subjects", "findings", "failed", "95% interval"))
-    for one in scarcity.bins:
-        table.add_row(
-            one.label, f"{one.subjects:,}", f"{one.findings:,}", percent(one.share), _span(one.interval)
-        )
-    return table
+    console.print(table)
+    console.print()
+    bins = [
+        (one.label, f"{one.subjects:,}", f"{one.findings:,}", percent(one.share), _span(one.interval))
+        for one in scarcity.bins
+    ]
+    console.print(plain_table(("captions",), ("subjects", "findings", "failed", "95% interval"), rows=bins))
+    _print_odd(console, "Frequent yet failing", scarcity.frequent_failing, limit)
+    _print_odd(console, "Rare yet passing", scarcity.rare_passing, limit)
 
 
 def _print_odd(console: Console, title: str, odd: Sequence[Odd], limit: int) -> None:

@@ -9,16 +9,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from failscape.atlas.connect import holds_atlas
+from failscape.atlas.database import holds_atlas
 from failscape.cli.screen import echo_json, run_reported
-from failscape.comparison.comparing import ManyCompared, Trend
-from failscape.comparison.matrix import ModelMatrix
-from failscape.comparison.result import PROVEN, STATUSES, ComparedSubject, OverallDifference
+from failscape.comparison.comparing import ManyCompared, ModelMatrix, Trend
+from failscape.comparison.decide import PROVEN, STATUSES, ComparedSubject, OverallDifference
 from failscape.comparison.session import CompareRequest, compare_models, compared_folder
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
-from failscape.report.comparison import write_comparison
 from failscape.report.figures.basic import percent
+from failscape.report.page import write_comparison
 
 #: Rows of a status in the terminal; `--json` has all.
 SHOWN = 12

@@ -11,7 +11,7 @@ from failscape.cli.screen import TellingLine, run_reported
 from failscape.evidence import HuntEvidence, load_hunt
 from failscape.export.datasets import DatasetWish, RowSource, WrittenDataset, write_dataset
 from failscape.export.splits import SPLITS
-from failscape.runtime.after.draw import Drawn, draw_more, drawn_folder
+from failscape.runtime.after.again import Drawn, draw_more, drawn_folder
 
 UNKNOWN = "unknown: see the licence of the generator or the photos"
 

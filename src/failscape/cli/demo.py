@@ -33,7 +33,10 @@ def command(kind: str, atlas: Path | None, images: int | None, questioner: str |
     if kind == REPAIR:
         _demo_repair(atlas or Path("runs") / "demo-repair", images)
         return
-    demo = _demo(kind)
+    demo = find_kind(kind).demo
+    if demo is None:
+        able = ", ".join(name for name in kind_names() if find_kind(name).demo is not None)
+        raise ConfigError(f"hunts of kind {kind!r} have no demo", f"these have one: {able}")
     budget = {**demo.settings["budget"], **({} if images is None else {"images": images})}
     other = _questioner(demo, kind, questioner)
     more = {"budget": budget, "engine": {"kind": engine}}
@@ -46,8 +49,7 @@ def command(kind: str, atlas: Path | None, images: int | None, questioner: str |
         sys.exit(130)
     with Atlas.open(folder, readonly=True) as opened:
         written = write_report(opened)
-    click.echo(f"\nThe report, to share: {written.path}")
-    click.echo("To look around, live and with review:")
+    click.echo(f"\nThe report, to share: {written.path}\nTo look around, live and with review:")
     click.echo(f"failscape view {folder}")
 
 
@@ -70,14 +72,6 @@ def _demo_repair(folder: Path, images: int | None) -> None:
         hunt = load_hunt(opened)
         proof, page = run_reported(lambda reporter: repair(hunt, onnx_of(hunt), out, wish, reporter))
     tell(proof, out, page)
-
-
-def _demo(kind: str) -> Demo:
-    demo = find_kind(kind).demo
-    if demo is None:
-        able = ", ".join(name for name in kind_names() if find_kind(name).demo is not None)
-        raise ConfigError(f"hunts of kind {kind!r} have no demo", f"these have one: {able}")
-    return demo
 
 
 def _questioner(demo: Demo, kind: str, name: str | None) -> dict[str, Any]:

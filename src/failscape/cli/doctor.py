@@ -17,9 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas, HuntRow, upkeep
-from failscape.atlas.contents import changed_corpus
-from failscape.atlas.results import keep_results, rules_version
-from failscape.atlas.reviews import hunt_accuracy, people_said, reckoned_with
+from failscape.atlas.hunts import changed_corpus, keep_results, rules_version
+from failscape.atlas.judging import hunt_accuracy, people_said, reckoned_with
 from failscape.config import HuntConfig
 from failscape.config.files import load_config
 from failscape.doctor.cluster import examine_cluster
@@ -99,7 +98,10 @@ def doctor_atlas(folder: Path, mending: bool, as_json: bool) -> None:
     if mending:
         with Atlas.open(folder) as atlas:
             done = upkeep.mend(atlas, found, partial(_retell, atlas))
-            done += _keep_results(atlas)
+            # What runs of earlier versions did not keep, or not by today's rules: told once, then at hand.
+            done += [
+                f"findings of hunt {row.id} told again and kept" for row in atlas.hunts() if _keep(atlas, row)
+            ]
             found = upkeep.examine(atlas)
     if as_json:
         wrong = [ailment._asdict() for ailment in found.ailments]
@@ -128,11 +130,6 @@ def _print_diagnosis(found: upkeep.Diagnosis, done: list[str], folder: Path, men
 
 def _retell(atlas: Atlas, row: HuntRow, trials: Iterator[Trial]) -> None:
     replay(rebuild_hunt(row, hunt_accuracy(atlas, row)), trials)
-
-
-def _keep_results(atlas: Atlas) -> list[str]:
-    """What runs of earlier versions did not keep, or not by today's rules: told once, then at hand."""
-    return [f"findings of hunt {row.id} told again and kept" for row in atlas.hunts() if _keep(atlas, row)]
 
 
 def _keep(atlas: Atlas, row: HuntRow) -> bool:

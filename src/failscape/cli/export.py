@@ -55,7 +55,13 @@ def command(atlas: Path, form: str, hunt_id: int | None, output: str) -> None:
             return
         hunt = opened.hunt(hunt_id)
         if form == PICTURES:
-            _write_pictures(opened, hunt, output)
+            with explained(Path(output)):
+                written, gone = write_pictures(opened, hunt, Path(output))
+            click.echo(f"{written:,} pictures of hunt {hunt.id} written to {output}")
+            if gone:
+                click.echo(
+                    f"{gone:,} pictures are gone or damaged: see `failscape doctor {opened.folder}`", err=True
+                )
             return
         if output == "-":
             WRITERS[form](opened, hunt, sys.stdout)
@@ -93,14 +99,6 @@ def _told(atlas: Atlas, hunt: HuntRow) -> tuple[dict[str, bool] | None, dict[str
         click.echo(f"`predictor_score` is null, since the predictor cannot be asked: {error}", err=True)
         scores = {}
     return node_verdicts(told), scores
-
-
-def _write_pictures(atlas: Atlas, hunt: HuntRow, output: str) -> None:
-    with explained(Path(output)):
-        written, gone = write_pictures(atlas, hunt, Path(output))
-    click.echo(f"{written:,} pictures of hunt {hunt.id} written to {output}")
-    if gone:
-        click.echo(f"{gone:,} pictures are gone or damaged: see `failscape doctor {atlas.folder}`", err=True)
 
 
 def _write_file(atlas: Atlas, hunt: HuntRow, form: str, path: Path) -> int:

@@ -82,7 +82,14 @@ def command(
             click.echo(f"warning: {hunt.found.warning}", err=True)
         chosen = select(hunt, wanted)
         if only_rules:
-            print_tested(hunt, limit, as_json)
+            rules = tested_rules(hunt)[:limit]
+            for rule in rules:
+                if as_json:
+                    echo_json({"proof": rule.proof, **asdict(rule)})
+                else:
+                    click.echo(f"{rule.text}: {rule.proof}")
+            if not rules and not as_json:
+                click.echo("No group of nodes is proven to fail as a whole.")
         elif as_json:
             for record in finding_records(hunt, chosen[:limit]):
                 echo_json(record)
@@ -90,17 +97,6 @@ def command(
             print_csv(hunt, chosen[:limit])
         else:
             print_text(hunt, chosen, limit or TABLE_ROWS, Console(), str(atlas), wanted != FindingFilter())
-
-
-def print_tested(hunt: HuntEvidence, limit: int | None, as_json: bool) -> None:
-    rules = tested_rules(hunt)[:limit]
-    for rule in rules:
-        if as_json:
-            echo_json({"proof": rule.proof, **asdict(rule)})
-        else:
-            click.echo(f"{rule.text}: {rule.proof}")
-    if not rules and not as_json:
-        click.echo("No group of nodes is proven to fail as a whole.")
 
 
 def print_csv(hunt: HuntEvidence, findings: Sequence[Finding]) -> None:
@@ -137,7 +133,10 @@ def print_text(
             console.print(f"All of them: failscape findings {atlas} --json", highlight=False, soft_wrap=True)
     if not filtered:
         print_suspects(hunt, console, atlas)
-    _print_undecided(hunt, console)
+    number = hunt.found.undecided
+    if number:
+        who = "1 subject used up its" if number == 1 else f"{number:,} subjects used up their"
+        console.print(f"{who} trials without a verdict.", highlight=False)
 
 
 def tested_rules(hunt: HuntEvidence) -> list[Rule]:
@@ -213,10 +212,3 @@ def print_nothing_found(hunt: HuntEvidence, console: Console) -> None:
         console.print(f"Worst so far: {', '.join(names)}.", highlight=False)
     for line in suggestions(hunt):
         console.print(f"- {line}", highlight=False)
-
-
-def _print_undecided(hunt: HuntEvidence, console: Console) -> None:
-    number = hunt.found.undecided
-    if number:
-        who = "1 subject used up its" if number == 1 else f"{number:,} subjects used up their"
-        console.print(f"{who} trials without a verdict.", highlight=False)

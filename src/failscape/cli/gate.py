@@ -6,15 +6,13 @@ from typing import Any
 
 import click
 
-from failscape.atlas.connect import parse_reference
+from failscape.atlas.database import parse_reference
+from failscape.atlas.files import write_whole
 from failscape.cli.screen import echo_json, run_reported
-from failscape.comparison.baseline import MOST_CASES, freeze, read_baseline, write_baseline
-from failscape.comparison.comparable import NotComparable
-from failscape.comparison.gate import draw_more, run_gate
-from failscape.comparison.gate_files import write_junit, write_summary
-from failscape.comparison.gate_result import GateResult
-from failscape.comparison.harm import GateRules, GateVerdict
-from failscape.comparison.reading import read_side
+from failscape.comparison.cases import read_side
+from failscape.comparison.comparing import NotComparable
+from failscape.comparison.gate import MOST_CASES, draw_more, freeze, read_baseline, run_gate, write_baseline
+from failscape.comparison.harm import GateResult, GateRules, GateVerdict, markdown, write_junit
 from failscape.comparison.session import compared_folder, with_earlier
 from failscape.config.files import load_config
 
@@ -79,7 +77,7 @@ def check(
     if junit:
         write_junit(result, junit)
     if summary:
-        write_summary(result, summary)
+        write_whole(summary, markdown(result).encode())
     _print(result, as_json)
     if result.interrupted:
         sys.exit(130)

@@ -7,7 +7,7 @@ import click
 from failscape.atlas import Atlas
 from failscape.atlas.formats.failureatlas import ABSENT
 from failscape.atlas.formats.failureatlas_import import import_rows
-from failscape.atlas.formats.table import import_table, looks_like_table
+from failscape.atlas.formats.plain import import_table, looks_like_table
 from failscape.evidence.found import told_hunt
 
 

@@ -18,16 +18,19 @@ from failscape.spaces.corpus import load_corpus
 from failscape.spaces.corpus.corpus import corpus_names
 from failscape.spaces.lattice import Lattice
 from failscape.starting.drafts import (
+    FILE,
+    Asker,
     ConfigDraft,
     RoleDraft,
+    RoleFlags,
     classifier_draft,
     model_file,
+    settle_role,
     t2i_draft,
+    trouble_with_eyes,
     vlm_draft,
 )
 from failscape.starting.from_failureatlas import read_failureatlas
-from failscape.starting.probing import trouble_with_eyes
-from failscape.starting.roles import FILE, Asker, RoleFlags, settle_role
 
 
 @click.command("init")
@@ -62,7 +65,8 @@ def command(from_failureatlas: Path | None, out: Path, yes: bool, **flags: Any) 
         draft, notes = read_failureatlas(from_failureatlas)
         asker.told += notes
     else:
-        draft = _draft(asker, flags)
+        hunt = asker.ask("What is hunted?", "--hunt", flags["hunt"] or "", "t2i", [*OUR_KINDS])
+        draft = {"t2i": _t2i, "classifier": _classifier, "vlm": _vlm}[hunt](asker, flags)
     text = draft.text(str(out))
     parse_config(yaml.safe_load(text), str(out))
     written = {out: text}
@@ -91,11 +95,6 @@ def _refuse_existing(path: Path) -> None:
 def _prompt(question: str, default: str, choices: Sequence[str]) -> str:
     kind = click.Choice(list(choices)) if choices else str
     return str(click.prompt(question, default=default or None, type=kind))
-
-
-def _draft(asker: Asker, flags: dict[str, Any]) -> ConfigDraft:
-    hunt = asker.ask("What is hunted?", "--hunt", flags["hunt"] or "", "t2i", [*OUR_KINDS])
-    return {"t2i": _t2i, "classifier": _classifier, "vlm": _vlm}[hunt](asker, flags)
 
 
 def _said(flags: dict[str, Any], name: str = "") -> RoleFlags:

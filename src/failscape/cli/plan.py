@@ -14,8 +14,8 @@ from failscape.errors import ConfigError, FailscapeError
 from failscape.planning.foresight import LABEL_SECONDS, Foresight, Pace, RunPlan, reckon
 from failscape.planning.measuring import measure
 from failscape.plugins import kind_of
-from failscape.runtime.accuracy import choose_accuracy
 from failscape.runtime.progress import duration
+from failscape.runtime.warm_start import choose_accuracy
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 

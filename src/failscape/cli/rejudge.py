@@ -15,13 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas
-from failscape.atlas.decisions import pairs
+from failscape.atlas.judging import pairs
 from failscape.cli.screen import echo_json, plain_table, run_reported
 from failscape.config.files import load_model
 from failscape.errors import ConfigError
 from failscape.evidence import load_hunt
 from failscape.report.figures.basic import percent
-from failscape.runtime.after.rejudge import Rejudged, rejudge
+from failscape.runtime.after.again import Rejudged, rejudge
 from failscape.runtime.after.reread import reread
 from failscape.stats.judging.agreement import Agreement, agreement
 
@@ -50,7 +50,17 @@ def command(atlas: Path, judge: Path | None, again: bool, hunt_id: int | None, a
     if judge is None:
         _reread(atlas, hunt_id, as_json)
     else:
-        _rejudge(atlas, judge, hunt_id, as_json)
+        model = load_model(judge, "judge")
+        done = run_reported(lambda reporter: rejudge(atlas, model, reporter, hunt_id), as_json)
+        with Atlas.open(atlas, readonly=True) as opened:
+            compared = compare_judges(opened, done.first, done.second)
+        if as_json:
+            data = {"event": "rejudged", "first": done.first, "second": done.second, "missing": done.missing}
+            echo_json({**data, **compared.as_data()})
+        else:
+            _print(done, compared, Console(), atlas)
+        if done.summary.stop.kind == "interrupted":
+            sys.exit(130)
 
 
 def _reread(atlas: Path, hunt_id: int | None, as_json: bool) -> None:
@@ -79,20 +89,6 @@ def _reread(atlas: Path, hunt_id: int | None, as_json: bool) -> None:
             highlight=False,
         )
     _print_findings(compared, console, atlas, done.second)
-
-
-def _rejudge(atlas: Path, judge: Path, hunt_id: int | None, as_json: bool) -> None:
-    model = load_model(judge, "judge")
-    done = run_reported(lambda reporter: rejudge(atlas, model, reporter, hunt_id), as_json)
-    with Atlas.open(atlas, readonly=True) as opened:
-        compared = compare_judges(opened, done.first, done.second)
-    if as_json:
-        data = {"event": "rejudged", "first": done.first, "second": done.second, "missing": done.missing}
-        echo_json({**data, **compared.as_data()})
-    else:
-        _print(done, compared, Console(), atlas)
-    if done.summary.stop.kind == "interrupted":
-        sys.exit(130)
 
 
 def _print(done: Rejudged, compared: Comparison, console: Console, atlas: Path) -> None:

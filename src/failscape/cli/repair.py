@@ -129,8 +129,7 @@ def _twins(after: Path | None, placebo: Path | None) -> dict[str, ModelConfig]:
 
 
 def tell(proof: RepairProof, out: Path, page: Path) -> None:
-    click.echo(f"\nRepair: {proof.sentence}")
-    click.echo(f"Placebo: {proof.placebo_sentence}")
+    click.echo(f"\nRepair: {proof.sentence}\nPlacebo: {proof.placebo_sentence}")
     if (out / REPAIRED_FILE).exists():
         click.echo(f"The model: {out / REPAIRED_FILE}")
     click.echo(f"The page: {page}")

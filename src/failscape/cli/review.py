@@ -6,7 +6,7 @@ import click
 from rich.console import Console
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.reviews import MODES, add_labels, add_review, keep_reviewed
+from failscape.atlas.judging import MODES, add_labels, add_review, keep_reviewed
 from failscape.cli.screen import plain_table
 from failscape.evidence import load_hunt
 from failscape.report.figures.basic import percent
@@ -53,21 +53,34 @@ def print_words(words: list[DoubtedWord], console: Console) -> None:
     )
     console.print("model never draws them or the judge misreads them, and only people can tell.")
     numbers = ("not seen in", "usual", "pictures failing by it alone", "labels")
-    table = plain_table(("word", "kind of check"), numbers)
-    for one in words:
-        cells = (percent(one.counts.drop_rate), percent(one.usual), f"{one.counts.alone:,}", f"{one.labels}")
-        table.add_row(one.counts.word, one.counts.kind, *cells)
-    console.print(table)
+    rows = [
+        (
+            one.counts.word,
+            one.counts.kind,
+            percent(one.counts.drop_rate),
+            percent(one.usual),
+            f"{one.counts.alone:,}",
+            f"{one.labels}",
+        )
+        for one in words
+    ]
+    console.print(plain_table(("word", "kind of check"), numbers, rows=rows))
 
 
 def print_plan(lines: list[Known], half_width: float, console: Console) -> None:
     numbers = ("checks", "labels", "known to", "needed in all", "without the judge")
-    table = plain_table(("kind of check",), numbers)
-    for one in lines:
-        known = f"±{percent(one.half_width)}" if one.labels else "–"
-        cells = (f"{one.checks:,}", f"{one.labels:,}", known, f"{one.needed:,}", f"{one.alone:,}")
-        table.add_row(one.kind, *cells)
-    console.print(table)
+    rows = [
+        (
+            one.kind,
+            f"{one.checks:,}",
+            f"{one.labels:,}",
+            f"±{percent(one.half_width)}" if one.labels else "–",
+            f"{one.needed:,}",
+            f"{one.alone:,}",
+        )
+        for one in lines
+    ]
+    console.print(plain_table(("kind of check",), numbers, rows=rows))
     each = sum(one.needed for one in lines if one.kind != EVERY)
     console.print(
         f"\nTo know the share of right answers to ±{percent(half_width)} (95 %): {lines[-1].needed:,} labels"

@@ -4,11 +4,12 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import closing
 from typing import Any, TypeVar
 
 import click
+from rich.console import RenderableType
 from rich.table import Table
 
 from failscape.jsonable import finite
@@ -59,7 +60,12 @@ def run_reported(work: Callable[[Reporter], Coroutine[Any, Any, T]], as_json: bo
         return asyncio.run(work(reporter))
 
 
-def plain_table(words: Sequence[str], numbers: Sequence[str], last: Sequence[str] = ()) -> Table:
+def plain_table(
+    words: Sequence[str],
+    numbers: Sequence[str],
+    last: Sequence[str] = (),
+    rows: Iterable[Sequence[RenderableType]] = (),
+) -> Table:
     """Columns of words, which are folded where they are long, then of numbers, which never are."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in words:
@@ -68,6 +74,8 @@ def plain_table(words: Sequence[str], numbers: Sequence[str], last: Sequence[str
         table.add_column(name, justify="right", no_wrap=True)
     for name in last:
         table.add_column(name)
+    for row in rows:
+        table.add_row(*row)
     return table
 
 

@@ -88,12 +88,13 @@ def serve_t2i(
             queue=queue,
             linger=LINGER_SECONDS,
         )
-        asyncio.run(serve(served, host, port, lambda url: click.echo(introduce(served, url))))
+        run(served, host, port)
         return
-    words = [sys.executable, "-m", "failscape", "serve", "t2i", "--model", model, "--host", host]
-    words += ["--queue", str(queue), *(["--path", path] if path else [])]
-    words += [
-        *(["--batch", str(batch)] if batch else []),
+    words = [
+        *(sys.executable, "-m", "failscape", "serve", "t2i", "--model", model, "--host", host),
+        *("--queue", str(queue)),
+        *(("--path", path) if path else ()),
+        *(("--batch", str(batch)) if batch else ()),
         *(part for one in settings for part in ("--set", one)),
     ]
     children = children_of(words, read_gpus(gpus, copies), start_port, host, logs)
@@ -113,7 +114,17 @@ def params_of(settings: tuple[str, ...]) -> dict[str, Any]:
 def backend(model: str, path: str | None, params: dict[str, Any], batch: int | None) -> ImageBackend:
     """An adapter of the user's where `path` names a class, else a pipeline of diffusers."""
     if path and ".py:" in path:
-        return _adapter(model, path, params, batch)
+        kind = load_object(path)
+        if not (isinstance(kind, type) and issubclass(kind, ImageBackend)):
+            raise ConfigError(
+                f"{path} is no sub-class of ImageBackend", "see docs/servers.md for one on a screen"
+            )
+        try:
+            made = kind(**params)
+        except TypeError as error:
+            raise ConfigError(f"{path} cannot be made from --set: {error}", "check its settings") from error
+        made.name, made.batch = model, batch or made.batch
+        return made
     require_packages("diffusers", "torch", "diffusers", "transformers")
     source, known, usual = KNOWN.get(model, (model, {}, 4))
     if path:
@@ -121,20 +132,6 @@ def backend(model: str, path: str | None, params: dict[str, Any], batch: int | N
         if not (Path(source) / "model_index.json").is_file():
             raise ConfigError(f"{path} holds no model_index.json", "give a folder that Diffusers has saved")
     return DiffusersBackend(model, source, {**known, **params}, batch or usual)
-
-
-def _adapter(model: str, path: str, params: dict[str, Any], batch: int | None) -> ImageBackend:
-    kind = load_object(path)
-    if not (isinstance(kind, type) and issubclass(kind, ImageBackend)):
-        raise ConfigError(
-            f"{path} is no sub-class of ImageBackend", "see docs/servers.md for one on a screen"
-        )
-    try:
-        made = kind(**params)
-    except TypeError as error:
-        raise ConfigError(f"{path} cannot be made from --set: {error}", "check its settings") from error
-    made.name, made.batch = model, batch or made.batch
-    return made
 
 
 @command.command(

@@ -11,7 +11,14 @@ _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+).*; extra == ['\"](?P<extra>\w+)['\
 
 
 def version_text() -> str:
-    there, missing = _extras()
+    # Extras of which every package is there, and the others.
+    wanted: dict[str, list[str]] = {}
+    for line in metadata.requires("failscape") or ():
+        found = _REQUIREMENT.match(line)
+        if found:
+            wanted.setdefault(found["extra"], []).append(found["name"])
+    installed = [extra for extra, names in wanted.items() if all(map(_is_installed, names))]
+    there, missing = sorted(installed), sorted(set(wanted) - set(installed))
     lines = [
         f"failscape, version {__version__}",
         f"python {platform.python_version()}",
@@ -20,17 +27,6 @@ def version_text() -> str:
         *(f"corpus {name}: {load_corpus(name).digest}" for name in corpus_names()),
     ]
     return "\n".join(lines)
-
-
-def _extras() -> tuple[list[str], list[str]]:
-    """Extras of which every package is there, and the others."""
-    wanted: dict[str, list[str]] = {}
-    for line in metadata.requires("failscape") or ():
-        found = _REQUIREMENT.match(line)
-        if found:
-            wanted.setdefault(found["extra"], []).append(found["name"])
-    there = [extra for extra, names in wanted.items() if all(map(_is_installed, names))]
-    return sorted(there), sorted(set(wanted) - set(there))
 
 
 def _is_installed(name: str) -> bool:

@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from failscape.servers.running import serve_app
-from failscape.web.guard import TOKEN, Guard
 from failscape.web.library import Library
-from failscape.web.server import build_app
+from failscape.web.server import TOKEN, Guard, build_app
 
 PORT = 8317
 
@@ -29,8 +28,7 @@ def command(atlases: tuple[Path, ...], port: int, host: str, no_browser: bool) -
 
     def announce(address: str) -> None:
         url = f"{address}/?{TOKEN}={guard.token}"
-        click.echo(url)
-        click.echo(f"Showing {', '.join(map(str, atlases))}. Ctrl-C stops it.")
+        click.echo(f"{url}\nShowing {', '.join(map(str, atlases))}. Ctrl-C stops it.")
         if guard.any_address:
             click.echo("warning: others in this network can reach it; the address is the key", err=True)
         if not no_browser:

@@ -1,18 +1,283 @@
-"""Compares two or more sides: the newest with the first, and the way there as a trend."""
+"""Compares two or more sides: the newest with the first, the way there as a trend, all on whole sets. Pure.
+
+Only what measures the same is compared: the same kind of hunt, corpus, threshold and judge. A judge that
+has the same name but says something else of the same picture has drifted: that is found where both saw it.
+
+A set of cases is fixed before anybody looks at how other models do on it: the random sample of the hunts
+(plain pictures of a classifier hunt), the fresh cases of each hunt's findings, a folder of labelled photos.
+All models are counted on the cases that every one of them has a valid result of.
+"""
 
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from failscape.comparison.comparable import NotComparable, drift_between, refuse_unlike
-from failscape.comparison.decide import FEWEST_SAMPLED, compare_results, overall_difference
-from failscape.comparison.judges import knows_truth
-from failscape.comparison.matrix import CaseSet, ModelMatrix, matrix_of
-from failscape.comparison.pairs import CasePair
-from failscape.comparison.reading import ModelSide, rules_for, with_findings_of_photos
-from failscape.comparison.result import CompareRules, OverallDifference, PairedComparison
+import numpy as np
+
+from failscape.atlas.hunts import digest_of
+from failscape.comparison.cases import (
+    FIRST_NUMBER,
+    GENERATOR,
+    AskedCase,
+    ModelSide,
+    judge_difference,
+    knows_truth,
+    rules_for,
+    with_findings_of_photos,
+)
+from failscape.comparison.decide import (
+    FEWEST_SAMPLED,
+    CasePair,
+    CaseResult,
+    CompareRules,
+    Interval,
+    OverallDifference,
+    PairedComparison,
+    compare_results,
+    counts_of,
+    evidence,
+    overall_difference,
+    proven,
+)
+from failscape.errors import FailscapeError
+from failscape.plugins import find_kind
 from failscape.stats.intervals import clopper_pearson
+
+#: A judge that surely (95 %) answers more than this share of the same pictures otherwise has drifted.
+DRIFT = 0.02
+
+
+class NotComparable(FailscapeError):
+    """Results that do not measure the same thing."""
+
+    exit_code = 4
+
+
+def refuse_unlike(sides: Sequence[ModelSide], threshold: float | None = None) -> None:
+    """Raise `NotComparable` when two sides do not measure the same thing. `threshold` overrides theirs."""
+    first = sides[0]
+    for other in sides[1:]:
+        if first.kind != other.kind:
+            raise NotComparable(
+                f"{first.name} is of a {first.kind} hunt, {other.name} of a {other.kind} hunt",
+                "compare hunts of one kind",
+            )
+        here, there = digest_of(first.row.identities), digest_of(other.row.identities)
+        if here != there:
+            raise NotComparable(
+                f"{first.name} was hunted in another corpus than {other.name} "
+                f"({here[:12] or 'none'}, {there[:12] or 'none'})",
+                "run one of them again with the other's `space.corpus`",
+            )
+        if threshold is None and first.limit != other.limit:
+            raise NotComparable(
+                f"{first.name} was hunted at threshold {threshold_words(first.limit)}, {other.name} at "
+                f"{threshold_words(other.limit)}",
+                "say which one counts with --threshold",
+            )
+        differing = judge_difference(first.row.identities, other.row.identities)
+        if differing:
+            raise NotComparable(f"{first.name} and {other.name}: {differing}", _judge_fix(other))
+        if not first.cases.keys() & other.cases.keys() and not _shares_subjects(first, other):
+            raise NotComparable(
+                f"{first.name} and {other.name} share no subject",
+                "hunt the same space (the same `space` and `seed`), or let compare ask: --target or --budget",
+            )
+
+
+def _judge_fix(side: ModelSide) -> str:
+    if find_kind(side.kind).judged_again:
+        return "let the first one's judge look at the other's pictures: --rejudge"
+    return "run one of them again with the other's judge or verifier"
+
+
+def threshold_words(limit: float | None) -> str:
+    return "none" if limit is None else f"{1 - limit:g}"
+
+
+def _shares_subjects(first: ModelSide, other: ModelSide) -> bool:
+    return bool(first.by_subject.keys() & other.by_subject.keys())
+
+
+@dataclass(frozen=True)
+class JudgeDrift:
+    """Pictures judged twice by what calls itself the same judge, and how many came out otherwise."""
+
+    pictures: int
+    differing: int
+
+    @property
+    def proven(self) -> bool:
+        low, _ = clopper_pearson(self.differing, self.pictures)
+        return bool(self.pictures) and float(low) > DRIFT
+
+    @property
+    def sentence(self) -> str:
+        if not self.pictures:
+            return ""
+        said = f"{self.differing:,} of {self.pictures:,} pictures that were judged twice came out otherwise"
+        return f"the judge has drifted: {said}" if self.proven else said if self.differing else ""
+
+
+def drift_between(first: ModelSide, second: ModelSide) -> JudgeDrift:
+    """Same picture, same checks, other verdict: only where both drew the very same picture."""
+    if find_kind(first.kind).target != GENERATOR:
+        return JudgeDrift(0, 0)
+    shared = first.cases.keys() & second.cases.keys()
+    pairs = [(first.cases[one], second.cases[one]) for one in shared]
+    same = [(here, there) for here, there in pairs if here.images and here.images == there.images]
+    return JudgeDrift(len(same), sum(here.failed != there.failed for here, there in same))
+
+
+TOTAL = "all sets"
+
+#: Subject and case.
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class CaseSet:
+    """Cases that belong together, each once, as one of the models was asked them."""
+
+    name: str
+    cases: tuple[AskedCase, ...]
+
+    @property
+    def places(self) -> list[Place]:
+        return [(case.subject, case.case) for case in self.cases]
+
+
+@dataclass(frozen=True)
+class MatrixCell:
+    """One model on one set. `beside` compares it with the first model, pair by pair; the first has none.
+
+    `proven`: the difference survives e-BH over all sets and models.
+    """
+
+    failures: int
+    cases: int
+    interval: Interval
+    beside: OverallDifference | None = None
+    proven: bool = False
+
+    @property
+    def rate(self) -> float | None:
+        return self.failures / self.cases if self.cases else None
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "failures": self.failures,
+            "cases": self.cases,
+            "rate": self.rate,
+            "interval": list(self.interval),
+            "difference": self.beside.difference if self.beside else None,
+            "difference_interval": list(self.beside.interval) if self.beside else None,
+            "proven": self.proven,
+        }
+
+
+@dataclass(frozen=True)
+class ModelMatrix:
+    """`cells` has a row for each model and a column for each set, the last of which is all sets together.
+
+    `given` says how many cases each set has; those that not all models have an answer to are left out.
+    """
+
+    models: tuple[str, ...]
+    sets: tuple[str, ...]
+    given: tuple[int, ...]
+    cells: tuple[tuple[MatrixCell, ...], ...]
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "sets": [
+                {"name": name, "given": given, "shared": cell.cases}
+                for name, given, cell in zip(self.sets, self.given, self.cells[0], strict=True)
+            ],
+            "models": [
+                {"model": name, "cells": [cell.as_data() for cell in row]}
+                for name, row in zip(self.models, self.cells, strict=True)
+            ],
+        }
+
+
+def recorded_sets(sides: Sequence[ModelSide]) -> list[CaseSet]:
+    """The sets that hunts made themselves; what comparisons drew where it seemed open is in none."""
+    names = find_kind(sides[0].kind).sample_names
+    sampled: dict[str, dict[Place, AskedCase]] = {}
+    found: list[CaseSet] = []
+    for side in sides:
+        results = {(one.subject, one.case): one for one in side.results.results}
+        early = {place: case for place, case in side.cases.items() if _is_early(case)}
+        for place, case in early.items():
+            if results[place].sampled:
+                sampled.setdefault(names.get(case.mark, "random sample"), {}).setdefault(place, case)
+        photos = frozenset[str]().union(*side.photos.values())
+        mine = [
+            case
+            for place, case in early.items()
+            if (case.subject in side.found and results[place].fresh and not results[place].sampled)
+            or (case.images and case.images[-1] in photos)
+        ]
+        found += [CaseSet(f"findings of {side.name}", tuple(mine))] if mine else []
+    return [*(CaseSet(name, tuple(cases.values())) for name, cases in sampled.items()), *found]
+
+
+def _is_early(case: AskedCase) -> bool:
+    number = case.key[len(case.subject) + 2 :]
+    return not number.isdecimal() or int(number) < FIRST_NUMBER or case.mark == "p"
+
+
+def matrix_of(sides: Sequence[ModelSide], sets: Sequence[CaseSet]) -> ModelMatrix:
+    """Rates, paired differences from the first model, and which of those are proven."""
+    everything = list(dict.fromkeys(place for one in sets for place in one.places))
+    columns = [list(dict.fromkeys(one.places)) for one in sets] + [everything]
+    shared = [[place for place in places if all(place in side.cases for side in sides)] for places in columns]
+    rows = [[_cell(side, sides[0], places) for places in shared] for side in sides]
+    return ModelMatrix(
+        tuple(side.name for side in sides),
+        (*(one.name for one in sets), TOTAL),
+        tuple(map(len, columns)),
+        _with_proofs(rows, sides, shared),
+    )
+
+
+def _cell(side: ModelSide, first: ModelSide, places: Sequence[Place]) -> MatrixCell:
+    failures = sum(side.cases[place].failed for place in places)
+    low, high = clopper_pearson(failures, len(places))
+    beside = None
+    if side is not first and places:
+        pairs = [(first.results.group(place[0]), pair) for place, pair in _pairs(side, first, places)]
+        beside = overall_difference(pairs, "cases of the set")
+    return MatrixCell(failures, len(places), (float(low), float(high)), beside)
+
+
+def _pairs(side: ModelSide, first: ModelSide, places: Sequence[Place]) -> list[tuple[Place, CasePair]]:
+    return [
+        (place, CasePair(*(CaseResult(*place, one.cases[place].failed) for one in (first, side))))
+        for place in places
+    ]
+
+
+def _with_proofs(
+    rows: Sequence[Sequence[MatrixCell]], sides: Sequence[ModelSide], shared: Sequence[Sequence[Place]]
+) -> tuple[tuple[MatrixCell, ...], ...]:
+    """e-BH over the cells of all models but the first."""
+    counts = [
+        counts_of(pair for _, pair in _pairs(side, sides[0], places))
+        for side in sides[1:]
+        for places in shared
+    ]
+    claims: set[int] = set()
+    if counts:
+        worse, better = proven(*evidence(np.array(counts, np.float64)), 0.05)
+        claims = set(np.flatnonzero(worse | better).tolist())
+    width = len(shared)
+    return tuple(
+        tuple(replace(cell, proven=(at - 1) * width + place in claims) for place, cell in enumerate(row))
+        for at, row in enumerate(rows)
+    )
 
 
 @dataclass(frozen=True)

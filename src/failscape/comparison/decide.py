@@ -1,33 +1,322 @@
-"""From pairs to statuses: a paired e-process per subject, e-BH over all subjects and both directions. Pure.
+"""From pairs of results to what a comparison says: a paired e-process per subject, e-BH over all. Pure.
 
-All shared subjects are tested, not those alone that a search picked. e-values hold at any moment of looking,
-so that pairs of both searches count although those chose how many to draw. Whether the two models' verdicts
-come from the same judge is for the caller to see to: errors that hit both alike only shrink a difference.
+A case is all that was asked but for the model under test: a prompt with its seed and checks, or a picture
+with the right label, or a picture with its question. Two results of one case make a pair.
+
+All shared subjects are tested in both directions, not those alone that a search picked. e-values hold at any
+moment of looking, so that pairs of both searches count although those chose how many to draw. Whether the two
+models' verdicts come from the same judge is for the caller to see to: errors that hit both alike only shrink
+a difference.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.comparison.pairs import CasePair, ModelResults, PairCounts, SubjectPairs, pair_up
-from failscape.comparison.result import (
-    BETTER,
-    FIXED,
-    NEW,
-    STATUSES,
-    UNCHANGED,
-    UNDECIDED,
-    WORSE,
-    ComparedSubject,
-    CompareRules,
-    OverallDifference,
-    PairedComparison,
-    PowerLine,
-)
 from failscape.stats.differences import anytime_difference, grouped_difference, log_e_more, pairs_needed
 from failscape.stats.evalues import Floats, log_e_bh, log_e_value
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One case on one model. Cases without a valid verdict are none.
+
+    `fresh`: how many cases of its subject were drawn did not depend on how they went, so that its rate is
+    honest. `sampled`: its subject was drawn at random, so that it speaks for the whole space.
+    """
+
+    subject: str
+    case: str
+    failed: bool
+    fresh: bool = False
+    sampled: bool = False
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class ModelResults:
+    """What is known of one model. `claimed` are the subjects that its own search chose as failing."""
+
+    name: str
+    results: tuple[CaseResult, ...]
+    claimed: frozenset[str] = frozenset()
+    groups: Mapping[str, str] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+
+    def group(self, subject: str) -> str:
+        """The thing that a subject is about: its cases are alike."""
+        return self.groups.get(subject) or subject.split("; ")[0]
+
+
+class PairCounts(NamedTuple):
+    """Pairs by who failed."""
+
+    both: int = 0
+    first_only: int = 0
+    second_only: int = 0
+    neither: int = 0
+
+    @property
+    def pairs(self) -> int:
+        return sum(self)
+
+    @property
+    def first_failures(self) -> int:
+        return self.both + self.first_only
+
+    @property
+    def second_failures(self) -> int:
+        return self.both + self.second_only
+
+
+class CasePair(NamedTuple):
+    """The same case on two models."""
+
+    first: CaseResult
+    second: CaseResult
+
+    @property
+    def difference(self) -> int:
+        """+1 where only the second fails, -1 where only the first does."""
+        return int(self.second.failed) - int(self.first.failed)
+
+    @property
+    def fresh(self) -> bool:
+        return self.first.fresh and self.second.fresh
+
+    @property
+    def sampled(self) -> bool:
+        return self.first.sampled or self.second.sampled
+
+
+@dataclass(frozen=True)
+class SubjectPairs:
+    """All pairs of one subject. `counted` are those that rates are shown of.
+
+    Where a search claimed the subject, only pairs drawn apart from that claim count: what was picked because
+    it failed looks worse than it is, and would seem mended by itself.
+    """
+
+    subject: str
+    group: str
+    pairs: tuple[CasePair, ...]
+    claimed: bool = False
+
+    @property
+    def all(self) -> PairCounts:
+        return counts_of(self.pairs)
+
+    @property
+    def counted(self) -> PairCounts:
+        return counts_of(pair for pair in self.pairs if pair.fresh or not self.claimed)
+
+
+def counts_of(pairs: Iterable[CasePair]) -> PairCounts:
+    found = [0, 0, 0, 0]
+    for first, second in pairs:
+        found[2 * (not first.failed) + (not second.failed)] += 1
+    return PairCounts(*found)
+
+
+def pair_up(first: ModelResults, second: ModelResults) -> list[SubjectPairs]:
+    """Every subject that both models have a case of in common, in the order of the first's results."""
+    there = {(one.subject, one.case): one for one in second.results}
+    found: dict[str, list[CasePair]] = {}
+    seen: set[tuple[str, str]] = set()
+    for one in first.results:
+        place = (one.subject, one.case)
+        if place in there and place not in seen:
+            seen.add(place)
+            found.setdefault(one.subject, []).append(CasePair(one, there[place]))
+    claimed = first.claimed | second.claimed
+    return [
+        SubjectPairs(subject, first.group(subject), tuple(pairs), subject in claimed)
+        for subject, pairs in found.items()
+    ]
+
+
+Interval = tuple[float, float]
+
+FIXED, BETTER, UNCHANGED = "fixed", "better", "unchanged"
+WORSE, NEW, UNDECIDED = "worse", "new", "undecided"
+
+#: What became of a subject, and what each word says.
+STATUSES = {
+    FIXED: "proven to fail less often than before, and shown at or above the threshold",
+    BETTER: "proven to fail less often than before",
+    UNCHANGED: "the difference is shown to lie within the margin",
+    WORSE: "proven to fail more often than before",
+    NEW: "passed before, proven to fail more often, and certified failing now",
+    UNDECIDED: "the pairs do not tell yet",
+}
+
+PROVEN = (FIXED, BETTER, WORSE, NEW)
+
+
+@dataclass(frozen=True)
+class CompareRules:
+    """How much it takes. `limit` is the failure rate above which a subject counts as failing (1 − τ).
+
+    `level`: among all differences claimed, this share at most is expected to be false. `margin` is the
+    difference of failure rates that does not matter. `limits` overrides `limit` per subject by two: the
+    judged failure rate above which it truly fails, and the one below which it truly passes.
+    """
+
+    limit: float = 0.2
+    level: float = 0.05
+    margin: float = 0.05
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def limits_of(self, subject: str) -> tuple[float, float]:
+        return self.limits.get(subject, (self.limit, self.limit))
+
+
+@dataclass(frozen=True)
+class ComparedSubject:
+    """One subject on two models. Rates are failure rates over `counted` pairs, `None` where there are none.
+
+    `difference` is the second's minus the first's over the same pairs; `interval` is over all pairs and holds
+    whenever one stopped. `e_value` is the evidence in the direction seen, `second_e_value` that the second
+    fails more often than allowed.
+    """
+
+    subject: str
+    title: str
+    group: str
+    status: str
+    all: PairCounts
+    counted: PairCounts
+    interval: Interval
+    log_e: float
+    second_log_e: float
+    claimed: bool = False
+
+    @property
+    def first_rate(self) -> float | None:
+        return self.counted.first_failures / self.counted.pairs if self.counted.pairs else None
+
+    @property
+    def second_rate(self) -> float | None:
+        return self.counted.second_failures / self.counted.pairs if self.counted.pairs else None
+
+    @property
+    def difference(self) -> float | None:
+        if not self.counted.pairs:
+            return None
+        return (self.counted.second_only - self.counted.first_only) / self.counted.pairs
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "subject": self.subject,
+            "title": self.title,
+            "group": self.group,
+            "status": self.status,
+            "pairs": self.all.pairs,
+            "counted": self.counted.pairs,
+            "counts": self.all._asdict(),
+            "counted_counts": self.counted._asdict(),
+            "rates": [self.first_rate, self.second_rate],
+            "difference": self.difference,
+            "interval": list(self.interval),
+            "e_value": _exp(self.log_e),
+            "second_e_value": _exp(self.second_log_e),
+            "claimed_before": self.claimed,
+        }
+
+
+@dataclass(frozen=True)
+class OverallDifference:
+    """Over all pairs of a kind: which ones is said by `counted`. `log_e` is the evidence for harm above 0."""
+
+    first_rate: float
+    second_rate: float
+    difference: float
+    interval: Interval
+    pairs: int
+    groups: int
+    counted: str
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "rates": [self.first_rate, self.second_rate],
+            "difference": self.difference,
+            "interval": list(self.interval),
+            "pairs": self.pairs,
+            "groups": self.groups,
+            "counted": self.counted,
+        }
+
+
+@dataclass(frozen=True)
+class PowerLine:
+    """What the pairs can show: `needed` pairs of a subject prove a `CHANGE` with chance `POWER`."""
+
+    needed: int
+    have: int
+    discordant: float
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"detects a {100 * CHANGE:.0f}-point change of a finding with {100 * POWER:.0f} % "
+            f"at {self.needed:,} pairs; you have {self.have:,}"
+        )
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "change": CHANGE,
+            "power": POWER,
+            "needed": self.needed,
+            "have": self.have,
+            "discordant": self.discordant,
+            "sentence": self.sentence,
+        }
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """Two models on the same cases: every shared subject has one row."""
+
+    first: str
+    second: str
+    rules: CompareRules
+    rows: tuple[ComparedSubject, ...]
+    overall: OverallDifference | None
+    power: PowerLine
+    notes: tuple[str, ...] = ()
+
+    def of_status(self, status: str) -> list[ComparedSubject]:
+        return [row for row in self.rows if row.status == status]
+
+    @property
+    def totals(self) -> list[tuple[str, int, str]]:
+        """Status, how many, and what it means."""
+        return [(name, len(self.of_status(name)), says) for name, says in STATUSES.items()]
+
+    @property
+    def pairs(self) -> int:
+        return sum(row.all.pairs for row in self.rows)
+
+    def as_data(self) -> dict[str, Any]:
+        """One object: a list per status, `overall`, `power`."""
+        return {
+            "models": [self.first, self.second],
+            "rules": {"limit": self.rules.limit, "level": self.rules.level, "margin": self.rules.margin},
+            **{status: [row.as_data() for row in self.of_status(status)] for status in STATUSES},
+            "overall": self.overall.as_data() if self.overall else None,
+            "power": self.power.as_data(),
+            "notes": list(self.notes),
+        }
+
+
+def _exp(log_e: float) -> float:
+    """Capped at the largest float, so that JSON can hold it."""
+    return math.exp(min(log_e, 709.0))
+
 
 Flags = NDArray[np.bool_]
 
@@ -163,4 +452,4 @@ def power_of(subjects: Sequence[SubjectPairs], rules: CompareRules) -> PowerLine
     needed = math.log(2 * max(len(counts), 1) / rules.level)
     claimed = [one.all.pairs for one in subjects if one.claimed] or [one.pairs for one in counts]
     have = int(np.median(claimed)) if claimed else 0
-    return PowerLine(CHANGE, POWER, pairs_needed(CHANGE, discordant, needed, POWER), have, discordant)
+    return PowerLine(pairs_needed(CHANGE, discordant, needed, POWER), have, discordant)

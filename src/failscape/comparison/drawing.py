@@ -1,26 +1,205 @@
-"""Draws more pairs where the answer is open: rounds of planning and asking, until the budget is spent.
+"""Asks models for the cases that a comparison lacks: pairs where the answer is open, and whole sets of cases.
 
-Everything is recorded in one atlas of the comparison, a hunt for each model. A second call goes on there.
+Everything is recorded in one atlas of the comparison, a hunt for each model, as any hunt does it: durable,
+resumable, paid for once. Any choice of pairs that looks only at what was seen before keeps e-values valid;
+`plan_round` tries to be quick.
 """
 
+from __future__ import annotations
+
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from failscape.atlas import Atlas
-from failscape.comparison.asking import ModelAsker, bring_pictures
-from failscape.comparison.cases import GENERATOR, AskedCase, fresh_probe
-from failscape.comparison.comparable import JudgeDrift, NotComparable
-from failscape.comparison.judges import judge_difference
-from failscape.comparison.pairs import PairCounts, pair_up
-from failscape.comparison.plan import SAMPLE_SHARE, OpenSubject, plan_round
-from failscape.comparison.reading import ModelSide
-from failscape.comparison.result import CompareRules
-from failscape.config import HuntConfig
+import numpy as np
+
+from failscape.atlas import Atlas, open_hunt
+from failscape.atlas.hunts import keep_pictures
+from failscape.comparison.cases import (
+    ANSWERER,
+    CLASSIFIER,
+    GENERATOR,
+    AskedCase,
+    ModelSide,
+    case_of,
+    cases_of,
+    fresh_probe,
+    judge_difference,
+)
+from failscape.comparison.comparing import CaseSet, JudgeDrift, NotComparable, recorded_sets
+from failscape.comparison.decide import CompareRules, Flags, PairCounts, evidence, intervals, pair_up
+from failscape.config import BudgetConfig, HuntConfig
+from failscape.config.files import parse_config
+from failscape.engines import model_maker
+from failscape.errors import AtlasError, ConfigError
+from failscape.evidence import config_of
+from failscape.hunts.certify import evidence_needed
+from failscape.hunts.classifier.build import album_of, photos_of, targets_of
+from failscape.hunts.classifier.config import ClassifierConfig
+from failscape.hunts.fresh import AskedBefore
+from failscape.models.roles import Identity
+from failscape.plugins import kind_of
 from failscape.runtime.progress import Reporter
-from failscape.trials import Decide, Probe, Show, Step, Verdict
+from failscape.runtime.session import run_hunt
+from failscape.runtime.walk import Team
+from failscape.stats.evalues import Floats
+from failscape.trials import Classify, Decide, Probe, Show, Step, Verdict
+
+#: The role under test → those that a case calls. Others of a hunt (captioners, questioners) stay at home.
+NEEDED = {
+    GENERATOR: ("generator", "judge", "llm"),
+    CLASSIFIER: ("classifier", "generator", "judge"),
+    ANSWERER: ("answerer", "verifier"),
+}
+
+
+class ModelAsker:
+    """One model under test with its helpers. Entered once, so that weights are loaded once.
+
+    What it is asked becomes a hunt in `atlas`; `identities` say who answered. With `draws`, pictures of
+    questions are drawn anew and not shown from an atlas.
+    """
+
+    def __init__(self, config: HuntConfig, atlas: Atlas, reporter: Reporter, draws: bool = False) -> None:
+        self.kind = kind_of(config)
+        if self.kind.target not in NEEDED:
+            raise ConfigError(
+                f"a {self.kind.name} hunt has no cases that another model could be asked",
+                "compare hunts of kind t2i, classifier or vlm",
+            )
+        make = model_maker(config)
+        needed = (*NEEDED[self.kind.target], *(("generator",) if draws else ()))
+        self.team = Team(
+            {role: make(role, model) for role, model in config.models().items() if role in needed}
+        )
+        self.identities = {role: model.identity for role, model in self.team.models.items()}
+        for name, content in self.kind.contents(config).items():
+            self.identities[name] = Identity(name, content.kind, content.source, {"digest": content.digest})
+        self.config = config.model_copy(update={"budget": BudgetConfig(), "warm_start": ""})
+        self.interrupted = False
+        self.atlas = atlas
+        self._reporter = reporter
+        settings: dict[str, Any] = self.config.model_dump(mode="json")
+        self.hunt_id = open_hunt(atlas, settings, self.identities, fork=True)
+        self.asked = {trial.key for trial in atlas.replay(self.hunt_id)}
+
+    @property
+    def target(self) -> Identity:
+        return self.identities[self.kind.target]
+
+    async def __aenter__(self) -> ModelAsker:
+        await self.team.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self.team.__aexit__(*error)
+
+    async def ask(self, probes: Sequence[Probe]) -> int:
+        """Ask what has not been asked yet; gives how many those were."""
+        wanted = list({probe.key: probe for probe in probes if probe.key not in self.asked}.values())
+        if not wanted:
+            return 0
+        self.asked.update(probe.key for probe in wanted)
+        hunt = AskedBefore(wanted, len(wanted), f"asking {self.config.target.model or self.target.provider}")
+        summary = await run_hunt(
+            self.config, self.atlas, self.hunt_id, hunt, self.team, self._reporter, resumed=0
+        )
+        self.interrupted = summary.stop.kind == "interrupted"
+        return summary.trials
+
+    def cases(self) -> list[AskedCase]:
+        """Every valid case that it has been asked, in this session or before."""
+        return cases_of(self.atlas, self.hunt_id, self.kind.target)
+
+
+def bring_pictures(cases: Sequence[AskedCase], sources: Sequence[Path], atlas: Atlas) -> set[str]:
+    """Copy what the cases show into `atlas`; gives the digests that nobody has any more."""
+    missing = {digest for case in cases for digest in case.shown if atlas.images.name(digest) is None}
+    for folder in sources:
+        if not missing or folder == atlas.folder:
+            continue
+        with Atlas.open(folder, readonly=True) as source:
+            found = []
+            for one in sorted(missing):
+                try:
+                    if source.images.name(one) is not None:
+                        found.append(source.images.get(one))
+                except AtlasError:
+                    continue
+            keep_pictures(atlas, found)
+            missing -= {picture.digest for picture in found}
+    return missing
+
+
+#: Pairs that a subject gets before it is looked at: with fewer, nothing could be near.
+FIRST = 4
+
+#: Pairs that an open subject gets in a round: few enough to change one's mind, enough to keep models busy.
+STEP = 8
+
+#: The share of a budget for the random sample: it alone speaks for the whole space.
+SAMPLE_SHARE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSubject:
+    """A subject that could get `room` more pairs. `claimed`: a search picked it, so it comes first."""
+
+    subject: str
+    counts: PairCounts
+    room: int
+    claimed: bool = False
+
+
+def plan_round(subjects: Sequence[OpenSubject], room: int, rules: CompareRules) -> dict[str, int]:
+    """Subject → how many more pairs, `room` in all at most; empty when nothing is open.
+
+    In turn: what a search claimed and hardly anybody looked at; what is nearest to a claim; what has no pairs
+    yet. The last two take turns, so that neither waits for ever.
+    """
+    able = [one for one in subjects if one.room > 0]
+    if not able:
+        return {}
+    table = np.array([one.counts for one in able], np.float64)
+    worse, better = evidence(table)
+    settled = _settled(table, worse, better, rules, len(subjects))
+    near = np.maximum(worse, better)
+    looked = [at for at, one in enumerate(able) if one.counts.pairs >= FIRST and not settled[at]]
+    fresh = [at for at, one in enumerate(able) if one.counts.pairs < FIRST]
+    looked.sort(key=lambda at: (-near[at], able[at].subject))
+    first = [at for at in fresh if able[at].claimed]
+    later = [at for at in fresh if not able[at].claimed]
+    found: dict[str, int] = {}
+    for at in chain(first, _in_turn(looked, later)):
+        wanted = STEP if able[at].counts.pairs >= FIRST else FIRST - able[at].counts.pairs
+        given = min(wanted, able[at].room, room)
+        if given <= 0:
+            break
+        found[able[at].subject] = given
+        room -= given
+    return found
+
+
+def _settled(table: Floats, worse: Floats, better: Floats, rules: CompareRules, tests: int) -> Flags:
+    """Proven with some to spare, or shown to lie within the margin."""
+    logs = np.concatenate([worse, better])
+    need = evidence_needed(logs, rules.level, 2 * tests)
+    low, high = intervals(table)
+    within = (low >= -rules.margin) & (high <= rules.margin)
+    return np.asarray((np.maximum(worse, better) >= need) | within, dtype=np.bool_)
+
+
+def _in_turn(first: Sequence[int], second: Sequence[int]) -> list[int]:
+    """One of each, then the rest of the longer."""
+    both = min(len(first), len(second))
+    mixed = [at for pair in zip(first, second, strict=False) for at in pair]
+    return [*mixed, *first[both:], *second[both:]]
+
 
 #: A budget is spent in about so many rounds: each looks at all before it.
 ROUNDS = 12
@@ -186,7 +365,8 @@ class PairDrawing:
 
     async def _ask(self, wanted: Wanted) -> None:
         """The first draws what is new; the second is asked the very same cases, where they were valid."""
-        self._bring([*wanted.first, *wanted.second])
+        sources = [self.first.recorded.folder, self.second.recorded.folder]
+        self._gone |= bring_pictures([*wanted.first, *wanted.second], sources, self._atlas)
         self._drawn.update(probe.subject for probe in wanted.fresh)
         here = [case.probe() for case in wanted.first if not self._gone.intersection(case.shown)]
         self.spent += await self.first.ask([*wanted.fresh, *here])
@@ -197,16 +377,14 @@ class PairDrawing:
         cases = [case for case in (*same, *wanted.second) if not self._gone.intersection(case.shown)]
         self.spent += await self.second.ask(case.probe() for case in cases)
 
-    def _bring(self, cases: Sequence[AskedCase]) -> None:
-        sources = [self.first.recorded.folder, self.second.recorded.folder]
-        self._gone |= bring_pictures(cases, sources, self._atlas)
-
 
 async def judged_twice(side: ModelSide, asker: ModelAsker) -> JudgeDrift:
     """Ask the judge of `asker` about pictures that were judged before. It costs calls, but no picture."""
     if asker.kind.target != GENERATOR:
         return JudgeDrift(0, 0)
-    cases = _to_judge_again(side)
+    # The first picture of some subjects, spread over all of them.
+    firsts = [cases[0] for cases in side.by_subject.values() if cases[0].images]
+    cases = firsts[:: max(1, len(firsts) // SHOWN_AGAIN)][:SHOWN_AGAIN]
     gone = bring_pictures([_with_picture(case) for case in cases], [side.folder], asker.atlas)
     before = {f"{case.subject}#r{AGAIN_NUMBER}": case for case in cases if not gone.intersection(case.images)}
     await asker.ask([Probe(key, case.subject, _with_picture(case).steps) for key, case in before.items()])
@@ -215,14 +393,89 @@ async def judged_twice(side: ModelSide, asker: ModelAsker) -> JudgeDrift:
     return JudgeDrift(len(valid), sum(failed != before[key].failed for key, failed in valid.items()))
 
 
-def _to_judge_again(side: ModelSide) -> Sequence[AskedCase]:
-    """The first picture of some subjects, spread over all of them."""
-    firsts = [cases[0] for cases in side.by_subject.values() if cases[0].images]
-    return firsts[:: max(1, len(firsts) // SHOWN_AGAIN)][:SHOWN_AGAIN]
-
-
 def _with_picture(case: AskedCase) -> AskedCase:
     """The same checks on the picture as it is."""
     checks = [step for step in case.asked if isinstance(step, Decide)][-1:]
     steps: tuple[Step, ...] = (Show(case.images[-1:]), *checks)
     return replace(case, steps=steps)
+
+
+async def ask_sets(
+    sides: Sequence[ModelSide], folder: Path, photos: Sequence[Path], reporter: Reporter
+) -> tuple[list[ModelSide], list[CaseSet], bool]:
+    """The sides with what they lacked of all sets, the sets, and whether somebody interrupted."""
+    albums = [photo_set(sides[0], one) for one in photos]
+    sets = [*recorded_sets(sides), *albums]
+    if not any(one.cases for one in sets):
+        raise ConfigError(
+            f"{sides[0].folder} has neither a random sample nor findings to make sets of",
+            "give a hunt more budget, or a folder of labelled pictures: --photos DIR",
+        )
+    wanted = {(case.subject, case.case): case for one in sets for case in one.cases}
+    found = []
+    with Atlas.open(folder, create=True) as atlas:
+        for one, place in zip(albums, photos, strict=True):
+            needed = {digest for case in one.cases for digest in case.shown}
+            lacking = {digest for digest in needed if atlas.images.name(digest) is None}
+            keep_pictures(
+                atlas, (photo.picture() for photo in album_of(str(place)).photos if photo.digest in lacking)
+            )
+        gone = bring_pictures(list(wanted.values()), [side.folder for side in sides], atlas)
+        for at, side in enumerate(sides):
+            missing = [
+                case
+                for place, case in wanted.items()
+                if place not in side.cases and not gone.intersection(case.shown)
+            ]
+            asked, stopped = await _asked(side, missing, atlas, reporter)
+            found.append(asked)
+            if stopped:
+                return [*found, *sides[at + 1 :]], sets, True
+    return found, sets, False
+
+
+async def _asked(
+    side: ModelSide, missing: Sequence[AskedCase], atlas: Atlas, reporter: Reporter
+) -> tuple[ModelSide, bool]:
+    if not missing:
+        return side, False
+    asker = ModelAsker(settings_of(side), atlas, reporter)
+    async with asker:
+        await asker.ask([_probe(case, asker.asked) for case in missing])
+    return side.with_cases(asker.cases(), asker.kind.fresh, asker.kind.sampled), asker.interrupted
+
+
+def _probe(case: AskedCase, taken: set[str]) -> Probe:
+    """Sets of several hunts may number different pictures alike; a key is recorded once."""
+    key = f"{case.key}.{case.case[:8]}" if case.key in taken else case.key
+    return replace(case.probe(), key=key)
+
+
+def settings_of(side: ModelSide) -> HuntConfig:
+    """Those that were recorded, or that a model without a record shall be run with."""
+    return config_of(side.row) if side.cases else parse_config(side.row.config, side.name)
+
+
+def photo_set(side: ModelSide, folder: Path) -> CaseSet:
+    """The photos of a folder that show a class of the hunt: a subject of its own for each class."""
+    config = config_of(side.row)
+    if not isinstance(config, ClassifierConfig):
+        raise ConfigError(f"--photos is for classifier hunts, not for {side.kind}", "leave it out")
+    targets = targets_of(config)
+    photos = photos_of(config.model_copy(update={"photos": str(folder)}), targets)
+    if not photos:
+        names = sorted({photo.label for photo in album_of(str(folder)).photos if photo.label})
+        known = f"its labels are {', '.join(names[:5])}" if names else "its photos have no labels"
+        raise ConfigError(
+            f"{folder} has no photo of a class that was hunted: {known}",
+            "put photos into folders named by class, or give `metadata.jsonl` with a `label` each",
+        )
+    cases, name = [], " ".join(re.sub(r"[;#=]", " ", folder.resolve().name).split())
+    for number, photo in enumerate(photos):
+        target = targets[photo.label]
+        steps = (Show((photo.digest,)), Classify(target.accept, config.top_k, target.aim))
+        subject = f"{target.name}; Photos={name}"
+        probe = Probe(f"{subject}#v{number}", subject, steps)
+        case = case_of(CLASSIFIER, probe, [[photo.digest]], failed=False)
+        cases += [case] if case is not None else []
+    return CaseSet(str(folder), tuple(cases))

@@ -1,37 +1,241 @@
-"""Runs a gate: asks a new model the cases of a baseline and decides whether it is worse than it may be."""
+"""Runs a gate: asks a new model the cases of a baseline and decides whether it is worse than it may be.
 
-from collections.abc import Sequence
+The baseline is a small JSON file to commit: subjects, seeds, how each went; no pictures. A case keeps how
+it was asked, so that the file alone is enough to ask a new model the same.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from failscape import __version__
 from failscape.atlas import Atlas
-from failscape.atlas.contents import digest_of, keep_pictures
-from failscape.comparison.asking import ModelAsker
-from failscape.comparison.baseline import FrozenCase, GateBaseline
-from failscape.comparison.cases import fresh_probe
-from failscape.comparison.comparable import NotComparable
-from failscape.comparison.gate_result import GateResult, GateRow
+from failscape.atlas.files import write_whole
+from failscape.atlas.hunts import digest_of, keep_pictures
+from failscape.comparison.cases import AskedCase, ModelSide, fresh_probe, judge_difference, knows_truth
+from failscape.comparison.comparing import NotComparable, threshold_words
+from failscape.comparison.decide import CasePair, CaseResult, PairCounts, counts_of
+from failscape.comparison.drawing import ModelAsker
 from failscape.comparison.harm import (
     TURNS,
     GateHarm,
+    GateResult,
+    GateRow,
     GateRules,
     base_cases,
     gate_power,
     judge_harm,
     next_cases,
 )
-from failscape.comparison.judges import judge_difference
-from failscape.comparison.pairs import CasePair, CaseResult, PairCounts, counts_of
-from failscape.comparison.reading import ModelSide
 from failscape.config import HuntConfig
-from failscape.evidence import config_of
+from failscape.errors import ConfigError
+from failscape.evidence import config_of, limit_of
+from failscape.models.roles import Identity
+from failscape.plugins import find_kind
 from failscape.runtime.progress import Reporter
 from failscape.stats.differences import anytime_difference, log_e_more
 from failscape.stats.evalues import Floats
-from failscape.trials import Probe, Show, Step
+from failscape.trials import Caption, Embed, Probe, Propose, Show, Step, steps_from_json, steps_to_json
+
+NAME = "failscape-gate"
+VERSION = 1
+#: Cases of a baseline, unless told: about a megabyte.
+MOST_CASES = 5_000
+
+#: Steps that decide nothing: a gate does without them.
+HELPERS = (Caption, Embed, Propose)
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenCase(CaseResult):
+    """One case of the baseline: how the old model did, and how to ask it. `case` is what it is known by."""
+
+    group: str = ""
+    steps: tuple[Step, ...] = ()
+    seed: int = 0
+
+    def probe(self) -> Probe:
+        return Probe(self.key, self.subject, self.steps, self.seed)
+
+
+@dataclass(frozen=True)
+class GateBaseline:
+    """What a gate compares a new model with. `calibrated`: how the judge errs was measured."""
+
+    kind: str
+    name: str
+    limit: float | None
+    corpus: str
+    identities: Mapping[str, Identity]
+    calibrated: bool
+    claimed: frozenset[str]
+    cases: tuple[FrozenCase, ...]
+
+    def by_subject(self) -> dict[str, list[FrozenCase]]:
+        found: dict[str, list[FrozenCase]] = {}
+        for case in self.cases:
+            found.setdefault(case.subject, []).append(case)
+        return found
+
+    def rates(self) -> list[float]:
+        """The failure rate of every subject, drawn a little towards one half: few cases say little."""
+        return [
+            (sum(case.failed for case in cases) + 0.5) / (len(cases) + 1)
+            for cases in self.by_subject().values()
+        ]
+
+
+def freeze(side: ModelSide, most: int = MOST_CASES) -> GateBaseline:
+    """At most `most` cases: the random sample first, then every subject in turn, in the order recorded."""
+    results = {(one.subject, one.case): one for one in side.results.results}
+    chosen = _choose(side, results, most)
+    numbers: dict[str, int] = {}
+    frozen: list[FrozenCase] = []
+    for case in chosen:
+        number = numbers[case.subject] = numbers.get(case.subject, -1) + 1
+        key = _key(side.kind, case.subject, number, len(frozen))
+        result = results[case.subject, case.case]
+        steps = tuple(step for step in case.asked if not isinstance(step, HELPERS))
+        frozen.append(
+            FrozenCase(
+                case.subject,
+                case.case,
+                case.failed,
+                result.fresh,
+                result.sampled,
+                key,
+                side.results.group(case.subject),
+                steps,
+                case.seed,
+            )
+        )
+    asked = {find_kind(side.kind).target, "judge", "verifier"}
+    return GateBaseline(
+        side.kind,
+        side.name,
+        side.limit,
+        digest_of(side.row.identities),
+        {role: one for role, one in side.row.identities.items() if role in asked},
+        side.accuracy is not None or knows_truth(side.row.identities),
+        side.results.claimed & {case.subject for case in chosen},
+        tuple(frozen),
+    )
+
+
+def _key(kind: str, subject: str, number: int, place: int) -> str:
+    """A key that is unique in the gate's hunt, in the form that its kind of hunt reads."""
+    return f"0.{place}" if kind == "vlm" else f"{subject}#r{number}"
+
+
+def _choose(side: ModelSide, results: Mapping[tuple[str, str], CaseResult], most: int) -> list[AskedCase]:
+    sampled = [case for place, case in side.cases.items() if results[place].sampled][:most]
+    rest = {subject: list(cases) for subject, cases in side.by_subject.items()}
+    taken = {(case.subject, case.case) for case in sampled}
+    found, turn = list(sampled), 0
+    while len(found) < most and any(turn < len(cases) for cases in rest.values()):
+        for cases in rest.values():
+            if turn < len(cases) and (cases[turn].subject, cases[turn].case) not in taken:
+                found.append(cases[turn])
+        turn += 1
+    return found[:most]
+
+
+def write_baseline(baseline: GateBaseline, path: Path) -> None:
+    plans: dict[str, int] = {}
+    rows: dict[str, dict[str, Any]] = {}
+    for case in baseline.cases:
+        row = rows.setdefault(case.subject, {"group": case.group, "cases": []})
+        plan = plans.setdefault(steps_to_json(case.steps), len(plans))
+        flags = case.failed + 2 * case.fresh + 4 * case.sampled
+        row["cases"].append([case.case, plan, case.seed, flags])
+    data = {
+        "format": NAME,
+        "version": VERSION,
+        "made_by": __version__,
+        "hunt": baseline.kind,
+        "model": baseline.name,
+        "limit": baseline.limit,
+        "corpus": baseline.corpus,
+        "identities": {role: one.data for role, one in baseline.identities.items()},
+        "judge_calibrated": baseline.calibrated,
+        "claimed": sorted(baseline.claimed),
+        "counts": {
+            subject: [sum(case[3] & 1 for case in row["cases"]), len(row["cases"])]
+            for subject, row in rows.items()
+        },
+        "plans": [json.loads(text) for text in plans],
+        "subjects": rows,
+    }
+    write_whole(path, (json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n").encode())
+
+
+def read_baseline(path: Path) -> GateBaseline:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: cannot be read: {error.strerror}", "make one: failscape gate freeze ATLAS --output FILE"
+        ) from None
+    except ValueError as error:
+        raise ConfigError(f"{path}: is not JSON: {error}", "freeze it again") from None
+    if not isinstance(data, dict) or data.get("format") != NAME:
+        raise ConfigError(
+            f"{path}: is no baseline of a gate", "make one: failscape gate freeze ATLAS --output FILE"
+        )
+    if data.get("version") != VERSION:
+        raise NotComparable(
+            f"{path}: has version {data.get('version')!r} of the format, this failscape reads {VERSION}",
+            "pip install --upgrade failscape, or freeze it again",
+        )
+    try:
+        return _parsed(data)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise ConfigError(
+            f"{path}: is damaged ({type(error).__name__}: {error})",
+            "take the committed one, or freeze it again",
+        ) from None
+
+
+def _parsed(data: dict[str, Any]) -> GateBaseline:
+    plans = [steps_from_json(json.dumps(plan)) for plan in data["plans"]]
+    rows = (
+        (subject, row, number, case)
+        for subject, row in data["subjects"].items()
+        for number, case in enumerate(row["cases"])
+    )
+    cases = [
+        FrozenCase(
+            subject,
+            str(case),
+            bool(flags & 1),
+            bool(flags & 2),
+            bool(flags & 4),
+            _key(str(data["hunt"]), subject, number, at),
+            str(row["group"]),
+            plans[plan],
+            int(seed),
+        )
+        for at, (subject, row, number, (case, plan, seed, flags)) in enumerate(rows)
+    ]
+    identities = {
+        str(role): Identity(str(one["role"]), str(one["provider"]), str(one["model"]), dict(one["settings"]))
+        for role, one in data["identities"].items()
+    }
+    return GateBaseline(
+        str(data["hunt"]),
+        str(data["model"]),
+        None if data["limit"] is None else float(data["limit"]),
+        str(data["corpus"]),
+        identities,
+        bool(data["judge_calibrated"]),
+        frozenset(map(str, data["claimed"])),
+        tuple(cases),
+    )
+
 
 #: With more than this share of cases whose pictures came out otherwise, nothing is compared.
 STRANGE = 0.1
@@ -87,26 +291,16 @@ def refuse_other(baseline: GateBaseline, config: HuntConfig, asker: ModelAsker) 
             f"the baseline is of another corpus ({baseline.corpus[:9] or 'none'}, now {there[:9] or 'none'})",
             "take the same `space.corpus`, or freeze it again",
         )
-    limit = _limit(config)
+    limit = limit_of(config.model_dump())
     if limit != baseline.limit:
         raise NotComparable(
-            f"the baseline was made at threshold {_threshold(baseline.limit)}, the config has "
-            f"{_threshold(limit)}",
+            f"the baseline was made at threshold {threshold_words(baseline.limit)}, the config has "
+            f"{threshold_words(limit)}",
             "give the config the baseline's threshold, or freeze it again",
         )
     differing = judge_difference(baseline.identities, asker.identities)
     if differing:
         raise NotComparable(f"the baseline and the config: {differing}", "judge alike, or freeze it again")
-
-
-def _limit(config: HuntConfig) -> float | None:
-    threshold = getattr(getattr(config, "search", None), "threshold", None)
-    margin = getattr(getattr(config, "confirm", None), "margin", None)
-    return 1 - float(threshold) if threshold is not None else float(margin) if margin is not None else None
-
-
-def _threshold(limit: float | None) -> str:
-    return "none" if limit is None else f"{1 - limit:g}"
 
 
 @dataclass
@@ -199,7 +393,7 @@ class _GateRun:
         for case in self._cases[subject][: self._next[subject]]:
             answer = self._answers.get((case.subject, case.case))
             if answer is not None:
-                found.append(CasePair(case.result(), answer))
+                found.append(CasePair(case, answer))
         return found
 
     def _table(self) -> Floats:
@@ -210,7 +404,10 @@ class _GateRun:
         return log_e_more(table[:, 2], table[:, 1], table.sum(axis=1), self.rules.margin)
 
     def result(self, budget: int) -> GateResult:
-        table, strange = self._table(), self._strange()
+        # Answered cases that came out with another picture than in the baseline.
+        asked = [case for s in self._subjects for case in self._cases[s][: self._next[s]]]
+        lacking = [one for one in asked if (one.subject, one.case) not in self._answers]
+        table, strange = self._table(), sum(_as_asked(one) in self._drawn for one in lacking)
         pairs = table.sum(axis=1)
         _refuse_strange(strange, int(pairs.sum()))
         base = [
@@ -248,12 +445,6 @@ class _GateRun:
             )
             for at, subject in enumerate(self._subjects)
         ]
-
-    def _strange(self) -> int:
-        """Answered cases that came out with another picture than in the baseline."""
-        asked = [case for s in self._subjects for case in self._cases[s][: self._next[s]]]
-        lacking = [one for one in asked if (one.subject, one.case) not in self._answers]
-        return sum(_as_asked(one) in self._drawn for one in lacking)
 
     def _notes(self) -> tuple[str, ...]:
         notes = []

@@ -1,16 +1,22 @@
-"""Is the new model worse than it may be? Where a gate looks next, what it decides, what its budget can catch.
+"""Is the new model worse than it may be? Where a gate looks next, what it decides, and the files that say so.
 
 Harm is the failure rate of the new model minus that of the baseline: overall, on as many cases of every
-subject; and of each subject, with an e-process against "no more than the margin". Pure.
+subject; and of each subject, with an e-process against "no more than the margin". Pure but for the writing.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.atlas.files import write_whole
+from failscape.comparison.decide import PairCounts
 from failscape.stats.differences import grouped_difference, log_e_more
 from failscape.stats.evalues import Floats, log_e_bh
 
@@ -118,15 +124,12 @@ class GatePower:
 
     needed: int
     have: int
-    regression: float = REGRESSION
-    affected: float = AFFECTED
-    power: float = CAUGHT
 
     @property
     def sentence(self) -> str:
         return (
-            f"catches a {100 * self.regression:.0f}-point regression of {100 * self.affected:.0f} % of the "
-            f"subjects with {100 * self.power:.0f} % at {self.needed:,} trials; you have {self.have:,}"
+            f"catches a {100 * REGRESSION:.0f}-point regression of {100 * AFFECTED:.0f} % of the "
+            f"subjects with {100 * CAUGHT:.0f} % at {self.needed:,} trials; you have {self.have:,}"
         )
 
 
@@ -182,3 +185,171 @@ def made_up_gate(
         draw(next_cases(logs, room, budget - int(counts[2].sum()), turn))
     logs = log_e_more(counts[0], counts[1], counts[2], rules.margin)
     return log_e_bh(logs, rules.level / 2)
+
+
+@dataclass(frozen=True)
+class GateRow:
+    """One subject of the baseline."""
+
+    subject: str
+    group: str
+    counts: PairCounts
+    interval: tuple[float, float]
+    harmed: bool
+    log_e: float
+
+    def as_data(self) -> dict[str, Any]:
+        pairs = max(self.counts.pairs, 1)
+        return {
+            "subject": self.subject,
+            "group": self.group,
+            "pairs": self.counts.pairs,
+            "counts": self.counts._asdict(),
+            "rates": [self.counts.first_failures / pairs, self.counts.second_failures / pairs],
+            "difference": (self.counts.second_only - self.counts.first_only) / pairs,
+            "interval": list(self.interval),
+            "e_value": float(np.exp(min(self.log_e, 709.0))),
+            "harmed": self.harmed,
+        }
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """What a gate found. `strange` cases could not be asked alike; `asked` trials were spent in all."""
+
+    baseline: str
+    target: str
+    rules: GateRules
+    harm: GateHarm
+    rows: tuple[GateRow, ...]
+    power: GatePower
+    calibrated: bool
+    asked: int
+    strange: int = 0
+    notes: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def verdict(self) -> GateVerdict:
+        return self.harm.verdict
+
+    @property
+    def harmed(self) -> list[GateRow]:
+        return [row for row in self.rows if row.harmed]
+
+    @property
+    def sentence(self) -> str:
+        low, high = self.harm.interval
+        harm = f"{100 * self.harm.difference:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f})"
+        head = {
+            GateVerdict.FAILED: "failed: harm is proven",
+            GateVerdict.PASSED: "passed: the harm is below the margin",
+            GateVerdict.OPEN: "open: neither harm nor its absence is shown",
+        }[self.verdict]
+        return (
+            f"{head}. {self.target} against {self.baseline}: {harm} overall on {self.harm.pairs:,} cases, "
+            f"margin {100 * self.rules.margin:g}; {len(self.harmed):,} of {len(self.rows):,} subjects are "
+            f"proven worse by more than it"
+        )
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict.value,
+            "baseline": self.baseline,
+            "target": self.target,
+            "margin": self.rules.margin,
+            "level": self.rules.level,
+            "harm": {
+                "difference": self.harm.difference,
+                "interval": list(self.harm.interval),
+                "pairs": self.harm.pairs,
+            },
+            "harmed": [row.as_data() for row in self.harmed],
+            "subjects": [row.as_data() for row in self.rows],
+            "power": {"sentence": self.power.sentence, "needed": self.power.needed, "have": self.power.have},
+            "judge_calibrated": self.calibrated,
+            "asked": self.asked,
+            "strange": self.strange,
+            "notes": list(self.notes),
+        }
+
+
+#: Comments of common forges are cut at 64 kB.
+MOST_BYTES = 60_000
+
+#: Signs that XML does not allow.
+_UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_junit(result: GateResult, path: Path) -> None:
+    """One test for the whole, one for each subject that is proven worse."""
+    cases = [_case("overall harm", _overall_body(result))]
+    cases += [
+        _case(row.subject, f"<failure message={_attribute(_row_words(row))}/>") for row in result.harmed
+    ]
+    failures = len(result.harmed) + (result.verdict is GateVerdict.FAILED)
+    skipped = int(result.verdict is GateVerdict.OPEN)
+    said = escape(_UNFIT.sub("?", "\n".join([result.sentence, result.power.sentence, *result.notes])))
+    text = (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<testsuites><testsuite name="failscape gate" tests="{len(cases)}" failures="{failures}" '
+        f'errors="0" skipped="{skipped}">\n' + "\n".join(cases) + f"\n<system-out>{said}"
+        "</system-out>\n</testsuite></testsuites>\n"
+    )
+    write_whole(path, text.encode())
+
+
+def _case(name: str, body: str) -> str:
+    return f'<testcase classname="failscape.gate" name={_attribute(name)}>{body}</testcase>'
+
+
+def _overall_body(result: GateResult) -> str:
+    words = _attribute(result.sentence)
+    if result.verdict is GateVerdict.FAILED:
+        return f"<failure message={words}/>"
+    return f"<skipped message={words}/>" if result.verdict is GateVerdict.OPEN else ""
+
+
+def _attribute(text: str) -> str:
+    return quoteattr(_UNFIT.sub("?", text))
+
+
+def markdown(result: GateResult) -> str:
+    """Never longer than `MOST_BYTES`, whatever the subjects are called."""
+    head = [f"## Failscape gate: {result.verdict.value}", "", _cell(result.sentence) + ".", ""]
+    tail = ["", f"Power: {result.power.sentence}.", *(f"Note: {note}." for note in result.notes), ""]
+    rows = result.harmed or [row for row in result.rows if row.counts.pairs][:20]
+    title = "Proven worse" if result.harmed else "Nearest to harm, not proven"
+    table = [f"| {title} | before | now | difference | pairs |", "|---|---|---|---|---|"]
+    size = len("\n".join([*head, *table, *tail]).encode()) + 100
+    lines: list[str] = []
+    for row in rows:
+        data = row.as_data()
+        low, high = row.interval
+        before, now = data["rates"]
+        line = (
+            f"| {_cell(row.subject)} | {before:.0%} | {now:.0%} | {100 * data['difference']:+.0f} "
+            f"({100 * low:+.0f} to {100 * high:+.0f}) | {row.counts.pairs} |"
+        )
+        size += len(line.encode()) + 1
+        if size > MOST_BYTES:
+            break
+        lines.append(line)
+    left = len(rows) - len(lines)
+    more = [f"and {left:,} more"] if left else []
+    return "\n".join([*head, *(table if lines else []), *lines, *more, *tail])
+
+
+def _row_words(row: GateRow) -> str:
+    data = row.as_data()
+    low, high = row.interval
+    return (
+        f"fails {data['rates'][1]:.0%} of {row.counts.pairs} cases, before {data['rates'][0]:.0%} "
+        f"(difference {100 * low:+.0f} to {100 * high:+.0f} points)"
+    )
+
+
+def _cell(text: str) -> str:
+    """Text that neither ends a cell nor becomes markup."""
+    flat = " ".join(text.split())[:300]
+    return re.sub(r"([\\`*_{}\[\]<>|#@])", r"\\\1", flat)

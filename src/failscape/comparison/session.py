@@ -5,27 +5,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from failscape.atlas import Atlas
-from failscape.atlas.connect import holds_atlas, parse_reference
-from failscape.comparison.comparable import refuse_unlike
-from failscape.comparison.comparing import ManyCompared, compare_sides, with_own_names
-from failscape.comparison.drawing import draw_pairs
-from failscape.comparison.judges import judge_difference
-from failscape.comparison.matrix import CaseSet
-from failscape.comparison.pairs import ModelResults
-from failscape.comparison.reading import (
+from failscape.atlas.database import holds_atlas, parse_reference
+from failscape.comparison.cases import (
     ModelSide,
     hunts_of,
+    judge_difference,
     read_side,
     rules_for,
     with_cases_in,
 )
-from failscape.comparison.whole_sets import ask_sets, settings_of
+from failscape.comparison.comparing import CaseSet, ManyCompared, compare_sides, refuse_unlike, with_own_names
+from failscape.comparison.decide import ModelResults
+from failscape.comparison.drawing import ask_sets, draw_pairs, settings_of
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
 from failscape.evidence import config_of
 from failscape.models.registry import create_model
 from failscape.plugins import find_kind
-from failscape.runtime.after.rejudge import rejudge
+from failscape.runtime.after.again import rejudge
 from failscape.runtime.progress import Reporter
 
 #: Trials for each model that is run now, unless told.

@@ -14,7 +14,7 @@ from failscape.config import HuntConfig
 from failscape.engines import model_maker
 from failscape.errors import BadReply, FailscapeError, Refused
 from failscape.models.roles import Model, Reply
-from failscape.runtime.stages import Item, Stage
+from failscape.runtime.walk import Item, Stage
 
 Status = Literal["ok", "warn", "fail"]
 

@@ -12,6 +12,7 @@ from failscape.evidence.hunt import (
     Placer,
     PurposeCounts,
     SubjectCounts,
+    limit_of,
     load_hunt,
 )
 from failscape.evidence.shots import CheckTally, FindingEvidence, Mark, Quote, Rate, Shot, ShotRow, missing_of
@@ -37,6 +38,7 @@ __all__ = [
     "choose_hunt",
     "config_of",
     "finding_records",
+    "limit_of",
     "load_hunt",
     "missing_of",
     "rebuild_hunt",

@@ -7,10 +7,9 @@ from itertools import islice
 from pydantic import ValidationError
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.contents import changed_corpus, earlier_of
+from failscape.atlas.hunts import changed_corpus, earlier_of, kept_results, last_results, rules_version
+from failscape.atlas.judging import hunt_accuracy, people_said, reckoned_with
 from failscape.atlas.records import understood
-from failscape.atlas.results import kept_results, last_results, rules_version
-from failscape.atlas.reviews import hunt_accuracy, people_said, reckoned_with
 from failscape.config import HuntConfig
 from failscape.errors import AtlasError, ConfigError, FailscapeError
 from failscape.hunts.protocol import Hunt

@@ -5,7 +5,8 @@ hunt says. `HuntEvidence` adds what it found, for which its trials have to be to
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeVar
@@ -122,6 +123,20 @@ class PurposeCounts:
         return self.passes + self.fails
 
 
+def limit_of(config: Mapping[str, Any]) -> float | None:
+    """The share of failures above which a subject counts as failing, where the settings name one."""
+    threshold = _setting(config, "search", "threshold")
+    if isinstance(threshold, int | float):
+        return 1 - float(threshold)
+    margin = _setting(config, "confirm", "margin")
+    return float(margin) if isinstance(margin, int | float) else None
+
+
+def _setting(config: Mapping[str, Any], part: str, name: str) -> Any:
+    settings = config.get(part)
+    return settings.get(name) if isinstance(settings, dict) else None
+
+
 class HuntReader:
     """One hunt of an atlas, as far as it can be read without telling its trials again. Safe for threads."""
 
@@ -154,17 +169,12 @@ class HuntReader:
 
     @property
     def limit(self) -> float | None:
-        """The share of failures above which a subject counts as failing, where the settings name one."""
-        threshold = self._setting("search", "threshold")
-        if isinstance(threshold, int | float):
-            return 1 - float(threshold)
-        margin = self._setting("confirm", "margin")
-        return float(margin) if isinstance(margin, int | float) else None
+        return limit_of(self.row.config)
 
     @property
     def level(self) -> float | None:
         """The share of false claims that certified findings keep to, where the settings name one."""
-        level = self._setting("search", "fdr") or self._setting("confirm", "fdr")
+        level = _setting(self.row.config, "search", "fdr") or _setting(self.row.config, "confirm", "fdr")
         return float(level) if isinstance(level, int | float) else None
 
     @property
@@ -172,10 +182,6 @@ class HuntReader:
         """As YAML. Settings hold no secrets, but an address may carry a name and password."""
         text = yaml.safe_dump(self.row.config, sort_keys=False, allow_unicode=True)
         return re.sub(r"://[^/@\s]+@", "://…@", text)
-
-    def _setting(self, part: str, name: str) -> Any:
-        settings = self.row.config.get(part)
-        return settings.get(name) if isinstance(settings, dict) else None
 
     # Counts and cost
 
@@ -214,11 +220,10 @@ class HuntReader:
         """All trials by what they were drawn for; those of the search first."""
         known, found = self.kind.purposes, dict[tuple[str, bool], dict[str, int]]()
         query = f"SELECT {_LETTER}, verdict, count(*) FROM trials WHERE hunt = ? GROUP BY 1, 2"
-        with self.atlas.reading() as db:
-            for letter, verdict, number in db.execute(query, (self.row.id,)):
-                letter = letter if letter in known else ""
-                counts = found.setdefault((known.get(letter, ""), letter in self._apart), {})
-                counts[verdict] = counts.get(verdict, 0) + number
+        for letter, verdict, number in self.atlas.query(query, (self.row.id,)):
+            letter = letter if letter in known else ""
+            counts = found.setdefault((known.get(letter, ""), letter in self._apart), {})
+            counts[verdict] = counts.get(verdict, 0) + number
         lines = [
             PurposeCounts(
                 purpose,
@@ -245,9 +250,7 @@ class HuntReader:
             "SELECT subject, sum(verdict = 'pass'), sum(verdict = 'fail'), sum(verdict = 'invalid')"
             f" FROM trials WHERE hunt = ?{where} GROUP BY subject ORDER BY subject"
         )
-        with self.atlas.reading() as db:
-            for row in db.execute(query, (self.row.id, *apart)):
-                yield SubjectCounts(*row)
+        return (SubjectCounts(*row) for row in self.atlas.query(query, (self.row.id, *apart)))
 
     # Trials
 
@@ -314,10 +317,7 @@ class HuntEvidence(HuntReader):
     @cached_property
     def statuses(self) -> dict[str, int]:
         """Status → number of findings and suspects, over all of them."""
-        found: dict[str, int] = {}
-        for finding in (*self.findings, *self.suspects):
-            found[finding.status] = found.get(finding.status, 0) + 1
-        return found
+        return dict(Counter(finding.status for finding in (*self.findings, *self.suspects)))
 
     def shot(self, stored: StoredTrial) -> Shot:
         shot = super().shot(stored)

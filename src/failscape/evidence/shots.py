@@ -5,17 +5,17 @@ people see says what it is a share of.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from failscape.atlas import StoredTrial
+from failscape.atlas.judging import decided
 from failscape.atlas.records import prompts_of
 from failscape.stats.intervals import exact_interval
 from failscape.trials import (
     Answer,
     Caption,
-    Check,
     Classify,
     Decide,
     Edit,
@@ -122,24 +122,18 @@ def marks_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Mark, ...]:
     """
     found: list[tuple[str, Mark]] = []
     for step, fact in zip(steps, facts, strict=False):
-        if isinstance(step, Decide):
-            for check, holds in zip(step.checks, _as_list(fact), strict=False):
-                found.append((check.kind, Mark(check.value, _state(holds))))
-        elif isinstance(step, Classify):
-            found += [("label", mark) for mark in _mark_of_labels(step, fact)]
-        elif isinstance(step, Verify):
-            found += [("answer", mark) for mark in _mark_of_answer(fact)]
+        match step:
+            case Decide(checks):
+                answers = zip(checks, _as_list(fact), strict=False)
+                found += [(check.kind, Mark(check.value, _state(holds))) for check, holds in answers]
+            case Classify():
+                found.append(("label", _mark_of_labels(step, fact)))
+            case Verify():
+                found.append(("answer", _mark_of_answer(fact)))
     names = Counter(mark.text for _, mark in found)
     return tuple(
         Mark(f"{kind}: {mark.text}", mark.state) if names[mark.text] > 1 else mark for kind, mark in found
     )
-
-
-def checks_of(steps: Sequence[Step], facts: Sequence[Facts]) -> Iterator[tuple[Check, Any]]:
-    """Every check of a trial with what was decided: true, false or null."""
-    for step, fact in zip(steps, facts, strict=False):
-        if isinstance(step, Decide):
-            yield from zip(step.checks, _as_list(fact), strict=False)
 
 
 def lines_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Quote, ...]:
@@ -147,64 +141,60 @@ def lines_of(steps: Sequence[Step], facts: Sequence[Facts]) -> tuple[Quote, ...]
     found: list[Quote] = []
     drawn_from = prompts_of(tuple(steps), facts)
     for step, fact in zip(steps, facts, strict=False):
-        if isinstance(step, Reword):
-            found += [Quote("prompt before polish", step.text)] if fact and fact[0] != step.text else []
-        elif isinstance(step, Generate):
-            found.append(Quote("prompt", drawn_from.pop(0)))
-        elif isinstance(step, Edit):
-            found.append(Quote("edited", step.instruction))
-        elif isinstance(step, Answer):
-            found += [Quote("asked", step.question), Quote("answered", _as_text(fact))]
-        elif isinstance(step, Recall):
-            for question, answer in step.turns:
-                found += [Quote("asked", question), Quote("answered", answer)]
-        elif isinstance(step, ExpectChange):
-            found += [Quote("changed", step.change), Quote("answered before", step.before)]
-        elif isinstance(step, NameSkills):
-            found += [Quote("skills", ", ".join(map(str, _as_list(fact))))] if fact else []
-        elif isinstance(step, Verify):
-            if step.truth:
-                found.append(Quote("right answer", step.truth))
-            found += [Quote("because", str(why)) for why in _as_list(fact)[2:3] if why]
-        elif isinstance(step, Caption | Propose):
-            label = "caption" if isinstance(step, Caption) else "proposed"
-            found += [Quote(label, _as_text(one)) for one in _as_list(fact)]
+        match step:
+            case Reword(text):
+                found += [Quote("prompt before polish", text)] if fact and fact[0] != text else []
+            case Generate():
+                found.append(Quote("prompt", drawn_from.pop(0)))
+            case Edit(instruction):
+                found.append(Quote("edited", instruction))
+            case Answer(question):
+                found += [Quote("asked", question), Quote("answered", _as_text(fact))]
+            case Recall(turns):
+                for question, answer in turns:
+                    found += [Quote("asked", question), Quote("answered", answer)]
+            case ExpectChange():
+                found += [Quote("changed", step.change), Quote("answered before", step.before)]
+            case NameSkills():
+                found += [Quote("skills", ", ".join(map(str, _as_list(fact))))] if fact else []
+            case Verify(truth):
+                found += [Quote("right answer", truth)] if truth else []
+                found += [Quote("because", str(why)) for why in _as_list(fact)[2:3] if why]
+            case Caption() | Propose():
+                label = "caption" if isinstance(step, Caption) else "proposed"
+                found += [Quote(label, _as_text(one)) for one in _as_list(fact)]
     return tuple(found)
 
 
 def tally(trials: Iterable[Sequence[Mark]]) -> list[CheckTally]:
     """Which marks were missed how often, the most often missed first."""
-    missed: dict[str, int] = {}
-    decided: dict[str, int] = {}
-    for marks in trials:
-        for mark in marks:
-            if mark.state != "open":
-                decided[mark.text] = decided.get(mark.text, 0) + 1
-                missed[mark.text] = missed.get(mark.text, 0) + (mark.state == "no")
-    found = [CheckTally(text, missed[text], number) for text, number in decided.items()]
+    marks = [mark for some in trials for mark in some if mark.state != "open"]
+    missed = Counter(mark.text for mark in marks if mark.state == "no")
+    seen = Counter(mark.text for mark in marks)
+    found = [CheckTally(text, missed[text], number) for text, number in seen.items()]
     return sorted(found, key=lambda one: -one.missed)
 
 
-def _mark_of_labels(step: Classify, fact: Facts) -> list[Mark]:
+def _mark_of_labels(step: Classify, fact: Facts) -> Mark:
     labels = [str(row[0]) for row in _as_list(fact)[: max(1, step.top_k)]]
     if not labels:
-        return [Mark("no label", "open")]
+        return Mark("no label", "open")
     named = {label.lower() for label in step.aim or step.accept}
     right = [label for label in labels if label.lower() in named]
     if step.aim or not right:
         wrong = labels[0].lower() in named if step.aim else True
-        return [Mark(f"called {labels[0]}", "no" if wrong else "yes")]
-    return [Mark(right[0], "yes")]
+        return Mark(f"called {labels[0]}", "no" if wrong else "yes")
+    return Mark(right[0], "yes")
 
 
-def _mark_of_answer(fact: Facts) -> list[Mark]:
+def _mark_of_answer(fact: Facts) -> Mark:
     valid, right = [*_as_list(fact), None, None][:2]
     if valid is None or right is None:
-        return [Mark("undecided", "open")]
+        return Mark("undecided", "open")
     return (
-        [Mark("right answer" if right else "wrong answer", _state(right))]
+        Mark("right answer" if right else "wrong answer", _state(right))
         if valid
-        else [Mark("not valid", "open")]
+        else Mark("not valid", "open")
     )
 
 
@@ -345,7 +335,7 @@ def shot_of(stored: StoredTrial, purpose: str = "", apart: bool = False) -> Shot
         tuple(Quote(call.role, call.raw or call.invalid) for call in spoke),
         purpose,
         apart,
-        not any(check.note and holds is False for check, holds in checks_of(steps, trial.facts)),
+        not any(check.note and holds is False for _, check, holds, _ in decided(steps, trial.facts)),
     )
 
 

@@ -1,27 +1,104 @@
 """Writes findings as a dataset: an image folder with `metadata.jsonl`, a card, and what trainers read.
 
-The layout is the one that Hugging Face's `imagefolder` loader reads. Each kind of hunt has its own rows, and
-its own files beside them: chats, preference pairs. Rows come from the hunt's own trials and, where more were
-drawn of its findings (`draw`), from those.
+The layout is the one that Hugging Face's `imagefolder` loader reads. Each kind of hunt has its own rows,
+and its own files beside them: chats, preference pairs. Rows come from the hunt's own trials and, where more
+were drawn of its findings (`draw`), from those. The card says how it was made, by which models, under which
+licence.
 """
 
+import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.files import explained, write_whole
 from failscape.errors import AtlasError, ConfigError
-from failscape.export.card import card_of
-from failscape.export.classifier_rows import classifier_rows
-from failscape.export.files import need_parquet, write_data_table, write_lines
-from failscape.export.parts import choose_parts
-from failscape.export.splits import halves
-from failscape.export.t2i_rows import t2i_rows, write_pairs
-from failscape.export.vlm_rows import vlm_rows, write_chats
+from failscape.export.rows import (
+    classifier_rows,
+    need_parquet,
+    t2i_rows,
+    vlm_rows,
+    write_chats,
+    write_data_table,
+    write_lines,
+    write_pairs,
+)
+from failscape.export.splits import RETEST, SHOWN, TRAIN, choose_parts, halves
 from failscape.plugins import DatasetRows, Row, find_kind, kind_names
 from failscape.trials import Finding
+
+#: Findings and prompts named in the card; `metadata.jsonl` has all.
+LISTED = 200
+
+_TASKS = {"t2i": "text-to-image", "classifier": "image-classification", "vlm": "visual-question-answering"}
+_FILES = {
+    "t2i": "`pairs_train.jsonl` and `pairs_retest.jsonl` have a passing and a failed picture of one prompt"
+    " a line (`chosen`, `rejected`). `reward` is the share of checks that hold.",
+    "vlm": "`train.jsonl` and `retest.jsonl` have a chat a line (`messages`; `prompt` and `completion`;"
+    " `solution`), `dpo_train.jsonl` and `dpo_retest.jsonl` the right answer `chosen` and the model's own"
+    " `rejected`. `answer_from` says who knows the right answer, `agreement` which share of them names it;"
+    " answers without a majority are in no chat.",
+}
+
+
+def card_of(
+    hunt: HuntRow, rows: Sequence[Row], findings: Sequence[Finding], licence: str, split: Sequence[str] = ()
+) -> str:
+    """Markdown with the front matter that dataset hubs read."""
+    return "\n".join(
+        chain(_head(hunt, rows, findings, licence), _body(hunt, rows, licence, split), _lists(rows, findings))
+    )
+
+
+def _head(hunt: HuntRow, rows: Sequence[Row], findings: Sequence[Finding], licence: str) -> Iterator[str]:
+    yield "---"
+    yield f"license: {json.dumps(licence)}"
+    if hunt.kind in _TASKS:
+        yield f"task_categories: [{_TASKS[hunt.kind]}]"
+    yield "tags: [failures, failscape]"
+    yield "---"
+    yield f"\n# Pictures that {rows[0]['target']} gets wrong\n"
+    failed = sum(bool(row["failed"]) for row in rows)
+    yield (
+        f"{len(rows):,} rows, {failed:,} of them failures, of {len(findings):,} findings, written by"
+        f" Failscape from hunt {hunt.id}. One line of `metadata.jsonl` per row."
+    )
+
+
+def _body(hunt: HuntRow, rows: Sequence[Row], licence: str, split: Sequence[str]) -> Iterator[str]:
+    if hunt.kind in _FILES:
+        yield f"\n{_FILES[hunt.kind]}"
+    counts = Counter(row["split"] for row in rows)
+    shared = " and no ".join(["no picture", *("finding" if one == SHOWN else one for one in split)])
+    yield (
+        f"\n`split` says which half a row belongs to: {counts[TRAIN]:,} to {TRAIN}, {counts[RETEST]:,} to"
+        f" {RETEST}. The halves share {shared}."
+    )
+    yield "\n## Licence\n"
+    yield (
+        f"{licence}. What a generator's pictures may be used for is said by its own licence; check it before"
+        " you pass them on."
+    )
+    yield "\n## How it was made\n"
+    yield "| role | provider | model | identity |\n|---|---|---|---|"
+    for role, one in hunt.identities.items():
+        yield f"| {role} | {one.provider} | {one.model} | `{one.digest[:12]}` |"
+    yield f"\nSeed of the hunt: {hunt.config.get('seed', 0)}. Each row has the seed of its picture."
+
+
+def _lists(rows: Sequence[Row], findings: Sequence[Finding]) -> Iterator[str]:
+    yield "\n## Findings\n"
+    yield from (f"- {finding.title} ({finding.status})" for finding in findings[:LISTED])
+    prompts = list(dict.fromkeys(row["prompt"] for row in rows if row.get("prompt")))
+    if prompts:
+        yield "\n## Prompts\n"
+        yield from (f"- {prompt}" for prompt in prompts[:LISTED])
+    yield ""
+
 
 METADATA = "metadata.jsonl"
 CARD = "README.md"
@@ -80,7 +157,10 @@ def write_dataset(
 ) -> WrittenDataset:
     """Fill the folder `out`, which must not hold a dataset yet. `metadata.jsonl` is written last."""
     first = sources[0].hunt
-    maker = _maker(first)
+    maker = find_kind(first.kind).dataset
+    if maker is None:
+        able = [name for name in kind_names() if find_kind(name).dataset is not None]
+        raise ConfigError(f"{first.kind} hunts have no dataset", f"it is for hunts of kind {', '.join(able)}")
     if (out / METADATA).exists():
         raise ConfigError(f"{out} holds a dataset already", "give another folder with -o, or remove it")
     if wish.parquet:
@@ -95,14 +175,6 @@ def write_dataset(
             write_data_table(rows, out)
         write_lines(out / METADATA, rows)
     return WrittenDataset(out, len(rows), len(findings), missing, apart)
-
-
-def _maker(hunt: HuntRow) -> DatasetRows:
-    maker = find_kind(hunt.kind).dataset
-    if maker is None:
-        able = [name for name in kind_names() if find_kind(name).dataset is not None]
-        raise ConfigError(f"{hunt.kind} hunts have no dataset", f"it is for hunts of kind {', '.join(able)}")
-    return maker
 
 
 def _rows(

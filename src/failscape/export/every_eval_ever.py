@@ -88,6 +88,8 @@ def _result(
     hunt: HuntEvidence, identity: str, title: str, rate: Rate, details: dict[str, str]
 ) -> dict[str, Any]:
     low, high = rate.interval
+    # Who decides what failed; a classifier's labels need nobody.
+    judges = {role: hunt.row.identities.get(role) for role in ("judge", "verifier")}
     return {
         "evaluation_result_id": identity,
         "evaluation_name": f"failscape-{hunt.row.kind}: {title}",
@@ -105,7 +107,9 @@ def _result(
             "score_type": "continuous",
             "min_score": 0,
             "max_score": 1,
-            "additional_details": _judges(hunt),
+            "additional_details": {
+                role: f"{one.provider} {one.model}" for role, one in judges.items() if one is not None
+            },
         },
         "score_details": {
             "score": rate.rate,
@@ -116,12 +120,6 @@ def _result(
             },
         },
     }
-
-
-def _judges(hunt: HuntEvidence) -> dict[str, str]:
-    """Who decides what failed; a classifier's labels need nobody."""
-    judges = {role: hunt.row.identities.get(role) for role in ("judge", "verifier")}
-    return {role: f"{one.provider} {one.model}" for role, one in judges.items() if one is not None}
 
 
 def _model_info(name: str, model: str, target: Identity) -> dict[str, Any]:
@@ -158,14 +156,15 @@ def _exchange(stored: StoredTrial) -> dict[str, Any]:
     prompt = " ".join(prompts_of(steps, facts))
     turns, reference, said = list[tuple[str, str]](), list[str](), " ".join(stored.images)
     for step, fact in zip(steps, facts, strict=False):
-        if isinstance(step, Recall):
-            turns += step.turns
-        elif isinstance(step, Classify):
-            reference, said = list(step.accept), str(fact[0][0])
-        elif isinstance(step, Answer):
-            turns.append((step.question, str(fact)))
-        elif isinstance(step, Verify) and step.truth:
-            reference = [step.truth]
+        match step:
+            case Recall(earlier):
+                turns += earlier
+            case Classify(accept):
+                reference, said = list(accept), str(fact[0][0])
+            case Answer(question):
+                turns.append((question, str(fact)))
+            case Verify(truth) if truth:
+                reference = [truth]
     asked = turns[-1][0] if turns else prompt
     common = {"input": {"raw": asked, "reference": reference}, "answer_attribution": list[Any]()}
     if len(turns) > 1:

@@ -12,8 +12,7 @@ from failscape.hunts.protocol import Hunt
 from failscape.pictures import Picture
 from failscape.planning.foresight import Pace
 from failscape.plugins import kind_of
-from failscape.runtime.stages import Stage, Team
-from failscape.runtime.walk import Walk
+from failscape.runtime.walk import Stage, Team, Walk
 
 #: Trials that are walked: three times what most servers take at once, so that a warm rate shows.
 TRIALS = 24

@@ -11,32 +11,35 @@ from typing import cast
 import numpy as np
 
 from failscape.atlas import Atlas
-from failscape.atlas.decisions import plans_of
-from failscape.comparison import CompareRules
+from failscape.atlas.judging import plans_of
 from failscape.comparison.cases import AskedCase
+from failscape.comparison.decide import CompareRules
 from failscape.config import HuntConfig, ModelConfig
 from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import HuntEvidence
 from failscape.evidence.findings import short_title
 from failscape.evidence.found import config_of
-from failscape.export.classifier_rows import classifier_rows
-from failscape.export.parts import Parts, choose_parts
+from failscape.export.rows import classifier_rows
+from failscape.export.splits import Parts, choose_parts
 from failscape.hunts.classifier.baselines import all_targets, baseline_plans
 from failscape.hunts.classifier.config import ClassifierConfig
 from failscape.hunts.fresh import Plans, recorded_tries
 from failscape.models.providers.onnx import OnnxClassifier, OnnxEmbedder
 from failscape.pictures import Picture
-from failscape.repair.fit import Layer, Rows, fit_layer, placebo_rows
 from failscape.repair.last_layer import (
     LastLayer,
+    Layer,
+    Rows,
     find_last_layer,
+    fit_layer,
     load_model,
+    placebo_rows,
     save_model,
     with_features,
     with_layer,
 )
 from failscape.repair.proof import AFTER, BEFORE, PLACEBO, RepairProof, ask_all, probes_for, weigh, with_seed
-from failscape.runtime.after.draw import draw_more
+from failscape.runtime.after.again import draw_more
 from failscape.runtime.progress import Reporter
 from failscape.runtime.walk import TESTING_STEPS
 from failscape.trials import Finding

@@ -11,21 +11,26 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas
-from failscape.comparison import (
+from failscape.comparison.cases import AskedCase
+from failscape.comparison.decide import (
+    BETTER,
+    FIXED,
+    NEW,
+    WORSE,
     CaseResult,
+    ComparedSubject,
     CompareRules,
     ModelResults,
+    OverallDifference,
     PairedComparison,
     compare_results,
+    overall_of,
     pair_up,
 )
-from failscape.comparison.asking import ModelAsker
-from failscape.comparison.cases import AskedCase
-from failscape.comparison.decide import overall_of
-from failscape.comparison.result import BETTER, FIXED, NEW, WORSE, ComparedSubject, OverallDifference
+from failscape.comparison.drawing import ModelAsker
 from failscape.config import HuntConfig, ModelConfig
 from failscape.errors import ConfigError
-from failscape.export.parts import CLEAN, HIDDEN, PARTS, REST, SHOWN, Parts
+from failscape.export.splits import CLEAN, HIDDEN, PARTS, REST, SHOWN, Parts
 from failscape.hunts.fresh import MakeTry
 from failscape.runtime.progress import Reporter
 from failscape.trials import Probe, Verify, derive_seed

@@ -1,25 +1,92 @@
-"""One repair from start to page: which model file, where everything goes, and what is told at the end."""
+"""One repair from start to its page: which model file, where everything goes, what became of requests."""
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from failscape.atlas.decisions import plans_of
+from failscape.atlas import Atlas
 from failscape.atlas.files import write_whole
-from failscape.comparison import CompareRules
+from failscape.atlas.judging import plans_of
 from failscape.comparison.cases import AskedCase
+from failscape.comparison.decide import CompareRules
 from failscape.config import ModelConfig
-from failscape.errors import ConfigError
+from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import HuntEvidence
 from failscape.evidence.findings import short_title
 from failscape.evidence.found import config_of
+from failscape.export.splits import PARTS, REST
 from failscape.jsonable import finite
 from failscape.repair.classifier import RepairWish, parts_of, repair_classifier
-from failscape.repair.page import DATA, write_page
-from failscape.repair.proof import RepairProof, ask_all, probes_for, weigh, with_seed
+from failscape.repair.proof import AFTER, BEFORE, PLACEBO, RepairProof, ask_all, probes_for, weigh, with_seed
+from failscape.report.sections import templates, write_page
 from failscape.runtime.progress import Reporter
 from failscape.runtime.walk import TESTING_STEPS
+
+PAGE, DATA = "repair.html", "repair.json"
+#: Pictures of a row, those first whose verdict changed.
+PICTURES = 4
+
+#: Rows of a part on the page; `repair.json` has all.
+ROWS = 60
+
+
+def write_proof(
+    proof: RepairProof, cases: Mapping[str, Sequence[AskedCase]], folder: Path, out: Path, made: str
+) -> Path:
+    """`made` says in a sentence what was done to the model. `folder` is the atlas of the proof."""
+    with Atlas.open(folder, readonly=True) as atlas:
+        parts = {part: _rows(proof, part, cases, atlas) for part in PARTS if proof.rows(part)}
+    template = templates().get_template("repair.html")
+    page = template.render(proof=proof, parts=parts, words=PARTS, most=ROWS, made=made)
+    return write_page(out / PAGE, page)
+
+
+def _rows(
+    proof: RepairProof, part: str, cases: Mapping[str, Sequence[AskedCase]], atlas: Atlas
+) -> list[dict[str, Any]]:
+    """What the page shows of each subject: on the repaired model, on the placebo, and pictures of some."""
+    twins = {row.subject: row for row in proof.rows(part, placebo=True)}
+    table = {name: {(one.subject, one.key): one for one in mine} for name, mine in cases.items()}
+    rows = proof.rows(part)
+    # Of the rest only what changed is worth a row.
+    shown = [row for row in rows if part != REST or row.status not in ("unchanged", "undecided")]
+    return [
+        {
+            "row": row,
+            "placebo": twins.get(row.subject),
+            "pictures": _pictures(row.subject, table, atlas) if at < ROWS else [],
+        }
+        for at, row in enumerate(shown)
+    ]
+
+
+def _pictures(
+    subject: str, table: Mapping[str, Mapping[tuple[str, str], AskedCase]], atlas: Atlas
+) -> list[dict[str, Any]]:
+    """Cases on the three models. Where the models draw, each has its own picture."""
+    names = [name for name in (BEFORE, PLACEBO, AFTER) if name in table]
+    shared = [
+        place for place in table[BEFORE] if place[0] == subject and all(place in table[one] for one in names)
+    ]
+    threes = [[table[name][place] for name in names] for place in shared]
+    threes.sort(key=lambda three: three[0].failed == three[-1].failed)
+    found = []
+    for three in threes[:PICTURES]:
+        digests = dict.fromkeys(case.images[-1] for case in three)
+        sources = [source for digest in digests if (source := _source(atlas, digest))]
+        found.append({"sources": sources, "seed": three[0].seed, "failed": [case.failed for case in three]})
+    return found
+
+
+def _source(atlas: Atlas, digest: str) -> str:
+    try:
+        small = atlas.images.thumbnail(digest, 96)
+    except AtlasError:
+        return ""
+    return f"data:image/webp;base64,{base64.b64encode(small).decode()}"
+
 
 Cases = Mapping[str, Sequence[AskedCase]]
 
@@ -76,4 +143,4 @@ def keep(proof: RepairProof, cases: Cases, out: Path, made: str) -> Path:
     """Write `repair.json` and the page; gives the page."""
     data: dict[str, Any] = {"made": made, **proof.as_data()}
     write_whole(out / DATA, json.dumps(finite(data), ensure_ascii=False, indent=1).encode())
-    return write_page(proof, cases, out / "proof", out, made)
+    return write_proof(proof, cases, out / "proof", out, made)

@@ -1,17 +1,26 @@
-"""Writes the report: one static HTML page that opens from disk and needs no network.
+"""Writes reports and comparisons as static HTML pages that open from disk and need no network.
 
-The page is bounded: a gallery of the first findings, a table of some more, and a plain line about the rest.
+A page is bounded: a gallery of the first findings, a table of some more, and a plain line about the rest. A
+picture without a readable file is counted and shown as an empty frame; it never stops the report.
 """
 
+import base64
+import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from failscape import __version__
-from failscape.atlas import Atlas, Event
-from failscape.atlas.files import explained, write_whole
+from failscape.atlas import Atlas, Event, ImageStore
+from failscape.atlas.files import explained, refuse_link, write_whole
+from failscape.comparison.cases import cases_beside, hunts_of, read_side, side_of
+from failscape.comparison.comparing import ManyCompared, NotComparable, compare_sides
+from failscape.comparison.decide import PROVEN
+from failscape.errors import AtlasError, FailscapeError
 from failscape.evidence import (
     BeforeAfter,
     Build,
@@ -24,19 +33,171 @@ from failscape.evidence import (
 )
 from failscape.evidence.findings import GroupRate, families_of, suggestions, worst_groups
 from failscape.hunts.t2i.findings import CheckedDetails
-from failscape.report.comparison import beside_section
 from failscape.report.figures.heat import FailureMap, HeatMap, failure_map, heat_of_counts
-from failscape.report.pictures import PicturePlacer
 from failscape.report.sections import (
     PAGE,
+    TRUST,
     Context,
     Section,
     Tile,
     page_of,
     stylesheets,
     templates,
+    write_page,
 )
 from failscape.trials import Finding, Verdict
+
+SIDE = 224
+THUMBS = "thumbs"
+SUFFIX = ".thumb.webp"
+FULL = "pictures"
+_OURS = {
+    THUMBS: re.compile(rf"([0-9a-f]{{32}}){re.escape(SUFFIX)}"),
+    FULL: re.compile(r"([0-9a-f]{32})\.[a-z]+"),
+}
+WORKERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """`source` is what the page shows, `full` the original to open, or "" where there is no way to it."""
+
+    source: str
+    full: str = ""
+
+
+class PicturePlacer:
+    """Thumbnails for one page. `page` is the folder of the page, or `None` to put pictures inside it."""
+
+    def __init__(self, store: ImageStore, page: Path | None) -> None:
+        self._store = store
+        self._page = page
+        for folder in () if page is None else (page, page / THUMBS, page / FULL):
+            refuse_link(folder)
+        self._placed: dict[str, Placed | None] = {}
+        # A report inside the atlas folder has room for the originals; one elsewhere is kept small to be sent.
+        self._linked = page is not None and store.folder.parent.resolve() in page.resolve().parents
+
+    @property
+    def missing(self) -> int:
+        return sum(placed is None for placed in self._placed.values())
+
+    @property
+    def shown(self) -> int:
+        return len(self._placed) - self.missing
+
+    def prepare(self, digests: Iterable[str]) -> None:
+        """Make all thumbnails at once: decoding lets other threads work."""
+        new = [digest for digest in dict.fromkeys(digests) if digest not in self._placed]
+        with ThreadPoolExecutor(WORKERS) as pool:
+            self._placed.update(zip(new, pool.map(self._place, new), strict=True))
+
+    def forget_others(self) -> None:
+        """Remove pictures that an earlier report left and this page does not show."""
+        if self._page is not None:
+            for folder, pattern in _OURS.items():
+                for path in (self._page / folder).glob("*"):
+                    ours = pattern.fullmatch(path.name)  # the folder may hold files of others
+                    if ours and ours[1] not in self._placed:
+                        path.unlink(missing_ok=True)
+
+    def find(self, digest: str) -> Placed | None:
+        return self._placed.get(digest)
+
+    def _place(self, digest: str) -> Placed | None:
+        try:
+            if self._page is None:
+                data = self._store.thumbnail(digest, SIDE)
+                return Placed("data:image/webp;base64," + base64.b64encode(data).decode())
+            full = self._store.copy_out(digest, self._page / FULL).name if self._linked else ""
+            path = self._page / THUMBS / f"{digest}{SUFFIX}"
+            if path.is_symlink() or not path.exists():
+                write_whole(path, self._store.thumbnail(digest, SIDE))
+        except AtlasError:
+            return None
+        return Placed(f"{THUMBS}/{path.name}", f"{FULL}/{full}" if full else "")
+
+
+#: Subjects that are shown with pictures; the table has more.
+PICTURED = 30
+
+CASES = 6
+ROWS = 400
+
+
+def write_comparison(compared: ManyCompared, folder: Path, sources: Sequence[Path] = ()) -> Path:
+    """Write the page into `folder`. Pictures come from the atlases of the sides and from `sources`."""
+    proven = [row for row in compared.last.rows if row.status in PROVEN][:PICTURED]
+    # Each proven change with the same cases on all models.
+    pictured = [(row, cases_beside(compared.sides, row.subject, CASES)) for row in proven]
+    view = {
+        "compared": compared,
+        "names": [side.name for side in compared.sides],
+        "rows": compared.last.rows[:ROWS],
+        "pictured": [{"row": row, "cases": cases} for row, cases in pictured],
+    }
+    wanted = {
+        digest for _, cases in pictured for row in cases for case in row if case for digest in case.images
+    }
+    with explained(folder), ExitStack() as stack:
+        folder.mkdir(parents=True, exist_ok=True)
+        placers = []
+        for path in dict.fromkeys([*(side.folder for side in compared.sides), *sources]):
+            atlas = stack.enter_context(Atlas.open(path, readonly=True))
+            here = [digest for digest in wanted if atlas.images.name(digest) is not None]
+            placers.append(PicturePlacer(atlas.images, folder))
+            placers[-1].prepare(here)
+
+        def picture(digest: str) -> Placed | None:
+            return next((found for placer in placers if (found := placer.find(digest))), None)
+
+        page = templates().get_template("comparison.html").render(view=view, picture=picture)
+    return write_page(folder / PAGE, page)
+
+
+#: Where the whole page of the comparison lies, beside that of the report.
+FOLDER = "comparison"
+
+MOST_MODELS = 12
+
+
+def beside_section(hunt: HuntEvidence, folder: Path | None) -> Section | None:
+    """The newest hunts of the other models in this atlas, where there are such and they can be compared.
+
+    With a `folder` the whole page is written there too.
+    """
+    compared = compare_atlas(hunt)
+    if compared is None:
+        return None
+    if folder is not None:
+        write_comparison(compared, folder / FOLDER)
+    names = [side.name for side in compared.sides]
+    return Section(
+        id="beside",
+        title="Beside the other models of this atlas",
+        template="beside.html",
+        place=TRUST,
+        data={"compared": compared, "link": f"{FOLDER}/{PAGE}" if folder is not None else ""},
+        menu="Compare",
+        intro=f"The same cases on {len(names)} models, {names[-1]} against {names[0]}, pair by pair.",
+    )
+
+
+def compare_atlas(hunt: HuntEvidence) -> ManyCompared | None:
+    atlas = hunt.atlas
+    kinds: dict[int, Any] = {row.id: row.kind for row in atlas.hunts()}
+    numbers = [number for number in hunts_of(atlas.folder) if kinds[number] == hunt.row.kind]
+    if hunt.row.id not in numbers or not 1 < len(numbers) <= MOST_MODELS:
+        return None
+    try:
+        sides = [
+            side_of(hunt) if number == hunt.row.id else read_side(atlas.folder, number) for number in numbers
+        ]
+        compared = compare_sides(sides)
+    except (NotComparable, FailscapeError):
+        return None
+    return compared if compared.last.pairs else None
+
 
 GALLERY = 40
 TABLE_ROWS = 1000
@@ -84,8 +245,6 @@ class ReportPage:
     sections: list[Section]
     warnings: list[Event]
     settings: str
-    version: str
-    written: str
 
     @property
     def opened(self) -> int:
@@ -155,8 +314,7 @@ def write_report(
         view = replace(view, sections=[*view.sections, others]) if others else view
         pictures = PicturePlacer(atlas.images, None if single_file else folder)
         pictures.prepare([*_digests(view), *(one for part in view.sections for one in part.images)])
-        page = render(view, pictures)
-        write_whole(folder / PAGE, page.encode("utf-8", "replace"))
+        write_page(folder / PAGE, render(view, pictures))
         pictures.forget_others()
     return WrittenReport(
         folder / PAGE, len(hunt.findings), len(view.gallery), pictures.shown, pictures.missing
@@ -167,6 +325,10 @@ def view_of(hunt: HuntEvidence, gallery: int = GALLERY) -> ReportPage:
     entries = _entries(hunt, gallery)
     pictured = sorted((entry for entry in entries if entry.turn), key=lambda entry: entry.turn)
     page, context = page_of(hunt.row.kind), Context(hunt)
+    # What the runs noticed, and what was noticed when they were read.
+    found = hunt.warnings
+    if hunt.found.warning:
+        found.append(Event(0, time.time(), "warning", hunt.row.id, {"text": hunt.found.warning}))
     return ReportPage(
         hunt=hunt,
         entries=entries,
@@ -175,10 +337,8 @@ def view_of(hunt: HuntEvidence, gallery: int = GALLERY) -> ReportPage:
         map=failure_map(hunt.subjects(), hunt.place),
         tiles=list(page.tiles(context)),
         sections=list(page.sections(context)),
-        warnings=_warnings(hunt),
+        warnings=found,
         settings=hunt.shown_settings,
-        version=__version__,
-        written=time.strftime("%Y-%m-%d %H:%M"),
     )
 
 
@@ -224,14 +384,6 @@ def _alike(findings: Sequence[Finding]) -> tuple[dict[int, str], set[int]]:
             kind = family.kind.rpartition(": ")[2]
             alike[first] = f"The same with {kind} {', '.join(family.values[1:])}."
     return alike, later
-
-
-def _warnings(hunt: HuntEvidence) -> list[Event]:
-    """What the runs noticed, and what was noticed when they were read."""
-    found = hunt.warnings
-    if hunt.found.warning:
-        found.append(Event(0, time.time(), "warning", hunt.row.id, {"text": hunt.found.warning}))
-    return found
 
 
 def _digests(view: ReportPage) -> list[str]:

@@ -25,10 +25,13 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined, select_autoescape
 
+from failscape import __version__
+from failscape.atlas.files import explained, write_whole
 from failscape.errors import FailscapeError
 from failscape.evidence.hunt import Placer, nowhere
 from failscape.plugins import find_kind
@@ -170,9 +173,20 @@ def templates(packages: Iterable[str] = ()) -> Environment:
         percent=figures.percent, spread=figures.spread, evalue=figures.number, clip=clip, span=span, when=when
     )
     environment.globals.update(
-        heat_map=heat_map, heat_legend=heat_legend, heat_shapes=(WIDE, NARROW), figures=figures
+        heat_map=heat_map,
+        heat_legend=heat_legend,
+        heat_shapes=(WIDE, NARROW),
+        figures=figures,
+        version=__version__,
+        written=when(time.time()),
     )
     return environment
+
+
+def write_page(path: Path, page: str) -> Path:
+    with explained(path):
+        write_whole(path, page.encode("utf-8", "replace"))
+    return path
 
 
 def clip(text: str, most: int = 400) -> str:

@@ -7,14 +7,15 @@ they agree. Nothing here tells what the judge said before a label is given.
 import csv
 import io
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.decisions import ANSWER, EARLIER, decision_of
-from failscape.atlas.reviews import (
+from failscape.atlas.judging import (
+    ANSWER,
+    EARLIER,
     MODES,
     NO,
     UNSURE,
@@ -25,6 +26,7 @@ from failscape.atlas.reviews import (
     add_label,
     add_review,
     decider_of,
+    decision_of,
     find_review,
     items_of,
     labels_of,
@@ -61,14 +63,19 @@ class Reviewed:
     accuracy: JudgeAccuracy
     counts: dict[str, tuple[int, int]]
     unsure: int
-    reviewers: tuple[str, ...]
     people: Agreement | None
 
 
 def read_table(path: Path, atlas: Atlas, reviewer: str = "") -> tuple[Review, list[ReviewLabel]]:
     """The labels of one file, checked against the atlas. Rows without a label are not yet reviewed."""
     rows = _rows(path)
-    review = find_review(atlas, _one_review(path, rows))
+    first = rows[0][1]["review"].strip()
+    for line, row in rows:
+        if row["review"].strip() != first:
+            raise _error(
+                path, line, f"review {row['review']!r} after {first!r}", "import one review at a time"
+            )
+    review = find_review(atlas, first)
     known = {item.item for item in items_of(atlas, review.uid)}
     labels: dict[str, ReviewLabel] = {}
     lines: dict[str, int] = {}
@@ -113,16 +120,6 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     return rows
 
 
-def _one_review(path: Path, rows: Sequence[tuple[int, dict[str, str]]]) -> str:
-    first = rows[0][1]["review"].strip()
-    for line, row in rows:
-        if row["review"].strip() != first:
-            raise _error(
-                path, line, f"review {row['review']!r} after {first!r}", "import one review at a time"
-            )
-    return first
-
-
 def _error(path: Path, line: int, message: str, fix: str) -> ConfigError:
     return ConfigError(f"{path}, line {line}: {message}", fix)
 
@@ -144,23 +141,18 @@ def measure(atlas: Atlas, judge: str) -> Reviewed:
             strata[key[0]].append(LabelledStratum(key[1], population, said[YES], said[NO]))
             yes, no = counts.get(key[0], (0, 0))
             counts[key[0]] = yes + said[YES], no + said[NO]
-    people = tuple(sorted({label.reviewer for label in labels}))
+    people, checks = len({label.reviewer for label in labels}), len({label.item for label in labels})
     if not any(map(sum, counts.values())):
         raise ConfigError(
             f"all {unsure:,} labels are unsure or disputed: they measure nothing", "label some with yes or no"
         )
-    source = f"review of {len({label.item for label in labels}):,} checks by {_told(people)}"
+    source = f"review of {checks:,} checks by {people} {'person' if people == 1 else 'people'}"
     return Reviewed(
         JudgeAccuracy(accuracies_of(strata), judge=judge, source=source),
         counts,
         unsure,
-        people,
         between_people(labels),
     )
-
-
-def _told(people: Sequence[str]) -> str:
-    return "1 person" if len(people) == 1 else f"{len(people)} people"
 
 
 def strata_of(items: Iterable[ReviewItem]) -> dict[tuple[str, bool, bool], list[ReviewItem]]:
@@ -215,15 +207,17 @@ class Known:
 
 def current_review(atlas: Atlas, row: HuntRow) -> Review | None:
     """The newest review of the hunt's judge that was drawn from this hunt."""
+    return next(reversed(_drawn(atlas, row)), None)
+
+
+def _drawn(atlas: Atlas, row: HuntRow) -> list[Review]:
     judge = decider_of(row)
-    found = [] if judge is None else reviews_of(atlas, judge.digest)
-    return next((one for one in reversed(found) if one.hunt == row.id), None)
+    return [] if judge is None else [one for one in reviews_of(atlas, judge.digest) if one.hunt == row.id]
 
 
 def begin_review(atlas: Atlas, row: HuntRow, count: int = COUNT) -> Review:
     """Draw a sample and keep it; another seed after each, so that a new one holds other checks."""
-    judge = decider_of(row)
-    seed = 0 if judge is None else sum(one.hunt == row.id for one in reviews_of(atlas, judge.digest))
+    seed = len(_drawn(atlas, row))
     sample = draw_sample(atlas, row, count, seed)
     add_review(atlas, sample.review, seed, sample.items)
     return sample.review
@@ -308,8 +302,7 @@ def _by_kind(cells: Mapping[StratumKey, Cell], goal: float) -> list[Known]:
 
 def plan_review(atlas: Atlas, row: HuntRow, goal: float) -> list[Known]:
     """The same for all reviews of a hunt; a sample that nobody has labelled yet stands in for the first."""
-    judge = decider_of(row)
-    found = [] if judge is None else [one for one in reviews_of(atlas, judge.digest) if one.hunt == row.id]
+    found = _drawn(atlas, row)
     if found:
         return known_so_far(atlas, found, goal)
     items = draw_sample(atlas, row, COUNT, 0).items

@@ -25,18 +25,21 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.decisions import Decision, decision_of, decisions, has_image
 from failscape.atlas.files import explained
 from failscape.atlas.formats.plain import no_formula
-from failscape.atlas.reviews import (
+from failscape.atlas.judging import (
     MODES,
     NO,
     UNSURE,
     YES,
+    Decision,
     Review,
     ReviewItem,
     atlas_uid,
     decider_of,
+    decision_of,
+    decisions,
+    has_image,
     items_of,
     labels_of,
     mode_reviews_of,
@@ -136,7 +139,14 @@ def draw_sample(atlas: Atlas, row: HuntRow, count: int, seed: int) -> ReviewSamp
     if judge is None:
         raise AtlasError(f"hunt {row.id} has no judge: there is nothing to review", "give another --hunt")
     chance = random.Random(f"{seed}/{count}")
-    near, own = _near_subjects(atlas, row), own_kinds(words_to_label(atlas, row))
+    search = row.config.get("search")
+    threshold = float(search.get("threshold", 0.8)) if isinstance(search, dict) else 0.8
+    near = set()
+    for subject, counts in atlas.subject_counts(row.id):
+        valid = counts[Verdict.PASS] + counts[Verdict.FAIL]
+        if valid and abs(counts[Verdict.PASS] / valid - threshold) <= NEAR:
+            near.add(subject)
+    own = own_kinds(words_to_label(atlas, row))
     strata, skipped = _stratify(atlas, row, count, chance, near, own)
     if len(strata) > count:
         strata, _ = _stratify(atlas, row, count, chance, set(), frozenset())
@@ -200,17 +210,6 @@ def _stratify(
     return strata, skipped
 
 
-def _near_subjects(atlas: Atlas, row: HuntRow) -> set[str]:
-    search = row.config.get("search")
-    threshold = float(search.get("threshold", 0.8)) if isinstance(search, dict) else 0.8
-    found = set()
-    for subject, counts in atlas.subject_counts(row.id):
-        valid = counts[Verdict.PASS] + counts[Verdict.FAIL]
-        if valid and abs(counts[Verdict.PASS] / valid - threshold) <= NEAR:
-            found.add(subject)
-    return found
-
-
 def _share_out(sizes: dict[Key, int], count: int) -> dict[Key, int]:
     """Equal shares of `count`, one at least; what small strata cannot use goes to the others."""
     taken = dict.fromkeys(sizes, 0)
@@ -248,15 +247,12 @@ def write_review(atlas: Atlas, sample: ReviewSample, folder: Path) -> Path:
         shutil.rmtree(draft, ignore_errors=True)
         (draft / IMAGES).mkdir(parents=True)
         files = {
-            digest: _copy_picture(atlas, digest, draft) for digest in {one.image for one in sample.questions}
+            digest: f"{IMAGES}/{atlas.images.copy_out(digest, draft / IMAGES).name}"
+            for digest in {one.image for one in sample.questions}
         }
         _write_table(draft / TABLE, sample.review.uid, sample.questions, files)
         draft.replace(folder)
     return folder / TABLE
-
-
-def _copy_picture(atlas: Atlas, digest: str, folder: Path) -> str:
-    return f"{IMAGES}/{atlas.images.copy_out(digest, folder / IMAGES).name}"
 
 
 def _write_table(path: Path, uid: str, questions: Sequence[BlindQuestion], files: dict[str, str]) -> None:

@@ -86,16 +86,21 @@ class RichReporter:
 class PlainReporter:
     """One line every ten seconds, for logs."""
 
-    def __init__(self, stream: IO[str] | None = None, every: float = PLAIN_SECONDS) -> None:
+    every = PLAIN_SECONDS
+
+    def __init__(self, stream: IO[str] | None = None, every: float | None = None) -> None:
         self._stream = stream or sys.stderr
-        self._every = every
+        self.every = self.every if every is None else every
         self._last = time.monotonic()
 
     def update(self, snapshot: RunSnapshot) -> None:
         now = time.monotonic()
-        if now - self._last >= self._every:
+        if now - self._last >= self.every:
             self._last = now
-            self._write(" | ".join(f"{label} {value}" for label, value in _cells(snapshot)))
+            self._write(self.line(snapshot))
+
+    def line(self, snapshot: RunSnapshot) -> str:
+        return " | ".join(f"{label} {value}" for label, value in _cells(snapshot))
 
     def note(self, kind: str, text: str) -> None:
         self._write(f"{kind}: {text}")
@@ -107,28 +112,20 @@ class PlainReporter:
         print(line, file=self._stream, flush=True)
 
 
-class JsonReporter:
+class JsonReporter(PlainReporter):
     """One JSON object a line on standard output, for machines."""
 
-    def __init__(self, stream: IO[str] | None = None, every: float = JSON_SECONDS) -> None:
-        self._stream = stream or sys.stdout
-        self._every = every
+    every = JSON_SECONDS
+
+    def __init__(self, stream: IO[str] | None = None, every: float | None = None) -> None:
+        super().__init__(stream or sys.stdout, every)
         self._last = 0.0
 
-    def update(self, snapshot: RunSnapshot) -> None:
-        now = time.monotonic()
-        if now - self._last >= self._every:
-            self._last = now
-            self._write({"event": "progress", **asdict(snapshot)})
+    def line(self, snapshot: RunSnapshot) -> str:
+        return json.dumps({"event": "progress", **asdict(snapshot)})
 
     def note(self, kind: str, text: str) -> None:
-        self._write({"event": kind, "text": text})
-
-    def close(self) -> None:
-        self._stream.flush()
-
-    def _write(self, data: dict[str, object]) -> None:
-        print(json.dumps(data), file=self._stream, flush=True)
+        self._write(json.dumps({"event": kind, "text": text}))
 
 
 class Unfailing:

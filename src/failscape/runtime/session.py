@@ -1,4 +1,9 @@
-"""One session of a run: from checked settings to a stop. Start and resume are the same thing."""
+"""One session of a run: from checked settings to a stop. Start and resume are the same thing.
+
+Beside the loop it carries lessons to a questioner that learns, and writes what was found into the atlas for
+those who only read. Telling all that a hunt knows takes a while when it has many trials, so that is done
+rarely: at most a fiftieth of the time goes there.
+"""
 
 import asyncio
 import contextlib
@@ -8,28 +13,162 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 
 from failscape.atlas import Atlas, Spent, open_hunt
-from failscape.atlas.contents import keep_album, keep_earlier, keep_pictures
+from failscape.atlas.hunts import (
+    keep_album,
+    keep_earlier,
+    keep_pictures,
+    keep_results,
+    last_results,
+    rules_version,
+)
+from failscape.atlas.judging import keep_accuracy, people_said, reckoned_with
 from failscape.atlas.reader import WARM_START
-from failscape.atlas.reviews import keep_accuracy, people_said, reckoned_with
 from failscape.config import HuntConfig
 from failscape.engines import model_maker
 from failscape.hunts.protocol import Hunt, replay
+from failscape.hunts.told import Told, from_bytes, to_bytes, told_by
 from failscape.models.roles import Identity
 from failscape.models.transport.endpoints import EndpointStats
 from failscape.models.transport.http import HttpModel
 from failscape.plugins import begin_hunt, kind_of
-from failscape.runtime.accuracy import choose_accuracy
-from failscape.runtime.budget import Budget
-from failscape.runtime.engine import Engine, Stop
-from failscape.runtime.health import HealthWarning
-from failscape.runtime.keeping import ResultsKeeper
+from failscape.runtime.engine import Budget, Engine, HealthWarning, Stop
 from failscape.runtime.progress import Meter, Reporter, RunSnapshot
-from failscape.runtime.stages import Team
-from failscape.runtime.teaching import Lessons, prepare
-from failscape.runtime.warm_start import find_earlier
-from failscape.trials import Progress
+from failscape.runtime.walk import Team, Walk
+from failscape.runtime.warm_start import choose_accuracy, find_earlier
+from failscape.trials import Progress, Propose
+
+EVERY_SECONDS = 60.0
+#: A checkpoint waits at least so many times as long as the one before took.
+SHARE = 50
+
+#: Most points of the curve of findings that are kept.
+POINTS = 160
+
+
+class ResultsKeeper:
+    """`trials` were told before this session. `judge` is the digest of the accuracy that the hunt reckons
+    with, `module` that of its kind."""
+
+    def __init__(
+        self, atlas: Atlas, hunt_id: int, hunt: Hunt, trials: int, judge: str = "", module: str = "failscape"
+    ) -> None:
+        self._atlas = atlas
+        self._hunt_id = hunt_id
+        self._hunt = hunt
+        self._module = module
+        self._judge = judge
+        self._curve = self._earlier_curve(trials) if trials else [(0, 0)]
+        self._next = time.monotonic() + EVERY_SECONDS
+
+    def _earlier_curve(self, trials: int) -> list[tuple[int, int]]:
+        content = last_results(self._atlas, self._hunt_id)
+        try:
+            earlier = from_bytes(content, self._module).curve if content else [(0, 0)]
+        except ValueError:
+            earlier = [(0, 0)]
+        before = [(told, found) for told, found in earlier if told < trials]
+        return [*before, (trials, self._hunt.progress().findings)]
+
+    def note(self, trials: int, findings: int) -> None:
+        """A point of the curve. When there are too many, every second one goes."""
+        if trials > self._curve[-1][0]:
+            self._curve.append((trials, findings))
+        if len(self._curve) > 2 * POINTS:
+            self._curve = [self._curve[0], *self._curve[1:-1:2], self._curve[-1]]
+
+    def look(self, trials: int) -> None:
+        """Called after every group of trials, when all that is recorded has been told."""
+        if time.monotonic() >= self._next:
+            clock = time.monotonic()
+            self.keep(trials)
+            now = time.monotonic()
+            self._next = now + max(EVERY_SECONDS, SHARE * (now - clock))
+
+    def keep(self, trials: int) -> Told:
+        self.note(trials, self._curve[-1][1])
+        told = told_by(self._hunt, self._curve)
+        try:
+            content = to_bytes(told)
+        except TypeError as error:
+            self._atlas.log("note", {"text": f"findings are not kept: {error}"}, self._hunt_id)
+        else:
+            rules = rules_version(self._module)
+            keep_results(self._atlas, self._hunt_id, content, rules, self._judge, trials)
+        return told
+
+
+#: Where a questioner keeps its checkpoints, in the folder of the atlas; one folder per hunt.
+FOLDER = "questioner"
+
+
+#: How many times in a row a questioner must be found waiting in vain before it is let go.
+PATIENCE = 2
+
+
+@runtime_checkable
+class Learns(Protocol):
+    """A questioner that is told what its questions were worth."""
+
+    log: Any
+
+    @property
+    def waiting(self) -> bool: ...
+
+    def prepare(self, home: Any, lessons: Any, begun: Any, load: Any) -> None: ...
+
+    def teach(self, lessons: Any) -> None: ...
+
+    def release(self) -> None: ...
+
+
+def _writing(walk: Walk) -> bool:
+    return any(isinstance(step, Propose) for step in walk.probe.steps)
+
+
+def learner_of(team: Team) -> Learns | None:
+    model = team.models.get("questioner")
+    return model if isinstance(model, Learns) else None
+
+
+def prepare(team: Team, hunt: Hunt, atlas: Atlas, hunt_id: int) -> None:
+    """Before the models start: where checkpoints are, what was recorded, where the trainer's figures go."""
+    learner = learner_of(team)
+    if learner is None:
+        return
+    learner.log = lambda row: atlas.log("training", row, hunt_id)
+    home = atlas.folder / FOLDER / str(hunt_id)
+    learner.prepare(home, hunt.lessons(), hunt.begun(), atlas.images.get)
+
+
+class Lessons:
+    """Called after every group of trials."""
+
+    def __init__(self, hunt: Hunt, team: Team, reporter: Reporter) -> None:
+        self._hunt = hunt
+        self._learner = learner_of(team)
+        self._reporter = reporter
+        self._noticed = 0
+        self._stuck = 0
+
+    def hand_out(self, engine: Engine) -> None:
+        if self._learner is not None:
+            self._learner.teach(self._hunt.lessons())
+            # It waits for answers, or for pictures, that the budget no longer allows.
+            walks = engine.in_flight.values()
+            limit = engine.starved
+            stuck = bool(limit and walks) and self._learner.waiting and all(map(_writing, walks))
+            self._stuck = self._stuck + 1 if stuck else 0
+            if self._stuck > PATIENCE:
+                engine.halt(limit)
+                self._learner.release()
+        notices = self._hunt.notices()
+        for text in notices[self._noticed :]:
+            self._reporter.note("warning", text)
+        self._noticed = len(notices)
+
 
 SNAPSHOT_SECONDS = 0.25
 
@@ -191,35 +330,14 @@ class _Watch:
 
     def look(self) -> None:
         now = time.monotonic()
-        if now - self._last >= SNAPSHOT_SECONDS:
-            self._last = now
-            snapshot = self._snapshot(now)
-            if self._keeper is not None:
-                self._keeper.note(snapshot.trials, snapshot.findings)
-                self._keeper.look(snapshot.trials)
-            self._reporter.update(snapshot)
-            self.write_warnings()
-            self._name_endpoints()
-
-    def _name_endpoints(self) -> None:
-        """Say at once, and once, which endpoints were taken out: the run goes on without them."""
-        for role, stats in _endpoints(self._team):
-            if stats.state == "ejected" and stats.endpoint not in self._out:
-                self._out.add(stats.endpoint)
-                self._reporter.note("warning", f"{role}: {stats.endpoint} is taken out: {stats.last_fault}")
-
-    def write_warnings(self) -> None:
-        for warning in self.engine.health.warnings():
-            if warning.name not in self.warned:
-                self._reporter.note("warning", f"{warning.text} ({warning.fix})")
-            self.warned[warning.name] = warning
-
-    def _snapshot(self, now: float) -> RunSnapshot:
+        if now - self._last < SNAPSHOT_SECONDS:
+            return
+        self._last = now
         health, progress = self.engine.health, self._hunt.progress()
         trials = sum(health.verdicts.values())
         rate = self._meter.rate(now, trials)
         share, spent = self._budget.share(), self._budget.spent
-        return RunSnapshot(
+        snapshot = RunSnapshot(
             progress.phase,
             self._resumed + trials,
             rate,
@@ -233,6 +351,22 @@ class _Watch:
             len(self.engine.in_flight),
             self._eta(rate, progress, now),
         )
+        if self._keeper is not None:
+            self._keeper.note(snapshot.trials, snapshot.findings)
+            self._keeper.look(snapshot.trials)
+        self._reporter.update(snapshot)
+        self.write_warnings()
+        # Say at once, and once, which endpoints were taken out: the run goes on without them.
+        for role, stats in _endpoints(self._team):
+            if stats.state == "ejected" and stats.endpoint not in self._out:
+                self._out.add(stats.endpoint)
+                self._reporter.note("warning", f"{role}: {stats.endpoint} is taken out: {stats.last_fault}")
+
+    def write_warnings(self) -> None:
+        for warning in self.engine.health.warnings():
+            if warning.name not in self.warned:
+                self._reporter.note("warning", f"{warning.text} ({warning.fix})")
+            self.warned[warning.name] = warning
 
     def _eta(self, rate: float, progress: Progress, now: float) -> float | None:
         """Seconds until the first of: budget spent, time over, everything known so far tried."""
@@ -261,7 +395,10 @@ def _interrupts(engine: Engine, reporter: Reporter) -> Iterator[None]:
         reporter.note("stopping", "finishing what is in flight; press Ctrl-C again to leave at once")
         engine.interrupt()
 
-    numbers = _stop_signals()
+    # With `nohup` a hang-up is ignored, and stays so.
+    hang_up = getattr(signal, "SIGHUP", None)
+    heard = hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN
+    numbers = [signal.SIGINT, signal.SIGTERM, *([hang_up] if hang_up is not None and heard else [])]
     try:
         for number in numbers:
             loop.add_signal_handler(number, pressed)
@@ -273,10 +410,3 @@ def _interrupts(engine: Engine, reporter: Reporter) -> Iterator[None]:
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)
-
-
-def _stop_signals() -> list[signal.Signals]:
-    """With `nohup` a hang-up is ignored, and stays so."""
-    hang_up = getattr(signal, "SIGHUP", None)
-    heard = hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN
-    return [signal.SIGINT, signal.SIGTERM, *([hang_up] if hang_up is not None and heard else [])]

@@ -1,25 +1,66 @@
-"""Starts a hunt from what an earlier one saw: `warm_start: runs/old`. Reads the old atlas once.
+"""What a run knows before it starts: how its judge errs, what an earlier hunt saw (`warm_start: runs/old`).
 
-What is taken from it is kept in the new atlas. A resumed hunt goes by that, whatever became of the old one.
+A table of accuracy comes from a file, a review in the atlas, or ships with the judge. The old atlas is read
+once; what is taken from it is kept in the new one. A resumed hunt goes by that, whatever became of the old
+one.
 """
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.connect import holds_atlas, parse_reference
-from failscape.atlas.contents import digest_of, earlier_of
-from failscape.atlas.results import last_results
-from failscape.atlas.resume import complete_config
-from failscape.atlas.reviews import hunt_accuracy
+from failscape.atlas.database import holds_atlas, parse_reference
+from failscape.atlas.hunts import complete_config, digest_of, earlier_of, last_results
+from failscape.atlas.judging import AUTO, NONE, hunt_accuracy, reviewed_accuracy
 from failscape.config import HuntConfig
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError
 from failscape.hunts.protocol import Hunt, replay
 from failscape.hunts.told import from_bytes
+from failscape.models.roles import Model
 from failscape.plugins import begin_hunt, find_kind, kind_of
 from failscape.spaces.earlier import Earlier
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Finding, Verdict
+
+
+def choose_accuracy(config: HuntConfig, judge: Model | None, folder: Path) -> JudgeAccuracy | None:
+    """`None`: nothing is known, and the judge is taken at its word."""
+    # A vlm hunt names a file of its verifier's accuracy as `accuracy`, and reads it by itself.
+    setting = str(getattr(config, "judge_accuracy", NONE if getattr(config, "accuracy", "") else AUTO))
+    if setting == NONE or judge is None:
+        return None
+    digest = judge.identity.digest
+    if setting != AUTO:
+        return read_accuracy(Path(setting), digest)
+    shipped = getattr(judge, "accuracy", None)
+    return _reviewed(folder, digest) or (shipped if isinstance(shipped, JudgeAccuracy) else None)
+
+
+def read_accuracy(path: Path, judge: str) -> JudgeAccuracy:
+    """A table that names no judge is taken for this one; one of another judge is refused."""
+    try:
+        text = path.expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"`judge_accuracy: {path}` cannot be read: {error}", "give a JSON file, auto or none"
+        ) from None
+    accuracy = JudgeAccuracy.from_json(text, str(path))
+    if accuracy.judge not in ("", judge):
+        raise ConfigError(
+            f"{path} was measured for another judge ({accuracy.judge[:12]}…, here {judge[:12]}…)",
+            "review what this one judged, or take `judge` out of the file if you know that they err alike",
+        )
+    return replace(accuracy, judge=judge, source=accuracy.source or str(path))
+
+
+def _reviewed(folder: Path, judge: str) -> JudgeAccuracy | None:
+    if not holds_atlas(folder):
+        return None
+    with Atlas.open(folder, readonly=True) as atlas:
+        return reviewed_accuracy(atlas, judge)
+
 
 #: What both hunts must have been run on, by content: else subjects of one mean nothing to the other.
 SAME = {"space": "corpus", "prompts": "list of prompts", "grammar": "grammar of questions"}
@@ -44,7 +85,23 @@ def read_earlier(config: HuntConfig) -> Earlier:
     path, number = parse_reference(config.warm_start)
     with Atlas.open(path.expanduser(), readonly=True) as atlas:
         row = atlas.hunt(number)
-        _refuse_others(config, row)
+        # Another kind of hunt, or one in another space, proposes nothing here.
+        named = f"`warm_start: {config.warm_start}`"
+        if row.kind != config.hunt:
+            raise ConfigError(
+                f"{named}: hunt {row.id} there is a {row.kind} hunt, and this is a {config.hunt} hunt",
+                f"name an atlas of a {config.hunt} hunt, or its hunt as `ATLAS@NUMBER`",
+            )
+        contents = kind_of(config).contents(config)
+        for name, words in SAME.items():
+            here = contents[name].digest if name in contents else ""
+            there = digest_of(row.identities, name)
+            if here != there:
+                raise ConfigError(
+                    f"{named}: hunt {row.id} there was run on another {words} than this one"
+                    f" ({there[:12] or 'none'}, here {here[:12] or 'none'})",
+                    f"name an atlas of the same {words}, or take `warm_start` out",
+                )
         counts = {
             subject: (found[Verdict.PASS], found[Verdict.FAIL])
             for subject, found in atlas.subject_counts(row.id)
@@ -59,26 +116,6 @@ def read_earlier(config: HuntConfig) -> Earlier:
         target = row.config.get("target")
         name = str(target.get("model") or "") if isinstance(target, dict) else ""
         return Earlier(row.kind, name, counts, findings)
-
-
-def _refuse_others(config: HuntConfig, row: HuntRow) -> None:
-    """Another kind of hunt, or one in another space, proposes nothing here."""
-    named = f"`warm_start: {config.warm_start}`"
-    if row.kind != config.hunt:
-        raise ConfigError(
-            f"{named}: hunt {row.id} there is a {row.kind} hunt, and this is a {config.hunt} hunt",
-            f"name an atlas of a {config.hunt} hunt, or its hunt as `ATLAS@NUMBER`",
-        )
-    contents = kind_of(config).contents(config)
-    for name, words in SAME.items():
-        here = contents[name].digest if name in contents else ""
-        there = digest_of(row.identities, name)
-        if here != there:
-            raise ConfigError(
-                f"{named}: hunt {row.id} there was run on another {words} than this one"
-                f" ({there[:12] or 'none'}, here {here[:12] or 'none'})",
-                f"name an atlas of the same {words}, or take `warm_start` out",
-            )
 
 
 def _findings(atlas: Atlas, row: HuntRow) -> list[Finding]:

@@ -39,6 +39,11 @@ class _File:
                     return value
         return default
 
+    def numbers(self, **names: str) -> dict[str, int | float]:
+        """Our setting → its number here, where there is one under any of the names given for it."""
+        found = {ours: self.get(*theirs.split()) for ours, theirs in names.items()}
+        return {ours: value for ours, value in found.items() if isinstance(value, int | float)}
+
     def left(self) -> list[str]:
         """Keys with a value that nobody asked for."""
         leaves = [key for key, value in _pairs(self.data) if not isinstance(value, Mapping | list)]
@@ -160,16 +165,12 @@ def _target(file: _File, notes: list[str]) -> RoleDraft:
     defaults = file.get("defaults", default={})
     own = _File(defaults.get(model, defaults) if isinstance(defaults, Mapping) else {})
     settings: dict[str, Any] = {"model": model, "endpoints": [_address(server, "") for server in chosen]}
-    params = {
-        ours: value
-        for ours, value in (
-            ("num_inference_steps", own.get("num_inference_steps", "steps")),
-            ("guidance_scale", own.get("guidance_scale", "guidance")),
-            ("height", own.get("height", "resolution")),
-            ("width", own.get("width", "resolution")),
-        )
-        if isinstance(value, int | float)
-    }
+    params = own.numbers(
+        num_inference_steps="num_inference_steps steps",
+        guidance_scale="guidance_scale guidance",
+        height="height resolution",
+        width="width resolution",
+    )
     if params:
         settings["params"] = params
     batch = own.get("server_batch_size", "batch_size")
@@ -189,10 +190,8 @@ def _judge(file: _File) -> RoleDraft:
         "model": str(model),
         "endpoints": [_address(server, "/v1") for server in servers],
     }
-    for ours, theirs in (("image_max_side", "image_max_side"), ("timeout", "timeout")):
-        value = file.get(theirs)
-        if isinstance(value, int | float) and value > 0:
-            settings[ours] = value
+    limits = file.numbers(image_max_side="image_max_side", timeout="timeout")
+    settings |= {name: value for name, value in limits.items() if value > 0}
     params = {name: file.get(name) for name in ("temperature", "top_k", "enable_thinking", "max_tokens")}
     kept = {name: value for name, value in params.items() if value is not None}
     if kept:
@@ -213,17 +212,13 @@ def _search(default: _File, predictor: _File, notes: list[str]) -> dict[str, Any
     if traversal in ("entity", "layer"):
         search["traversal"] = traversal
     if predictor.get("enable", "enabled", default=False):
-        chosen: dict[str, Any] = {"kind": "transformer"}
-        for ours, theirs in (
-            ("warm_up", "warmup_nodes"),
-            ("retrain_every", "train_interval_nodes"),
-            ("epochs", "epochs_per_train"),
-            ("learning_rate", "lr"),
-        ):
-            value = predictor.get(theirs)
-            if isinstance(value, int | float):
-                chosen[ours] = value
-        search["predictor"] = chosen
+        numbers = predictor.numbers(
+            warm_up="warmup_nodes",
+            retrain_every="train_interval_nodes",
+            epochs="epochs_per_train",
+            learning_rate="lr",
+        )
+        search["predictor"] = {"kind": "transformer", **numbers}
         if predictor.get("t5_emb_file"):
             notes.append(
                 "predictor.yaml: its pickled embeddings are not read; make them with `failscape corpus embed`"

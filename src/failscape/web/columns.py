@@ -134,7 +134,11 @@ class TrialColumns:
             )
             while rows := cursor.fetchmany(_MANY):
                 self._add(rows)
-            self._read_cases()
+            # Which kinds of check each pair of plan and reason missed.
+            new = [case for case, number in self._cases.items() if number >= len(self._missed)]
+            checks = self._checks({plan for plan, reason in new if self.reasons.texts[reason]})
+            for plan, reason in new:
+                self._missed.append(_missed_kinds(self.reasons.texts[reason], checks.get(plan, ())))
             self._last = row[1]
 
     def _add(self, rows: Sequence[tuple[int, str, str, str, str, int, bytes]]) -> None:
@@ -167,10 +171,10 @@ class TrialColumns:
     def name_streams(self, purposes: Mapping[str, str]) -> None:
         """Where keys do not tell what a trial was for: by what the hunt says of each."""
         self.refresh()
-        with self._turn, self._atlas.reading() as db:
+        with self._turn:
             self._stream_of = lambda key: purposes.get(key, "")
             query = "SELECT key FROM trials NOT INDEXED WHERE id <= ? AND hunt = ? ORDER BY id"
-            names = [purposes.get(key, "") for (key,) in db.execute(query, (self._last, self._hunt))]
+            names = [purposes.get(key, "") for (key,) in self._atlas.query(query, (self._last, self._hunt))]
             self._stream.values[: len(names)] = self.streams.numbers(names)
 
     def _stream_number(self, key: str) -> int:
@@ -183,30 +187,21 @@ class TrialColumns:
                 self._marks[mark] = number
         return number
 
-    def _read_cases(self) -> None:
-        """Which kinds of check each pair of plan and reason missed."""
-        new = [case for case, number in self._cases.items() if number >= len(self._missed)]
-        checks = self._checks({plan for plan, reason in new if self.reasons.texts[reason]})
-        for plan, reason in new:
-            self._missed.append(_missed_kinds(self.reasons.texts[reason], checks.get(plan, ())))
-
     def _checks(self, plans: set[int]) -> dict[int, list[tuple[str, str]]]:
         """Kind and value of each check of these plans, straight from the text: plans are many."""
         if not plans:
             return {}
-        found = {}
-        with self._atlas.reading() as db:
-            query = "SELECT id, steps FROM plans WHERE id BETWEEN ? AND ?"
-            for number, text in db.execute(query, (min(plans), max(plans))):
-                if number in plans:
-                    steps = json.loads(text)
-                    found[number] = [
-                        (str(check["kind"]), str(check["value"]))
-                        for step in steps
-                        if step.get("do") == "decide"
-                        for check in step["checks"]
-                    ]
-        return found
+        query = "SELECT id, steps FROM plans WHERE id BETWEEN ? AND ?"
+        return {
+            number: [
+                (str(check["kind"]), str(check["value"]))
+                for step in json.loads(text)
+                if step.get("do") == "decide"
+                for check in step["checks"]
+            ]
+            for number, text in self._atlas.query(query, (min(plans), max(plans)))
+            if number in plans
+        }
 
     def select(self, wanted: TrialFilter) -> Positions:
         """Where the trials are that are wanted, in the order recorded."""

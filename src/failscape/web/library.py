@@ -20,11 +20,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.reviews import MODES
+from failscape.atlas.judging import MODES, REVIEWS_SINCE
 from failscape.errors import AtlasError, FailscapeError
 from failscape.evidence import Found, HuntEvidence, HuntReader, Place, WatchTelling
 from failscape.evidence.found import read_found
 from failscape.web.columns import TrialColumns
+
+#: What a screen shows, as it goes to the page.
+Data = dict[str, Any]
 
 #: A hunt with fewer trials is read before a process would have started.
 SHORT = 5000
@@ -175,13 +178,12 @@ class OpenHunt:
 
     def _state(self) -> tuple[Any, ...]:
         """The last trial, the last word on the judge and on modes: what is found changes with these."""
-        with self.atlas.reading() as db:
-            last = db.execute("SELECT last_trial FROM totals WHERE hunt = ?", (self.row.id,)).fetchone()
-            known = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'accuracies'").fetchone()
-            word = db.execute("SELECT count(*), max(at) FROM accuracies").fetchone() if known else None
-            query = "SELECT count(*), max(at) FROM review_labels WHERE review LIKE ?"
-            labels = db.execute(query, (f"{MODES}%",)).fetchone() if known else None
-        return last, word, labels
+        ask, labels = self.atlas.query, "SELECT count(*), max(at) FROM review_labels WHERE review LIKE ?"
+        return (
+            *ask("SELECT last_trial FROM totals WHERE hunt = ?", (self.row.id,)),
+            *ask("SELECT count(*), max(at) FROM accuracies", since=REVIEWS_SINCE),
+            *ask(labels, (f"{MODES}%",), since=REVIEWS_SINCE),
+        )
 
     def _read(self) -> None:
         began = time.monotonic()
@@ -217,14 +219,13 @@ class Library:
         self._found = FoundReader()
         self._turn = threading.Lock()
         for folder in folders:
-            self.atlases[self._free_name(folder)] = Atlas.open(folder, readonly=True)
-
-    def _free_name(self, folder: Path) -> str:
-        plain = "".join(char if char.isalnum() or char in "-_." else "-" for char in folder.resolve().name)
-        name, number = plain.strip(".-") or "atlas", 2
-        while name in self.atlases:
-            name, number = f"{plain}-{number}", number + 1
-        return name
+            plain = "".join(
+                char if char.isalnum() or char in "-_." else "-" for char in folder.resolve().name
+            )
+            name, number = plain.strip(".-") or "atlas", 2
+            while name in self.atlases:
+                name, number = f"{plain}-{number}", number + 1
+            self.atlases[name] = Atlas.open(folder, readonly=True)
 
     def atlas(self, slug: str) -> Atlas:
         found = self.atlases.get(slug)

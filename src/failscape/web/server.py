@@ -1,4 +1,7 @@
-"""The viewer as a web application: addresses, the files of the page, answers as JSON, and news.
+"""The viewer as a web application: who may ask it, addresses, the files of the page, JSON answers, and news.
+
+The address that is printed carries a token; the browser keeps it as a cookie of this site alone. Names are
+checked too: a page that makes its own name point at this machine (DNS rebinding) names itself as `Host`.
 
 Everything that reads an atlas runs in a thread, so that one slow question does not keep others waiting. One
 watcher tells all open pages that an atlas has grown (server-sent events): it asks for totals, which cost no
@@ -7,23 +10,104 @@ scan; pages ask for what they show by themselves.
 
 import asyncio
 import contextlib
+import hmac
+import ipaddress
 import json
 import mimetypes
+import secrets
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from failscape.atlas.judging import REVIEWS_SINCE
 from failscape.errors import AtlasError, FailscapeError
 from failscape.jsonable import finite
-from failscape.web.guard import Guard, Handler, add_headers
 from failscape.web.library import Library, OpenHunt
-from failscape.web.screens import compare, failure_map, findings, overview, pictures, review
+from failscape.web.screens import compare, findings, overview, pictures, review
 from failscape.web.screens.pictures import SIDES, Thumbnails, whole_picture
+
+#: Name of the query parameter that brings the token once; it is taken out of the address at once.
+TOKEN = "token"
+
+#: Nothing inline runs and nothing foreign loads, whatever an atlas holds.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+CLOSED = "Open the address that `failscape view` printed in the terminal: it carries a token.\n"
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """`any_address`: the server listens beyond this machine, so addresses by number are allowed too.
+
+    Names other than `localhost` never are: a foreign page can own a name, but not a number.
+    """
+
+    any_address: bool = False
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+
+    def knows_host(self, host: str) -> bool:
+        name = urlsplit(f"//{host}").hostname or ""
+        if name == "localhost":
+            return True
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return self.any_address or address.is_loopback
+
+    def opens(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode(), self.token.encode())
+
+    def refusal(self, request: web.Request) -> str:
+        """Why a request is not answered; "" when it is."""
+        if not self.knows_host(request.host):
+            return f"This viewer does not answer to the name {request.host!r}.\n"
+        origin = request.headers.get("Origin")
+        if origin is not None and urlsplit(origin).netloc != request.host:
+            return "This viewer does not answer other sites.\n"
+        if request.method not in ("GET", "HEAD", "POST"):
+            return "Only GET and POST are understood.\n"
+        if request.method == "POST" and (origin is None or request.content_type != "application/json"):
+            return "Labels come from the viewer's own page only.\n"
+        return "" if self.opens(request.cookies.get(cookie_name(request), "")) else CLOSED
+
+    @web.middleware
+    async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        token = request.query.get(TOKEN, "")
+        if token and request.method == "GET" and self.knows_host(request.host) and self.opens(token):
+            left = {name: value for name, value in request.query.items() if name != TOKEN}
+            answer = web.Response(status=303, headers={"Location": str(request.rel_url.with_query(left))})
+            answer.set_cookie(cookie_name(request), self.token, httponly=True, samesite="Strict", path="/")
+            return answer
+        refusal = self.refusal(request)
+        return web.Response(status=403, text=refusal) if refusal else await handler(request)
+
+
+def cookie_name(request: web.Request) -> str:
+    """Browsers keep one set of cookies per host, whatever the port: two viewers must not share a name."""
+    return f"failscape-{urlsplit(f'//{request.host}').port or 80}"
+
+
+async def add_headers(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)
+    response.headers.setdefault("Cache-Control", "no-store")
+
 
 EVERY = 1.0
 #: Pages that are told of news at the same time; each holds a connection open.
@@ -82,15 +166,15 @@ class Watcher:
     def _state(self, slug: str) -> Any:
         """What changes when trials are recorded, sessions start or end, or labels are given."""
         try:
-            with self._library.atlas(slug).reading() as db:
-                totals = db.execute("SELECT hunt, last_trial, images, requests FROM totals").fetchall()
-                events = db.execute("SELECT max(id) FROM events").fetchone()
-                reviews = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'review_labels'").fetchone()
-                said = reviews and db.execute("SELECT count(*), max(at) FROM review_labels").fetchone()
+            ask = self._library.atlas(slug).query
+            state = [
+                *ask("SELECT hunt, last_trial, images, requests FROM totals"),
+                *ask("SELECT max(id) FROM events"),
+                *ask("SELECT count(*), max(at) FROM review_labels", since=REVIEWS_SINCE),
+            ]
         except FailscapeError:
             return self._seen.get(slug)
-        reads = tuple(hunt.readings for hunt in self._library.open_hunts(slug))
-        return totals, events, said, reads
+        return state, [hunt.readings for hunt in self._library.open_hunts(slug)]
 
     def _tell(self, news: dict[str, Any]) -> None:
         for page in self._pages:
@@ -115,7 +199,7 @@ QUESTIONS: dict[str, Question] = {
     "overview": lambda hunt, _: overview.overview(hunt),
     "findings": findings.findings,
     "finding": lambda hunt, query: findings.finding(hunt, query.get("subject", "")),
-    "map": failure_map.failure_map,
+    "map": findings.failure_map,
     "pictures": pictures.pictures,
     "similar": lambda hunt, query: pictures.similar(hunt, query.get("image", "")),
     "trial": lambda hunt, query: pictures.trial(hunt, _number(query.get("id", ""))),
@@ -132,14 +216,18 @@ def build_app(library: Library, guard: Guard) -> web.Application:
     app = web.Application(middlewares=[guard.check, _explain_errors], client_max_size=LARGEST_REQUEST)
     app.on_response_prepare.append(add_headers)
     handlers, watcher = _Handlers(library), Watcher(library)
-    app.router.add_get("/api/library", handlers.library)
-    app.router.add_get("/api/news", watcher.follow)
-    app.router.add_get("/api/{atlas}/{hunt:\\d+}/{question}", handlers.ask)
-    app.router.add_post("/api/{atlas}/{hunt:\\d+}/review/{deed}", handlers.act)
-    app.router.add_get("/pictures/{atlas}/{digest}", handlers.picture)
-    app.router.add_get("/static/{name:.+}", handlers.static)
-    app.router.add_get("/favicon.ico", handlers.icon)
-    app.router.add_get("/{screen:.*}", handlers.page)
+    app.add_routes(
+        [
+            web.get("/api/library", handlers.library),
+            web.get("/api/news", watcher.follow),
+            web.get("/api/{atlas}/{hunt:\\d+}/{question}", handlers.ask),
+            web.post("/api/{atlas}/{hunt:\\d+}/review/{deed}", handlers.act),
+            web.get("/pictures/{atlas}/{digest}", handlers.picture),
+            web.get("/static/{name:.+}", handlers.static),
+            web.get("/favicon.ico", handlers.icon),
+            web.get("/{screen:.*}", handlers.page),
+        ]
+    )
     app.on_startup.append(watcher.start)
     app.on_shutdown.append(watcher.stop)
     return app

@@ -19,12 +19,11 @@ from failscape.atlas import Atlas
 from failscape.evidence import HuntEvidence, load_hunt
 from failscape.report.figures.basic import percent, spread
 from failscape.trials import Verdict
-from failscape.web.guard import TOKEN, Guard
 from failscape.web.library import Library, OpenHunt
-from failscape.web.screens.failure_map import failure_map
+from failscape.web.screens.findings import failure_map
 from failscape.web.screens.overview import overview
 from failscape.web.screens.pictures import pictures
-from failscape.web.server import build_app
+from failscape.web.server import TOKEN, Guard, build_app
 from tests.demos import DemoRun
 from tests.golden.tools import KINDS, run_command
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from failscape.atlas import Atlas
-from failscape.atlas.reviews import items_of
+from failscape.atlas.judging import items_of
 from failscape.cli import main
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.runtime.progress import PlainReporter

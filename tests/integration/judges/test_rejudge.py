@@ -15,11 +15,11 @@ import pytest
 import yaml
 
 from failscape.atlas import Atlas
-from failscape.atlas.decisions import pairs
+from failscape.atlas.judging import pairs
 from failscape.config import ModelConfig
 from failscape.errors import AtlasError
 from failscape.evidence import load_hunt
-from failscape.runtime.after.rejudge import rejudge
+from failscape.runtime.after.again import rejudge
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.testing.faulty import FaultyServer

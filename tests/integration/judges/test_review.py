@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from failscape.atlas import Atlas
-from failscape.atlas.decisions import decisions
+from failscape.atlas.judging import decisions, hunt_accuracy, items_of, reviewed_accuracy
 from failscape.atlas.merge import merge_atlases
-from failscape.atlas.reviews import hunt_accuracy, items_of, reviewed_accuracy
 from failscape.errors import AtlasError, ConfigError
 from failscape.evidence import load_hunt
 from failscape.review.labels import measure

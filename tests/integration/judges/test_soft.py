@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas
+from failscape.atlas.judging import ReviewLabel, add_labels, add_review
 from failscape.atlas.merge import merge_atlases
-from failscape.atlas.reviews import ReviewLabel, add_labels, add_review
 from failscape.config.files import parse_config
 from failscape.evidence import load_hunt
 from failscape.report import write_report

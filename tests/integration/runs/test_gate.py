@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 import failscape
 from failscape.atlas import Atlas
 from failscape.cli import cli
-from failscape.comparison.baseline import read_baseline
+from failscape.comparison.gate import read_baseline
 from failscape.report import write_report
 from tests.integration.runs.test_compare import settings, vlm
 

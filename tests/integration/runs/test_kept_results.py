@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from failscape.atlas import Atlas, results
+from failscape.atlas import Atlas, hunts
 from failscape.config.files import parse_config
 from failscape.evidence import found
 from failscape.evidence.found import Found, choose_hunt, read_found
 from failscape.hunts.told import Told, from_bytes, to_bytes
-from failscape.runtime import keeping
+from failscape.runtime import session
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.trials import Finding, Progress
@@ -117,16 +117,16 @@ def test_a_resumed_run_keeps_its_own(tmp_path: Path, told_again: list[int]) -> N
 
 def test_checkpoints_are_kept_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[int] = []
-    keep = keeping.keep_results
+    keep = session.keep_results
 
     def counting(*given: Any) -> bool:
         done = keep(*given)
         kept.append(done)
         return done
 
-    monkeypatch.setattr(keeping, "EVERY_SECONDS", 0.0)
-    monkeypatch.setattr(keeping, "SHARE", 0)
-    monkeypatch.setattr(keeping, "keep_results", counting)
+    monkeypatch.setattr(session, "EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(session, "SHARE", 0)
+    monkeypatch.setattr(session, "keep_results", counting)
     monkeypatch.setattr("failscape.runtime.session.SNAPSHOT_SECONDS", 0.0)
     run(tmp_path / "a", 100)
     assert len(kept) > 2
@@ -181,8 +181,8 @@ def test_values_of_all_kinds_come_back_as_they_were() -> None:
 def test_rules_change_with_the_code_of_a_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "strange_hunt.py").write_text("RULE = 1")
-    first = results.rules_version("strange_hunt")
-    assert first != results.rules_version("failscape.hunts.t2i.kind")
-    results.rules_version.cache_clear()
+    first = hunts.rules_version("strange_hunt")
+    assert first != hunts.rules_version("failscape.hunts.t2i.kind")
+    hunts.rules_version.cache_clear()
     (tmp_path / "strange_hunt.py").write_text("RULE = 2")
-    assert results.rules_version("strange_hunt") != first
+    assert hunts.rules_version("strange_hunt") != first

@@ -10,7 +10,7 @@ from PIL import Image
 
 import failscape
 from failscape.web.library import Library
-from failscape.web.screens.failure_map import failure_map
+from failscape.web.screens.findings import failure_map
 
 COLOURS = ("red", "green", "blue", "yellow")
 

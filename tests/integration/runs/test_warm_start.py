@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from failscape.atlas import Atlas
-from failscape.atlas.contents import earlier_of
+from failscape.atlas.hunts import earlier_of
 from failscape.cli import cli
 from failscape.config.files import parse_config
 from failscape.errors import AtlasError, ConfigError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from failscape.atlas import Atlas, open_hunt
-from failscape.atlas.resume import diff_configs
+from failscape.atlas.hunts import diff_configs
 from failscape.errors import AtlasError
 from failscape.hunts.t2i.config import T2IConfig
 from tests.unit.atlas.suite import JUDGE, PAINTER

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from failscape.atlas import Atlas, open_hunt
-from failscape.atlas.contents import changed_corpus, copy_corpus
+from failscape.atlas.hunts import changed_corpus, copy_corpus
 from failscape.atlas.merge import merge_atlases
 from failscape.errors import AtlasError
 from failscape.hunts.t2i.config import T2IConfig

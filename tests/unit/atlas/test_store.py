@@ -14,8 +14,8 @@ import pytest
 
 from failscape.atlas import Atlas
 from failscape.atlas import images as images_module
+from failscape.atlas.database import MIGRATIONS
 from failscape.atlas.formats.plain import no_formula
-from failscape.atlas.migrations import MIGRATIONS
 from failscape.errors import AtlasError
 from failscape.pictures import Picture
 from tests.unit.atlas.suite import CONFIG, AtlasSuite, damage_picture, make_picture, make_recorded

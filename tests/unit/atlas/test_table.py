@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from failscape.atlas import Atlas
-from failscape.atlas.formats.table import import_table, looks_like_table, read_table
+from failscape.atlas.formats.plain import import_table, looks_like_table, read_table
 from failscape.cli import cli
 from failscape.errors import AtlasError
 from failscape.evidence import load_hunt

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from failscape.comparison import STATUSES, CaseResult, CompareRules, ModelResults, compare_results, pair_up
+from failscape.comparison.decide import (
+    STATUSES,
+    CaseResult,
+    CompareRules,
+    ModelResults,
+    compare_results,
+    pair_up,
+)
 
 
 def results(

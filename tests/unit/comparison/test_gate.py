@@ -8,10 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from failscape.comparison.gate_files import MOST_BYTES, markdown, write_junit
-from failscape.comparison.gate_result import GateResult, GateRow
-from failscape.comparison.harm import GatePower, GateRules, GateVerdict, base_cases, judge_harm, next_cases
-from failscape.comparison.pairs import PairCounts
+from failscape.comparison.decide import PairCounts
+from failscape.comparison.harm import (
+    MOST_BYTES,
+    GatePower,
+    GateResult,
+    GateRow,
+    GateRules,
+    GateVerdict,
+    base_cases,
+    judge_harm,
+    markdown,
+    next_cases,
+    write_junit,
+)
 
 
 def judged(more: list[int], less: list[int], pairs: list[int], base: list[int]) -> GateVerdict:

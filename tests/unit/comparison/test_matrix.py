@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from failscape.atlas import HuntRow
-from failscape.comparison.cases import AskedCase
-from failscape.comparison.matrix import TOTAL, CaseSet, matrix_of, recorded_sets
-from failscape.comparison.pairs import CaseResult, ModelResults
-from failscape.comparison.reading import ModelSide
+from failscape.comparison.cases import AskedCase, ModelSide
+from failscape.comparison.comparing import TOTAL, CaseSet, matrix_of, recorded_sets
+from failscape.comparison.decide import CaseResult, ModelResults
 
 ROW = HuntRow(1, "classifier", {}, {}, (0, 1), None, 0.0)
 

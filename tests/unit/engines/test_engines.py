@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from failscape.atlas.resume import diff_configs
+from failscape.atlas.hunts import diff_configs
 from failscape.config import EngineConfig, ModelConfig
 from failscape.config.files import load_config, parse_config
 from failscape.engines import model_maker

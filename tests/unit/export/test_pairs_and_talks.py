@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from failscape.atlas.decisions import verified
+from failscape.atlas.judging import verified
 from failscape.evidence.shots import lines_of
-from failscape.export.vlm_rows import _right_answer, shown_last
+from failscape.export.rows import _right_answer, shown_last
 from failscape.trials import Answer, Edit, ExpectChange, NameSkills, Recall, Show, Verify
 
 PAIR = (

@@ -5,7 +5,7 @@ import io
 import numpy as np
 from rich.console import Console
 
-from failscape.atlas.decisions import Decision
+from failscape.atlas.judging import Decision
 from failscape.cli.review import print_words
 from failscape.hunts.belief.nodes import Nodes
 from failscape.hunts.t2i.certified.forecast import Bars

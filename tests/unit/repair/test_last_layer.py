@@ -12,8 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from failscape.errors import ConfigError
-from failscape.repair.fit import Layer
-from failscape.repair.last_layer import find_last_layer, load_model, with_features, with_layer
+from failscape.repair.last_layer import Layer, find_last_layer, load_model, with_features, with_layer
 
 WEIGHT = np.arange(6, dtype=np.float32).reshape(3, 2)
 BIAS = np.array([1.0, -1.0], np.float32)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from failscape.hunts.classifier.details import BugDetails, RateCounts, RealRate, SeenRates, Toggle
-from failscape.report.figures.shares import mirrored
+from failscape.report.figures.basic import mirrored
 from failscape.report.kinds.classifier import LABELS, _bars, _shares, notes, placer
 from failscape.trials import Finding
 

@@ -37,12 +37,6 @@ def test_the_least_tried_rows_are_dropped_and_counted():
     assert "F: S0" not in found.rows
 
 
-def test_the_worst_cell_is_darkest():
-    found = failure_map(counted(cat=(5, 5), cup=(1, 9)), PLACE)
-    assert found.shade(found.cells[ALONE, "animals"]) == 1
-    assert found.shade(found.cells[ALONE, "things"]) == 0.2
-
-
 def test_a_hunt_without_a_map_and_a_moved_corpus_place_nothing():
     assert placer_of("unheard of", {})("cat") is None
     assert placer_of("t2i", {"space": {"corpus": "no/such/folder"}})("cat") is None

@@ -10,8 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failscape.attribution import scarcity as module
-from failscape.attribution.page import Frame, dots_of, radius, render_attribution, rho_bar, scatter
-from failscape.attribution.scarcity import PASSING, Relation, Scarcity, Subject, bin_edges, thirds
+from failscape.attribution.scarcity import (
+    PASSING,
+    CountFrame,
+    Relation,
+    Scarcity,
+    Subject,
+    bin_edges,
+    dots_of,
+    radius,
+    render_attribution,
+    rho_bar,
+    scatter,
+    thirds,
+)
 from failscape.trials import Finding
 
 HOSTILE = "<script>alert(1)</script>\" ' & {{ 7 * 7 }}"
@@ -156,7 +168,7 @@ def test_thirds_hold_at_least_a_third_each(made):
 
 @given(subjects, st.sampled_from([(1080, 440), (360, 380)]))
 def test_dots_stand_for_every_subject_inside_the_drawing(made, size):
-    frame = Frame(*size, max((one.count for one in made), default=1))
+    frame = CountFrame(*size, max((one.count for one in made), default=1))
     dots = dots_of(made, frame)
     assert sorted(one.subject for dot in dots for one in dot.members) == sorted(one.subject for one in made)
     for dot in dots:

@@ -16,7 +16,7 @@ from failscape.hunts.t2i.survey.survey import (
     T2ISurvey,
     WordingEffect,
 )
-from failscape.report.figures.shares import HEIGHT, WIDTH, Spot, against
+from failscape.report.figures.basic import AGAINST, Spot, against
 from failscape.report.kinds.t2i_trust import trust_boxes
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
@@ -133,6 +133,6 @@ def test_a_judge_known_exactly_has_no_interval():
 def test_dots_stay_on_their_plot(places):
     svg = ET.fromstring(against([Spot(x, y, (0, 1), weight) for x, y, weight in places], "<x>", "y", 0.2))
     for dot in (part for part in svg if part.get("class") == "dot"):
-        assert 0 <= float(dot.get("cx")) <= WIDTH
-        assert 0 <= float(dot.get("cy")) <= HEIGHT
+        assert 0 <= float(dot.get("cx")) <= AGAINST.width
+        assert 0 <= float(dot.get("cy")) <= AGAINST.height
         assert math.isfinite(float(dot.get("r")))

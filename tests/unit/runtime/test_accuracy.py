@@ -11,7 +11,7 @@ from failscape.errors import ConfigError
 from failscape.hunts.fresh import AskedBefore
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.models.registry import create_model
-from failscape.runtime.accuracy import choose_accuracy
+from failscape.runtime.warm_start import choose_accuracy
 from failscape.spaces.corpus import load_corpus
 from failscape.trials import Probe, Trial, Verdict
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from failscape.atlas import Call, Recorded, Spent
 from failscape.config import BudgetConfig
 from failscape.models.roles import Identity, Usage
-from failscape.runtime.budget import Budget
-from failscape.runtime.health import RunHealth
+from failscape.runtime.engine import Budget, RunHealth
 from failscape.runtime.progress import Meter, duration
 from failscape.trials import Decide, Generate, Probe, Trial, Verdict
 

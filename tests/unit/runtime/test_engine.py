@@ -14,9 +14,8 @@ from failscape.config import BudgetConfig, RuntimeConfig
 from failscape.errors import AtlasError, BadReply, ModelError, Permanent, Refused
 from failscape.hunts.protocol import replay
 from failscape.models.roles import Reply
-from failscape.runtime.budget import Budget
-from failscape.runtime.engine import Engine, Stop
-from failscape.runtime.stages import Team
+from failscape.runtime.engine import Budget, Engine, Stop
+from failscape.runtime.walk import Team
 from failscape.trials import Trial, Verdict
 
 from .fakes import CountingHunt, FakeGenerator, FakeJudge

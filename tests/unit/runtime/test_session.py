@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from failscape.atlas import Spent
 from failscape.config import BudgetConfig
-from failscape.runtime.budget import Budget
+from failscape.runtime.engine import Budget
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import _Watch
-from failscape.runtime.stages import Team
+from failscape.runtime.walk import Team
 from failscape.trials import Progress
 
 from .fakes import CountingHunt

@@ -10,7 +10,7 @@ import pytest
 from failscape.errors import BadReply, ModelError, Permanent
 from failscape.models.roles import Reply
 from failscape.pictures import Picture
-from failscape.runtime.stages import Stage, Team
+from failscape.runtime.walk import Stage, Team
 
 from .fakes import FakeGenerator, FakeJudge, picture_of
 

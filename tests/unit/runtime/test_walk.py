@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from failscape.pictures import Picture
-from failscape.runtime.stages import Team
-from failscape.runtime.walk import Walk
+from failscape.runtime.walk import Team, Walk
 from failscape.trials import (
     Answer,
     Check,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from failscape.atlas import Atlas
-from failscape.atlas.contents import keep_album, keep_pictures
+from failscape.atlas.hunts import keep_album, keep_pictures
 from failscape.errors import ConfigError
 from failscape.pictures import Picture
 from failscape.spaces.albums import load_album

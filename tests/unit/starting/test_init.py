@@ -14,9 +14,8 @@ from failscape.cli import main
 from failscape.cli.init import command
 from failscape.config.files import load_config
 from failscape.errors import ConfigError
+from failscape.starting.drafts import Asker, RoleFlags, offered_models, settle_role
 from failscape.starting.from_failureatlas import read_failureatlas
-from failscape.starting.probing import offered_models
-from failscape.starting.roles import Asker, RoleFlags, settle_role
 
 
 def init(folder: Path, *flags: str) -> Result:
@@ -154,11 +153,11 @@ def test_questions_are_asked_with_what_is_likely(monkeypatch: pytest.MonkeyPatch
         return default
 
     async def two(endpoint: str, key_env: str = "") -> object:
-        from failscape.starting.probing import Offered
+        from failscape.starting.drafts import Offered
 
         return Offered(("painter", "eyes"))
 
-    monkeypatch.setattr("failscape.starting.roles.offered_models", two)
+    monkeypatch.setattr("failscape.starting.drafts.offered_models", two)
     asker = Asker(prompt)
     role = settle_role(asker, "generator", "the model", RoleFlags("openai", ("http://gpu:8000",)))
     assert role.settings["model"] == "painter"

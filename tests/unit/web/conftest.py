@@ -6,9 +6,8 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from benchmarks.made_atlas import make_atlas
 
-from failscape.web.guard import TOKEN, Guard
 from failscape.web.library import Library
-from failscape.web.server import build_app
+from failscape.web.server import TOKEN, Guard, build_app
 
 TRIALS = 1200
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
-from failscape.web.guard import TOKEN, Guard
-from failscape.web.server import build_app
+from failscape.web.server import TOKEN, Guard, build_app
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from failscape.web.screens.failure_map import Branches, Tried, confusions_of, failure_map, heat_of
+from failscape.web.screens.findings import Branches, Tried, confusions_of, failure_map, heat_of
 
 TREE = {"cat": Branches("animal", "pet"), "cow": Branches("animal", "farm"), "car": Branches("thing", "road")}
 RED, BIG = ("Base: Colour", "red"), ("Base: Size", "big")

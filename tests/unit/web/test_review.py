@@ -9,10 +9,9 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from failscape.atlas import Atlas
-from failscape.atlas.reviews import hunt_accuracy, items_of, labels_of
-from failscape.web.guard import TOKEN, Guard
+from failscape.atlas.judging import hunt_accuracy, items_of, labels_of
 from failscape.web.library import Library
-from failscape.web.server import build_app
+from failscape.web.server import TOKEN, Guard, build_app
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any, TextIO
 
 from failscape.atlas.records import HuntRow, StoredTrial
@@ -40,6 +41,7 @@ FIELDS = (
 ABSENT = "absent"
 
 FAMILIES = ("Base", "Background", "Image")
+TRUTH = "true or false"
 _FORBIDDEN = ("; ", "\n", "\r", "\t")
 
 
@@ -105,15 +107,15 @@ class _Line:
             "value": [list(pair) for pair in pairs],
             "parent": self._parents(data.get("parent")),
             "layer": self._whole("layer", data.get("layer", len(pairs))),
-            "valid": self._truth("valid", data.get("valid", True)),
-            "tested": self._truth("tested", data.get("tested", bool(data.get("eval")))),
+            "valid": self._typed("valid", data.get("valid", True), TRUTH, bool),
+            "tested": self._typed("tested", data.get("tested", bool(data.get("eval"))), TRUTH, bool),
             "acc": self._number_or_none("acc", data.get("acc")),
             "eval": self._eval(data.get("eval"), 1 + len(pairs)),
             "eval_raw": data.get("eval_raw"),
             "predictor_score": self._number_or_none("predictor_score", data.get("predictor_score")),
         }
         for field in ("upper_class", "sub_class", "caption"):
-            row[field] = self._text(field, data.get(field, ""))
+            row[field] = self._typed(field, data.get(field, ""), "text", str)
         verdict = row["valid"] if row["tested"] and "valid" in data else None
         return NodeRow(self._number, entity, pairs, {field: row[field] for field in FIELDS}, verdict)
 
@@ -163,27 +165,20 @@ class _Line:
                 raise self._error(field, f"{data!r} contains {bad!r}", "leave it out")
         return data
 
-    def _text(self, field: str, data: Any) -> str:
-        if not isinstance(data, str):
-            raise self._error(field, f"must be text, but is {data!r}", "")
+    def _typed(self, field: str, data: Any, what: str, *kinds: type) -> Any:
+        """A truth value is no number, whatever Python says."""
+        if not isinstance(data, kinds) or (isinstance(data, bool) and bool not in kinds):
+            raise self._error(field, f"must be {what}, but is {data!r}", "")
         return data
 
-    def _whole(self, field: str, data: Any) -> int:
-        if isinstance(data, bool) or not isinstance(data, int):
-            raise self._error(field, f"must be a whole number, but is {data!r}", "")
-        return data
-
-    def _truth(self, field: str, data: Any) -> bool:
-        if not isinstance(data, bool):
-            raise self._error(field, f"must be true or false, but is {data!r}", "")
-        return data
+    def _whole(self, field: str, data: Any) -> Any:
+        return self._typed(field, data, "a whole number", int)
 
     def _number_or_none(self, field: str, data: Any) -> float | None:
-        if data is not None and (isinstance(data, bool) or not isinstance(data, int | float)):
-            raise self._error(field, f"must be a number or null, but is {data!r}", "")
-        if data is not None and not math.isfinite(data):
+        number: float | None = self._typed(field, data, "a number or null", int, float, NoneType)
+        if number is not None and not math.isfinite(number):
             raise self._error(field, f"must be finite, but is {data!r}", "")
-        return data
+        return number
 
     def _error(self, field: str, message: str, fix: str) -> AtlasError:
         where = f"{self._path}, line {self._number}" + (f", field {field}" if field else "")

@@ -41,25 +41,10 @@ class Vocabulary:
     longest: int = 0
     untested: int = 0
     depth: int = 0
-    best_failing: float | None = None
-    worst_passing: float | None = None
+    best_failing: float = -math.inf
+    worst_passing: float = math.inf
 
     def learn(self, path: Path, row: NodeRow) -> None:
-        self._refuse_repetition(path, row)
-        self.entities.setdefault(row.entity, (row.data["upper_class"], row.data["sub_class"]))
-        for kind, value in row.pairs:
-            self.homes.setdefault((kind.partition(":")[0], value.lower()), kind)
-            self.values.setdefault(kind, {}).setdefault(value)
-        self.depth = max(self.depth, len(row.pairs))
-        self.longest = max(self.longest, len(row.images))
-        if not row.data["tested"]:
-            self.untested = max(self.untested, row.valid_images)
-        if row.valid_images:
-            self.sizes[row.valid_images] += 1
-        if row.verdict is not None and row.data["acc"] is not None:
-            self._learn_rule(float(row.data["acc"]), row.verdict)
-
-    def _refuse_repetition(self, path: Path, row: NodeRow) -> None:
         first = self.lines.setdefault((row.entity, frozenset(row.pairs)), row.line)
         if first != row.line:
             raise AtlasError(
@@ -70,21 +55,24 @@ class Vocabulary:
             raise AtlasError(
                 f"{path}, line {row.line}, field value: {len(row.pairs)} values; a node has up to {_DEEPEST}"
             )
-
-    def _learn_rule(self, accuracy: float, valid: bool) -> None:
-        if valid:
-            self.worst_passing = min(
-                accuracy, self.worst_passing if self.worst_passing is not None else accuracy
-            )
-        else:
-            self.best_failing = max(
-                accuracy, self.best_failing if self.best_failing is not None else accuracy
-            )
+        self.entities.setdefault(row.entity, (row.data["upper_class"], row.data["sub_class"]))
+        for kind, value in row.pairs:
+            self.homes.setdefault((kind.partition(":")[0], value.lower()), kind)
+            self.values.setdefault(kind, {}).setdefault(value)
+        self.depth = max(self.depth, len(row.pairs))
+        self.longest = max(self.longest, len(row.images))
+        if not row.data["tested"]:
+            self.untested = max(self.untested, row.valid_images)
+        if row.valid_images:
+            self.sizes[row.valid_images] += 1
+        if row.data["acc"] is not None and row.verdict is True:
+            self.worst_passing = min(self.worst_passing, float(row.data["acc"]))
+        if row.data["acc"] is not None and row.verdict is False:
+            self.best_failing = max(self.best_failing, float(row.data["acc"]))
 
     def rule(self, threshold: float | None) -> tuple[float, str]:
         """Threshold and `at_threshold` that explain the file's `valid` best."""
-        low = self.best_failing if self.best_failing is not None else -math.inf
-        high = self.worst_passing if self.worst_passing is not None else math.inf
+        low, high = self.best_failing, self.worst_passing
         chosen = DEFAULT_THRESHOLD if threshold is None else threshold
         if low <= chosen < high or threshold is not None:
             return chosen, "fail" if chosen < high else "pass"
@@ -120,7 +108,15 @@ def import_rows(path: str | Path, atlas: Atlas, threshold: float | None = None) 
         words.learn(file, row)
     if not words.entities:
         raise AtlasError(f"{file} has no rows", "give a FailureAtlas result file (JSONL)")
-    _refuse_near_twins(file, words)
+    groups = {"entity": list(words.entities), **{kind: list(names) for kind, names in words.values.items()}}
+    for group, names in groups.items():
+        seen: dict[str, str] = {}
+        for name in names:
+            other = seen.setdefault(name.lower(), name)
+            if other != name:
+                raise AtlasError(
+                    f"{file}, {group}: {other!r} and {name!r} differ only in case", "use one spelling"
+                )
     digest = hashlib.blake2b(file.read_bytes(), digest_size=8).hexdigest()
     corpus = f"{CORPORA}/{_short(file.stem)}-{digest}"
     _write_corpus(atlas.folder / corpus, words)
@@ -216,18 +212,6 @@ def _config(
         return find_kind(KIND).settings.model_validate(settings).model_dump(mode="json")
     except ValueError as error:
         raise AtlasError(f"the threshold must lie between 0 and 1, but got {chosen}", str(error)) from error
-
-
-def _refuse_near_twins(file: Path, words: Vocabulary) -> None:
-    groups = {"entity": list(words.entities), **{kind: list(names) for kind, names in words.values.items()}}
-    for group, names in groups.items():
-        seen: dict[str, str] = {}
-        for name in names:
-            other = seen.setdefault(name.lower(), name)
-            if other != name:
-                raise AtlasError(
-                    f"{file}, {group}: {other!r} and {name!r} differ only in case", "use one spelling"
-                )
 
 
 def _write_corpus(folder: Path, words: Vocabulary) -> None:

@@ -1,20 +1,26 @@
-"""Writes a hunt's trials to files: JSON lines with everything, counts per subject, the pictures, or Parquet.
+"""Plain files: trials as JSON lines, counts or Parquet, and pictures; tables of others' results as hunts.
 
-The Parquet table has a row a trial, with steps and facts as JSON (extra `export`).
+The Parquet table has a row a trial, with steps and facts as JSON (extra `export`). A table of (model, case,
+passes, trials) becomes a hunt for each model, a trial for each try. In which order tries passed nobody knows:
+they are mixed by chance, each model's for itself, so that pairing two models by number is a fair matching.
 """
 
 import csv
+import hashlib
 import json
+import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from failscape.atlas.records import HuntRow, StoredCall, StoredTrial, prompts_of
+from failscape.atlas.records import HuntRow, Recorded, StoredCall, StoredTrial, prompts_of
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError, MissingExtra
-from failscape.trials import Generate, Verdict, steps_to_json
+from failscape.models.roles import Identity
+from failscape.trials import Check, Decide, Generate, Probe, Trial, Verdict, reach_verdict, steps_to_json
 
 COLUMNS = ("hunt", "subject", "caption", "trials", "valid", "pass", "fail", "invalid", "none", "failure_rate")
 
@@ -144,3 +150,145 @@ def _row(stored: StoredTrial) -> dict[str, Any]:
     nested = {name: json.dumps(row[name], ensure_ascii=False) for name in ("steps", "facts")}
     prompts = prompts_of(stored.steps, stored.trial.facts)
     return {**row, **nested, "prompts": prompts, "images": list(stored.images)}
+
+
+TABLE_COLUMNS = ("model", "case", "passes", "trials")
+#: Of one case: each becomes a row, and more would prove nothing more.
+MOST_TRIALS = 100_000
+
+_GROUP_SIZE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    """`passes` of `trials` tries of a case passed on a model. `group` is what the case is about, or ""."""
+
+    line: int
+    model: str
+    case: str
+    passes: int
+    trials: int
+    group: str = ""
+
+    @property
+    def subject(self) -> str:
+        return f"{self.group}; {self.case}" if self.group else self.case
+
+
+def looks_like_table(path: Path) -> bool:
+    """Whether a file has the columns of a table: CSV or TSV with a head, or JSON lines with those names."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = file.readline()
+    except (OSError, UnicodeDecodeError) as error:
+        raise AtlasError(f"{path}: cannot be read: {error}", "name a readable UTF-8 file") from None
+    if first.lstrip().startswith("{"):
+        try:
+            return {"model", "case"} <= set(json.loads(first))
+        except ValueError:
+            return False
+    return path.suffix.lower() in (".csv", ".tsv")
+
+
+def read_table(path: Path) -> list[TableRow]:
+    """Every row, checked; a fault names its line."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        text = file.read()
+    if text.lstrip().startswith("{"):
+        rows = [_parsed(path, number, data) for number, data in _json_lines(path, text)]
+    else:
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+        reader = csv.DictReader(text.splitlines(), delimiter=delimiter)
+        missing = [name for name in TABLE_COLUMNS if name not in (reader.fieldnames or ())]
+        if missing:
+            raise AtlasError(
+                f"{path}: has no column {', '.join(missing)}",
+                f"its head must name {', '.join(TABLE_COLUMNS)}",
+            )
+        rows = [_parsed(path, number, data) for number, data in enumerate(reader, 2)]
+    if not rows:
+        raise AtlasError(f"{path}: has no rows", f"one row per case, with {', '.join(TABLE_COLUMNS)}")
+    seen: dict[tuple[str, str], int] = {}
+    for row in rows:
+        first = seen.setdefault((row.model, row.subject), row.line)
+        if first != row.line:
+            raise AtlasError(
+                f"{path}, line {row.line}: {row.case!r} of {row.model!r} stands in line {first} already",
+                "add the two up, or name them apart",
+            )
+    return rows
+
+
+def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                yield number, dict(json.loads(line))
+            except (ValueError, TypeError) as error:
+                raise AtlasError(f"{path}, line {number}: is no JSON object: {error}") from None
+
+
+def _parsed(path: Path, number: int, data: dict[str, Any]) -> TableRow:
+    try:
+        model, case = str(data["model"] or "").strip(), str(data["case"] or "").strip()
+        passes, trials = int(str(data["passes"])), int(str(data["trials"]))
+    except (KeyError, ValueError) as error:
+        raise AtlasError(
+            f"{path}, line {number}: {type(error).__name__}: {error}",
+            f"a row has {', '.join(TABLE_COLUMNS)}; the last two are whole numbers",
+        ) from None
+    if not model or not case:
+        raise AtlasError(f"{path}, line {number}: a row needs a model and a case")
+    if not 0 <= passes <= trials or not 0 < trials <= MOST_TRIALS:
+        raise AtlasError(
+            f"{path}, line {number}: `0 <= passes <= trials <= {MOST_TRIALS:,}` and `trials > 0` must hold, "
+            f"but got {passes} and {trials}"
+        )
+    return TableRow(number, model, case, passes, trials, str(data.get("group") or "").strip())
+
+
+def import_table(path: Path, atlas: Atlas, threshold: float | None = None) -> dict[str, int]:
+    """A hunt for each model of the table, by name. The same table again adds nothing."""
+    rows = read_table(path)
+    found: dict[str, int] = {}
+    for model in dict.fromkeys(row.model for row in rows):
+        mine = [row for row in rows if row.model == model]
+        found[model] = _import_model(atlas, model, mine, 0.8 if threshold is None else threshold)
+    return found
+
+
+def _import_model(atlas: Atlas, model: str, rows: list[TableRow], threshold: float) -> int:
+    digest = hashlib.blake2b(repr([(r.subject, r.passes, r.trials) for r in rows]).encode(), digest_size=16)
+    identity = Identity("table", "table", model)
+    source = Identity("results", "table", model, {"digest": digest.hexdigest()})
+    config = {
+        "hunt": "table",
+        "target": {"provider": "table", "model": model},
+        "search": {"threshold": threshold},
+    }
+    identities = {"table": identity, "results": source}
+    for hunt in atlas.stored_hunts():
+        same = hunt.kind == "table" and hunt.identities == identities
+        same = same and hunt.config["search"] == config["search"]
+        if same and sum(atlas.counts(hunt.id).values()) == sum(row.trials for row in rows):
+            return hunt.id
+    number = atlas.start_hunt("table", config, identities)
+    run = atlas.begin_run(number)
+    stream = _recorded(rows)
+    while group := list(islice(stream, _GROUP_SIZE)):
+        atlas.record(number, group)
+    atlas.end_run(run, "imported", 0.0)
+    return number
+
+
+def _recorded(rows: list[TableRow]) -> Iterator[Recorded]:
+    for row in rows:
+        steps = (Decide((Check("case", row.case, f"passes {row.case}"),)),)
+        tries = [at < row.passes for at in range(row.trials)]
+        random.Random(f"{row.model}|{row.subject}").shuffle(tries)
+        for place, passed in enumerate(tries):
+            facts = [[passed]]
+            verdict, reason = reach_verdict(steps, facts)
+            key = f"{row.subject}#t{place}"
+            trial = Trial(key, row.subject, verdict, reason, facts, place)
+            yield Recorded(Probe(key, row.subject, steps, place), trial, (), 0.0, 0.0)

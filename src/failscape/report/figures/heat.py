@@ -6,6 +6,7 @@ cell has its interval. Which places a kind of hunt knows is said in its own modu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -184,10 +185,6 @@ class FailureMap:
     hidden_columns: int = 0
     subjects: int = 0
 
-    def shade(self, cell: MapCell) -> float:
-        """How dark a cell is: 1 for the worst of the map. Small differences near 0 stay pale."""
-        return cell.share / max(0.2, *(other.share for other in self.cells.values()))
-
 
 def failure_map(counts: Counted, place: Placer, most_rows: int = 40, most_columns: int = 10) -> FailureMap:
     """Add up trials by place; the most tried rows and columns are kept. `alone` comes first."""
@@ -215,9 +212,9 @@ def failure_map(counts: Counted, place: Placer, most_rows: int = 40, most_column
 
 
 def _most_tried(cells: dict[tuple[str, str], MapCell], axis: int) -> list[str]:
-    tried: dict[str, int] = {}
+    tried: Counter[str] = Counter()
     for at, cell in cells.items():
-        tried[at[axis]] = tried.get(at[axis], 0) + cell.tried
+        tried[at[axis]] += cell.tried
     return sorted(tried, key=lambda name: (-tried[name], name))
 
 

@@ -16,8 +16,7 @@ from failscape.evidence import Place, Placer, ShotRow
 from failscape.hunts.classifier.details import BugDetails, SeenRates, Toggle
 from failscape.hunts.classifier.photo_survey import PhotoSurvey
 from failscape.hunts.classifier.survey import ClassifierSurvey
-from failscape.report.figures.basic import percent, spread
-from failscape.report.figures.shares import mirrored
+from failscape.report.figures.basic import mirrored, percent, spread
 from failscape.report.sections import LEAD, TRUST, Context, Section, Tile
 from failscape.trials import Finding
 

@@ -12,7 +12,7 @@ from math import prod
 from markupsafe import Markup
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.reviews import UNSURE, YES, decider_of, items_of, labels_of, reviews_of, settle
+from failscape.atlas.judging import UNSURE, YES, decider_of, items_of, labels_of, reviews_of, settle
 from failscape.hunts.t2i.survey.survey import (
     Audit,
     CalibrationBin,
@@ -22,9 +22,8 @@ from failscape.hunts.t2i.survey.survey import (
     T2ISurvey,
     WordingEffect,
 )
-from failscape.report.figures.basic import Estimate, percent, spread
+from failscape.report.figures.basic import Estimate, Spot, against, percent, spread
 from failscape.report.figures.heat import VAGUE
-from failscape.report.figures.shares import Spot, against
 from failscape.stats.intervals import exact_interval
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.stats.judging.confidence import (

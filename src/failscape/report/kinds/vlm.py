@@ -16,9 +16,8 @@ from failscape.hunts.vlm.findings import UNAUDITED, Example, ModeDetails
 from failscape.hunts.vlm.survey import Coverage, Diversity, VlmSurvey
 from failscape.hunts.vlm.taxonomy import TreeNode, compare
 from failscape.hunts.vlm.training.quarters import Quarter
-from failscape.report.figures.basic import percent
+from failscape.report.figures.basic import calendar, lines, percent, rings
 from failscape.report.figures.heat import FailureMap, HeatCell, HeatMap, failure_map, heat_of_counts
-from failscape.report.figures.rings import calendar, lines, rings
 from failscape.report.sections import END, LEAD, TRUST, Context, Section, Tile
 from failscape.spaces.mode_sentences import sentence
 from failscape.spaces.questions import ANY, Pattern

@@ -1,7 +1,7 @@
 """Lets a language model say which Base values are plausible for which entity, and remembers every vote.
 
 Votes are appended to a file as they come, so that a run can be killed and goes on where it was. Nothing that
-has a vote is asked again. It writes no corpus: `cli/corpus_match.py` does.
+has a vote is asked again. It writes no corpus: `cli/corpus.py` does.
 """
 
 import asyncio
@@ -70,7 +70,12 @@ def read_votes(path: Path, identity: Identity) -> Votes:
         try:
             row = json.loads(line)
             if "model" in row:
-                _same_model(path, row, identity)
+                if row != json.loads(json.dumps(_head(identity))):
+                    had = row["model"].get("model", "another model")
+                    raise ConfigError(
+                        f"{path}: holds votes of {had!r} with other params or another question",
+                        "use the same model, or another --out folder, or remove the file",
+                    )
             else:
                 votes.add(row["entity"], row["vote"], row["scores"])
         except (json.JSONDecodeError, KeyError, TypeError) as error:
@@ -80,15 +85,6 @@ def read_votes(path: Path, identity: Identity) -> Votes:
 
 def _head(identity: Identity) -> dict[str, Any]:
     return {"model": identity.data, "contract": PlausibilityContract.label}
-
-
-def _same_model(path: Path, row: dict[str, Any], identity: Identity) -> None:
-    if row != json.loads(json.dumps(_head(identity))):
-        had = row["model"].get("model", "another model")
-        raise ConfigError(
-            f"{path}: holds votes of {had!r} with other params or another question",
-            "use the same model, or another --out folder, or remove the file",
-        )
 
 
 def open_questions(
@@ -128,7 +124,11 @@ class Matcher:
         waiting = iter(questions)
         fresh = not self._path.exists()
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        _end_last_line(self._path)
+        # A run that was killed in the middle of a line leaves half of it: cut it off.
+        if self._path.exists():
+            whole = self._path.read_bytes()
+            if whole and not whole.endswith(b"\n"):
+                self._path.write_bytes(whole[: whole.rfind(b"\n") + 1])
         with self._path.open("a", encoding="utf-8") as file:
             if fresh:
                 _append(file, _head(self._model.identity))
@@ -195,11 +195,3 @@ def _append(file: IO[str], row: dict[str, Any]) -> None:
     """One line at once, handed to the system before anything else happens: a kill loses nothing of it."""
     file.write(json.dumps(row, ensure_ascii=False) + "\n")
     file.flush()
-
-
-def _end_last_line(path: Path) -> None:
-    """A run that was killed in the middle of a line leaves half of it: cut it off."""
-    if path.exists():
-        whole = path.read_bytes()
-        if whole and not whole.endswith(b"\n"):
-            path.write_bytes(whole[: whole.rfind(b"\n") + 1])

@@ -8,14 +8,15 @@ trials that it would not have asked for are counted, but left to the first hunt.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Protocol
 
-from failscape.atlas import Atlas, Call, HuntRow, Recorded, open_hunt
-from failscape.atlas.records import StoredCall, StoredTrial, images_of, understood
+from failscape.atlas import Atlas, HuntRow, Recorded, open_hunt
+from failscape.atlas.records import StoredTrial, images_of, understood
 from failscape.errors import AtlasError, ConfigError
 from failscape.hunts.protocol import Hunt
 from failscape.models.contracts.asking import Read
@@ -59,28 +60,23 @@ class JudgeReader:
         return self._contract.read(raw, step.checks, images_of(steps, facts)[-1]) if raw else None
 
 
-class VerifierReader:
-    """Reads what a verifier of any kind said."""
+class VerifierReader(ABC):
+    """Reads what a verifier said; each kind of verifier has its own way."""
 
-    def __init__(self, verifier: _ReadsVerifier) -> None:
-        self._verifier = verifier
-        self.identity, self.outdated = verifier.identity, verifier.outdated
+    identity: Identity
+    outdated: bool
+
+    @abstractmethod
+    def verify(self, raw: str, answer: str, truth: str) -> Read[Verification] | None: ...
 
     def read(
         self, step: Verify, raw: str, steps: tuple[Step, ...], facts: Sequence[Facts]
     ) -> Read[Any] | None:
         answers = [fact for earlier, fact in zip(steps, facts, strict=False) if isinstance(earlier, Answer)]
-        return self._verifier.verify(raw, str(answers[-1]), step.truth)
+        return self.verify(raw, str(answers[-1]), step.truth)
 
 
-class _ReadsVerifier(Protocol):
-    identity: Identity
-    outdated: bool
-
-    def verify(self, raw: str, answer: str, truth: str) -> Read[Verification] | None: ...
-
-
-class _Compared:
+class _Compared(VerifierReader):
     """`exact` has no words: it compares again. Nobody was asked, so `run` can go on with what comes of it."""
 
     def __init__(self, before: Identity) -> None:
@@ -91,7 +87,7 @@ class _Compared:
         return Read(exact.compare(answer, truth))
 
 
-class _InWords:
+class _InWords(VerifierReader):
     """A verifier that was asked first whether the question is valid, then whether the answer is right."""
 
     def __init__(self, before: Identity) -> None:
@@ -103,8 +99,8 @@ class _InWords:
         return _right(raw) if truth else _valid_and_right(raw)
 
 
-class _Panel:
-    def __init__(self, before: Identity, members: Sequence[_ReadsVerifier]) -> None:
+class _Panel(VerifierReader):
+    def __init__(self, before: Identity, members: Sequence[VerifierReader]) -> None:
         self._members = [one for one in members for _ in range(int(before.settings["repeats"]))]
         told = {**before.settings, "members": [one.identity.data for one in members]}
         self.identity = replace(before, settings=told)
@@ -169,8 +165,7 @@ def _readers(row: HuntRow) -> Iterator[tuple[str, ReplyReader | None]]:
     if Decide.role in row.identities:
         yield Decide.role, _judge_reader(row.identities[Decide.role])
     if Verify.role in row.identities:
-        verifier = _verifier_reader(row.identities[Verify.role])
-        yield Verify.role, VerifierReader(verifier) if verifier is not None else None
+        yield Verify.role, _verifier_reader(row.identities[Verify.role])
 
 
 def _judge_reader(before: Identity) -> JudgeReader | None:
@@ -180,7 +175,7 @@ def _judge_reader(before: Identity) -> JudgeReader | None:
         return None
 
 
-def _verifier_reader(before: Identity) -> _ReadsVerifier | None:
+def _verifier_reader(before: Identity) -> VerifierReader | None:
     if before.provider == "exact":
         return _Compared(before)
     if before.provider == "panel":
@@ -274,7 +269,7 @@ def _read_all(atlas: Atlas, hunt_id: int, readers: Readers, changes: Changes) ->
             trial = _read_again(stored, readers)
         changes[stored.trial.verdict, trial.verdict] += 1
         probe = Probe(trial.key, trial.subject, stored.steps, trial.seed)
-        calls = tuple(_as_call(call) for call in stored.calls)
+        calls = tuple(replace(call, cached=True) for call in stored.calls)
         yield Recorded(probe, trial, calls, stored.started, stored.seconds)
 
 
@@ -287,12 +282,6 @@ def _asked_anew(hunt: Hunt, recorded: Iterator[Recorded]) -> Iterator[Recorded]:
             if one is not None and one.probe == probe:
                 hunt.tell(one.trial)
                 yield one
-
-
-def _as_call(call: StoredCall) -> Call:
-    return Call(
-        call.key, call.role, call.identity, call.facts, call.invalid, call.raw, call.usage, cached=True
-    )
 
 
 def _read_again(stored: StoredTrial, readers: Readers) -> Trial:
@@ -317,15 +306,11 @@ def _read_again(stored: StoredTrial, readers: Readers) -> Trial:
         if verdict is Verdict.INVALID:
             return _changed(trial, verdict, reason, facts)
     if len(facts) < len(stored.steps):
-        return _unfinished(trial, facts)
+        # A later step was never asked: for a fault of another role, as before, or for what was then read.
+        if trial.verdict is Verdict.INVALID and facts and facts[-1] is None:
+            return trial
+        return _changed(trial, Verdict.INVALID, "its later steps were never asked", facts)
     return _changed(trial, *reach_verdict(stored.steps, facts), facts)
-
-
-def _unfinished(trial: Trial, facts: list[Facts]) -> Trial:
-    """A later step was never asked: for a fault of another role, as before, or for what was then read."""
-    if trial.verdict is Verdict.INVALID and facts and facts[-1] is None:
-        return trial
-    return _changed(trial, Verdict.INVALID, "its later steps were never asked", facts)
 
 
 def _changed(trial: Trial, verdict: Verdict, reason: str, facts: list[Facts]) -> Trial:

@@ -1,18 +1,13 @@
 """The hunt on show beside others of its kind: what is fixed, better, worse, new, with the same cases."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-from failscape.comparison.cases import AskedCase
-from failscape.comparison.comparable import NotComparable
-from failscape.comparison.comparing import ManyCompared, compare_sides
-from failscape.comparison.reading import ModelSide, cases_beside, side_of, with_cases_in
-from failscape.comparison.result import PROVEN, STATUSES, ComparedSubject
+from failscape.comparison.cases import AskedCase, ModelSide, cases_beside, side_of, with_cases_in
+from failscape.comparison.comparing import ManyCompared, NotComparable, compare_sides
+from failscape.comparison.decide import PROVEN, STATUSES, ComparedSubject
 from failscape.errors import AtlasError
 from failscape.report.figures.basic import percent
-from failscape.web.library import Library, OpenHunt
-
-Data = dict[str, Any]
+from failscape.web.library import Data, Library, OpenHunt
 
 #: Rows of a status that are sent.
 ROWS = 200
@@ -26,7 +21,15 @@ def compare(library: Library, hunt: OpenHunt, query: Mapping[str, str]) -> Data 
     `None` until all of them are read.
     """
     chosen = [_chosen(library, text) for text in query.get("with", "").split(",") if text]
-    data: Data = {"others": _others(library, hunt), "compared": None}
+    # Hunts of the same kind that could be compared with.
+    found = []
+    for slug, atlas in library.atlases.items():
+        for row in atlas.hunts():
+            if row.kind == hunt.row.kind and (slug, row.id) != (hunt.slug, hunt.row.id):
+                trials = sum(atlas.counts(row.id).values())
+                target = library.hunt(slug, row.id).reader.target
+                found.append({"id": f"{slug}/{row.id}", "target": target, "trials": trials})
+    data: Data = {"others": found, "compared": None}
     if not chosen:
         return data
     sides = [hunt.derived("side", side_of), *(one.derived("side", side_of) for one in chosen)]
@@ -34,7 +37,11 @@ def compare(library: Library, hunt: OpenHunt, query: Mapping[str, str]) -> Data 
     if len(known) < len(sides):
         return None
     try:
-        compared = _compared(library, hunt, chosen, known)
+        # Made once for each choice, as long as the hunt on show is as it was read.
+        name = "compared with " + ",".join(f"{one.slug}/{one.row.id}:{one.as_of}" for one in chosen)
+        made = hunt.derived(name, lambda _: compare_sides([_whole(library, side) for side in known]))
+        assert made is not None
+        compared = made
     except NotComparable as error:
         return {**data, "refused": {"error": error.message, "fix": error.fix}}
     data["compared"] = _data(compared)
@@ -42,16 +49,6 @@ def compare(library: Library, hunt: OpenHunt, query: Mapping[str, str]) -> Data 
     if subject:
         data["cases"] = _cases(library, compared, subject)
     return data
-
-
-def _compared(
-    library: Library, hunt: OpenHunt, others: Sequence[OpenHunt], sides: Sequence[ModelSide]
-) -> ManyCompared:
-    """Made once for each choice, as long as the hunt on show is as it was read."""
-    name = "compared with " + ",".join(f"{one.slug}/{one.row.id}:{one.as_of}" for one in others)
-    made = hunt.derived(name, lambda _: compare_sides([_whole(library, side) for side in sides]))
-    assert made is not None
-    return made
 
 
 def _whole(library: Library, side: ModelSide) -> ModelSide:
@@ -67,18 +64,6 @@ def _chosen(library: Library, text: str) -> OpenHunt:
     if not number.isdecimal():
         raise AtlasError(f"{text!r} names no hunt", "choose one from the list")
     return library.hunt(slug, int(number))
-
-
-def _others(library: Library, hunt: OpenHunt) -> list[Data]:
-    """Hunts of the same kind that could be compared with."""
-    found = []
-    for slug, atlas in library.atlases.items():
-        for row in atlas.hunts():
-            if row.kind == hunt.row.kind and (slug, row.id) != (hunt.slug, hunt.row.id):
-                trials = sum(atlas.counts(row.id).values())
-                target = library.hunt(slug, row.id).reader.target
-                found.append({"id": f"{slug}/{row.id}", "target": target, "trials": trials})
-    return found
 
 
 def _data(compared: ManyCompared) -> Data:

@@ -3,16 +3,12 @@
 import time
 from collections import Counter
 from dataclasses import asdict
-from typing import Any
 
 from failscape.evidence import HuntEvidence, varied_examples
 from failscape.hunts.t2i.survey.survey import T2ISurvey
-from failscape.trials import STATUSES, Finding
-from failscape.web.library import Library, OpenHunt
-from failscape.web.screens.failure_map import whole_of
-from failscape.web.screens.findings import finding_row
-
-Data = dict[str, Any]
+from failscape.trials import STATUSES
+from failscape.web.library import Data, Library, OpenHunt
+from failscape.web.screens.findings import finding_row, whole_of
 
 #: A session that recorded nothing for so long, and never said why it stopped, was killed.
 FRESH_SECONDS = 60.0
@@ -53,6 +49,11 @@ def overview(hunt: OpenHunt) -> Data:
     budget = row.config.get("budget")
     loaded = hunt.loaded(wait=0.25)
     hunt.warm_up()
+    error = hunt.problem
+    # What the runs noticed, and what was noticed when they were read.
+    found = [{"at": one.at, "kind": one.kind, **_words(one.detail)} for one in hunt.reader.warnings]
+    if loaded is not None and loaded.found.warning:
+        found.append({"at": None, "kind": "warning", "text": loaded.found.warning, "fix": ""})
     return {
         "kind": row.kind,
         "target": hunt.reader.target,
@@ -69,20 +70,16 @@ def overview(hunt: OpenHunt) -> Data:
         "stopped": runs[-1].why if runs else "",
         "limit": hunt.reader.limit,
         "level": hunt.reader.level,
-        "warnings": warnings_of(hunt, loaded),
-        "problem": _problem(hunt),
+        "warnings": found,
+        "problem": None if error is None else {"error": error.message, "fix": error.fix},
         "reading": hunt.telling,
         "found": hunt.derived("overview", lambda evidence: _found(hunt, evidence)),
     }
 
 
-def _problem(hunt: OpenHunt) -> Data | None:
-    error = hunt.problem
-    return None if error is None else {"error": error.message, "fix": error.fix}
-
-
 def _found(hunt: OpenHunt, loaded: HuntEvidence) -> Data:
     shown = loaded.findings or loaded.suspects
+    count = Counter(place.about for one in shown if (place := hunt.place(one.subject)) is not None)
     return {
         "as_of": hunt.as_of,
         "findings": len(loaded.findings),
@@ -94,24 +91,20 @@ def _found(hunt: OpenHunt, loaded: HuntEvidence) -> Data:
         "whole": whole_of(hunt),
         "rules": _rules(loaded),
         "judge": loaded.judge.source if loaded.judge is not None else "",
-        "headlines": _headlines(hunt, loaded, shown),
-        "worst": _worst(hunt, shown),
+        # Examples about different things and attributes, with pictures: more of one tells little more.
+        "headlines": [
+            {
+                **finding_row(hunt, one.number, one.evidence.finding),
+                "example": {
+                    "after": one.after.images[-1],
+                    "before": one.before.images[-1] if one.before is not None else "",
+                    "before_title": one.parent.title if one.parent is not None else "",
+                },
+            }
+            for one in varied_examples(shown, hunt.place, loaded.evidence, HEADLINES)
+        ],
+        "worst": [{"name": name, "findings": number} for name, number in count.most_common(WORST)],
     }
-
-
-def _headlines(hunt: OpenHunt, loaded: HuntEvidence, shown: list[Finding]) -> list[Data]:
-    """Examples about different things and attributes, with pictures: more of one thing tells little more."""
-    return [
-        {
-            **finding_row(hunt, one.number, one.evidence.finding),
-            "example": {
-                "after": one.after.images[-1],
-                "before": one.before.images[-1] if one.before is not None else "",
-                "before_title": one.parent.title if one.parent is not None else "",
-            },
-        }
-        for one in varied_examples(shown, hunt.place, loaded.evidence, HEADLINES)
-    ]
 
 
 def _rules(loaded: HuntEvidence) -> list[Data]:
@@ -119,19 +112,6 @@ def _rules(loaded: HuntEvidence) -> list[Data]:
     survey = loaded.survey_as(T2ISurvey)
     rules = survey.tested_rules if survey is not None else []
     return [{"text": rule.text, "proof": rule.proof} for rule in rules]
-
-
-def _worst(hunt: OpenHunt, shown: list[Finding]) -> list[Data]:
-    count = Counter(place.about for one in shown if (place := hunt.place(one.subject)) is not None)
-    return [{"name": name, "findings": number} for name, number in count.most_common(WORST)]
-
-
-def warnings_of(hunt: OpenHunt, loaded: HuntEvidence | None) -> list[Data]:
-    """What the runs noticed, and what was noticed when they were read."""
-    found = [{"at": one.at, "kind": one.kind, **_words(one.detail)} for one in hunt.reader.warnings]
-    if loaded is not None and loaded.found.warning:
-        found.append({"at": None, "kind": "warning", "text": loaded.found.warning, "fix": ""})
-    return found
 
 
 def _words(detail: Data) -> Data:

@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 
 from failscape.atlas import Atlas
-from failscape.atlas.decisions import decided, has_image
+from failscape.atlas.judging import decided, has_image
 from failscape.atlas.records import images_of
 from failscape.errors import AtlasError
 from failscape.trials import Embed, Step, steps_from_json
 from failscape.web.columns import TrialFilter
-from failscape.web.library import OpenHunt
+from failscape.web.library import Data, OpenHunt
 from failscape.web.screens.findings import page_of, shot_data
-
-Data = dict[str, Any]
 
 
 def pictures(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
@@ -46,12 +44,11 @@ def pictures(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
 
 def _items(hunt: OpenHunt, ids: Sequence[int], streams: Mapping[int, str]) -> list[Data]:
     marks = ",".join("?" * len(ids))
-    with hunt.atlas.reading() as db:
-        rows = db.execute(
-            f"SELECT t.id, t.subject, t.verdict, t.reason, t.facts, p.steps FROM trials t"
-            f" JOIN plans p ON p.id = t.plan WHERE t.id IN ({marks})",
-            ids,
-        ).fetchall()
+    rows = hunt.atlas.query(
+        f"SELECT t.id, t.subject, t.verdict, t.reason, t.facts, p.steps FROM trials t"
+        f" JOIN plans p ON p.id = t.plan WHERE t.id IN ({marks})",
+        ids,
+    )
     found = {
         number: {
             "id": number,
@@ -97,7 +94,7 @@ def trial(hunt: OpenHunt, number: int) -> Data:
 def _checks(steps: Sequence[Any], facts: Sequence[Any]) -> list[Data]:
     return [
         {"kind": check.kind, "value": check.value, "statement": check.statement, "holds": answer}
-        for _, check, answer, _ in decided(tuple(steps), list(facts))
+        for _, check, answer, _ in decided(steps, facts)
     ]
 
 
@@ -116,13 +113,9 @@ class Thumbnails:
 
     def __init__(self, memory: int = MEMORY) -> None:
         self._most = memory
-        self._used = 0
+        self.used = 0
         self._kept: OrderedDict[tuple[str, str, int], bytes] = OrderedDict()
         self._turn = threading.Lock()
-
-    @property
-    def used(self) -> int:
-        return self._used
 
     def get(self, slug: str, atlas: Atlas, digest: str, side: int) -> bytes:
         """WebP bytes. Raises `AtlasError` for a picture that the atlas does not keep or cannot read."""
@@ -136,10 +129,10 @@ class Thumbnails:
         with self._turn:
             if key not in self._kept:
                 self._kept[key] = data
-                self._used += len(data)
-            while self._used > self._most and len(self._kept) > 1:
+                self.used += len(data)
+            while self.used > self._most and len(self._kept) > 1:
                 _, dropped = self._kept.popitem(last=False)
-                self._used -= len(dropped)
+                self.used -= len(dropped)
         return data
 
 
@@ -180,9 +173,8 @@ def _vectors(hunt: OpenHunt) -> tuple[list[str], np.ndarray[Any, np.dtype[np.flo
         "SELECT p.steps, t.facts FROM plans p JOIN trials t ON t.plan = p.id AND t.hunt = ?"
         ' WHERE p.steps LIKE \'%"do":"embed"%\' ORDER BY t.id DESC LIMIT ?'
     )
-    with hunt.atlas.reading() as db:
-        for steps, facts in db.execute(query, (hunt.row.id, MOST_VECTORS)):
-            found.update(_of_trial(steps_from_json(steps), json.loads(facts)))
+    for steps, facts in hunt.atlas.query(query, (hunt.row.id, MOST_VECTORS)):
+        found.update(_of_trial(steps_from_json(steps), json.loads(facts)))
     size = len(next(iter(found.values()), ()))
     kept = {digest: vector for digest, vector in found.items() if len(vector) == size}
     return list(kept), np.array(list(kept.values()), dtype=np.float64).reshape(len(kept), size)

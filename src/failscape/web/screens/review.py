@@ -6,10 +6,9 @@ The only part of the viewer that writes: labels, and which accuracy findings are
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.reviews import (
+from failscape.atlas.judging import (
     Review,
     add_review,
     decider_of,
@@ -37,9 +36,8 @@ from failscape.review.labels import (
     undo_label,
 )
 from failscape.review.sample import draw_mode_audit, mode_tallies, settled_items
-from failscape.web.library import OpenHunt
+from failscape.web.library import Data, OpenHunt
 
-Data = dict[str, Any]
 GOAL = 0.03
 #: What is reviewed: a hunt's conditional modes, each by its own answers, in place of a sample of all.
 OF_MODES = "modes"
@@ -74,9 +72,7 @@ def _going_on(atlas: Atlas, row: HuntRow, found: Review, reviewer: str, settled:
     people = Counter(label.reviewer for label in labels)
     shared = agreement_of(atlas, found)
     mine = [one for one in reviews_of(atlas, found.judge) if one.hunt == row.id]
-    with atlas.reading() as db:
-        query = "SELECT count(*) FROM review_items WHERE review = ?"
-        items = db.execute(query, (found.uid,)).fetchone()[0]
+    ((items,),) = atlas.query("SELECT count(*) FROM review_items WHERE review = ?", (found.uid,))
     return {
         "review": found.uid,
         "items": items,
@@ -128,14 +124,6 @@ def _undo(atlas: Atlas, row: HuntRow, told: Data) -> None:
     _follow(atlas, row)
 
 
-def _use(atlas: Atlas, row: HuntRow, _: Data) -> None:
-    keep_reviewed(atlas, measure(atlas, _there(atlas, row).judge).accuracy)
-
-
-def _stop_using(atlas: Atlas, row: HuntRow, _: Data) -> None:
-    forget_reviewed(atlas, _there(atlas, row).judge)
-
-
 def _review_of(atlas: Atlas, row: HuntRow, modes: bool) -> Review | None:
     if not modes:
         return current_review(atlas, row)
@@ -164,8 +152,8 @@ DEEDS: dict[str, Callable[[Atlas, HuntRow, Data], None]] = {
     "begin": _begin,
     "label": _label,
     "undo": _undo,
-    "use": _use,
-    "stop-using": _stop_using,
+    "use": lambda atlas, row, _: keep_reviewed(atlas, measure(atlas, _there(atlas, row).judge).accuracy),
+    "stop-using": lambda atlas, row, _: forget_reviewed(atlas, _there(atlas, row).judge),
 }
 
 

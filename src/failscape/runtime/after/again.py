@@ -1,7 +1,10 @@
-"""Shows the stored images of a hunt to another judge. Nothing is drawn anew; it can be stopped and resumed.
+"""Goes on with a hunt that has run: another judge for its stored images, or more of what it found. Resumable.
 
-The answers become a hunt of their own in the same atlas: the same settings but for the judge, the same trials
-but for its answers. So findings, report and comparison work as for any hunt, and `run` can go on with it.
+Another judge's answers become a hunt of their own in the same atlas: the same settings but for the judge,
+the same trials but for its answers. So findings, report and comparison work as for any hunt, and `run` can
+go on with it. More tries of findings, with the hunt's own models and fresh seeds, go into an atlas of their
+own inside the hunt's, `drawn-N`: its evidence stays what it was, and what was drawn for one dataset serves
+the next.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,23 +13,24 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas, HuntRow, open_hunt
-from failscape.atlas.decisions import probes_of
-from failscape.atlas.resume import complete_config
-from failscape.atlas.reviews import keep_accuracy
+from failscape.atlas.hunts import complete_config, keep_pictures
+from failscape.atlas.judging import keep_accuracy, plans_of, probes_of
+from failscape.atlas.reader import WARM_START
 from failscape.config import BudgetConfig, HuntConfig, ModelConfig
 from failscape.config.files import parse_config
+from failscape.engines import model_maker
 from failscape.errors import AtlasError, Refused
-from failscape.hunts.fresh import AskedBefore
+from failscape.hunts.fresh import AskedBefore, FreshTries
 from failscape.hunts.protocol import replay
 from failscape.models.registry import create_model
-from failscape.models.roles import Identity, Reply
+from failscape.models.roles import Identity, Model, Reply
 from failscape.pictures import Picture
-from failscape.plugins import find_kind
-from failscape.runtime.accuracy import choose_accuracy
+from failscape.plugins import find_kind, kind_of
 from failscape.runtime.progress import Reporter
 from failscape.runtime.session import Summary, run_hunt
-from failscape.runtime.stages import Team
-from failscape.trials import Probe
+from failscape.runtime.walk import TESTING_STEPS, Team
+from failscape.runtime.warm_start import choose_accuracy
+from failscape.trials import Finding, Probe
 
 #: Roles whose replies come from the atlas.
 STORED = ("generator", "llm")
@@ -85,7 +89,9 @@ async def rejudge(
         stored = {role: StoredReplies(row.identities[role]) for role in STORED if role in row.identities}
         team = Team({**stored, "judge": model})
         async with team:
-            summary = await run_hunt(_unbounded(config), atlas, second, hunt, team, reporter, resumed)
+            # Remembered calls are what this is about, so they are looked up.
+            unbounded = _unbounded(config, cache=True)
+            summary = await run_hunt(unbounded, atlas, second, hunt, team, reporter, resumed)
     return Rejudged(row.id, second, missing, summary)
 
 
@@ -109,10 +115,10 @@ def _settings(atlas: Atlas, row: HuntRow, judge: ModelConfig) -> dict[str, objec
     return {**complete_config(stored.config), "judge": judge.model_dump(mode="json")}
 
 
-def _unbounded(config: HuntConfig) -> HuntConfig:
-    """The budget was for drawing. Remembered calls are what this is about, so they are looked up."""
-    runtime = config.runtime.model_copy(update={"cache": True})
-    return config.model_copy(update={"budget": BudgetConfig(), "runtime": runtime})
+def _unbounded(config: HuntConfig, **runtime: Any) -> HuntConfig:
+    """The budget was for the search: here it is said what is wanted."""
+    changed = config.runtime.model_copy(update=runtime)
+    return config.model_copy(update={"budget": BudgetConfig(), "runtime": changed})
 
 
 def _count(atlas: Atlas, hunt_id: int) -> tuple[int, int]:
@@ -126,3 +132,61 @@ def _count(atlas: Atlas, hunt_id: int) -> tuple[int, int]:
 def _probes(atlas: Atlas, first: int, second: int) -> Iterator[Probe]:
     """Trials of the first hunt that the second has not yet, in the order recorded."""
     return (probe for probe, picture in probes_of(atlas, first, but_for=second) if picture)
+
+
+#: A finding that fails in fewer than one of so many fresh tries is not worth the pictures.
+TRIES_PER_FAILURE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """`short`: findings that did not fail often enough → how often they did."""
+
+    folder: Path
+    hunt: int
+    summary: Summary
+    short: dict[str, int]
+
+
+def drawn_folder(atlas: Path, hunt_id: int) -> Path:
+    return atlas / f"drawn-{hunt_id}"
+
+
+async def draw_more(
+    atlas: Atlas, row: HuntRow, findings: Sequence[Finding], failures: int, reporter: Reporter
+) -> Drawn:
+    """Try every finding on fresh seeds until it has `failures` more failures."""
+    stored = parse_config(complete_config(row.config), f"hunt {row.id}")
+    # Every picture is kept: passing ones make pairs with the failed.
+    config = _unbounded(stored, keep_images="all").model_copy(update={WARM_START: ""})
+    kind = kind_of(config)
+    plans = {one.subject: plans_of(atlas, row.id, one.subject, TESTING_STEPS) for one in findings}
+    models = _models(
+        config, row, {step.role for known in plans.values() for steps in known for step in steps}
+    )
+    make = kind.tries(config, plans)
+    hunt = FreshTries([one.subject for one in findings], make, failures, failures * TRIES_PER_FAILURE)
+    folder = drawn_folder(atlas.folder, row.id)
+    with Atlas.open(folder, create=True) as drawn:
+        keep_pictures(drawn, kind.pictures(config))
+        identities = {role: one for role, one in row.identities.items() if role != WARM_START}
+        number = open_hunt(drawn, config, identities, row.shard)
+        resumed = replay(hunt, drawn.replay(number))
+        async with Team(models) as team:
+            summary = await run_hunt(config, drawn, number, hunt, team, reporter, resumed)
+    return Drawn(folder, number, summary, hunt.short())
+
+
+def _models(config: HuntConfig, row: HuntRow, roles: set[str]) -> dict[str, Model]:
+    """Those that the findings were made with. Another model's failures would not be this hunt's."""
+    make = model_maker(config)
+    wanted = {role: one for role, one in config.models().items() if role in roles | {"questioner"}}
+    models = {role: make(role, settings) for role, settings in wanted.items()}
+    for role, model in models.items():
+        recorded: Identity | None = row.identities.get(role)
+        if recorded is None or recorded.digest != model.identity.digest:
+            raise AtlasError(
+                f"the {role} is not the one of hunt {row.id}: its files, settings or contract have changed",
+                "draw with the models that the hunt was run with, or hunt anew with these",
+            )
+    return models
