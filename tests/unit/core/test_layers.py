@@ -16,7 +16,6 @@ VOCABULARY = {
     "pictures",
     "picture_limits",
     "errors",
-    "names",
     "jsonable",
     "config",
     "plugins",

@@ -95,6 +95,10 @@ class EndpointState:
         self.until = max(self.until, until)
         self.on_trial = False
 
+    def let_go(self) -> None:
+        """The trial request went away without an outcome (cancelled): the next one is the trial."""
+        self.on_trial = False
+
 
 class Outage:
     """How long a whole pool has had nothing but failures, and when waiting is no longer worth it."""
@@ -191,10 +195,10 @@ class Endpoint:
         return self.state.on_trial
 
     def give_back(self, trial: bool) -> None:
-        """The request went away without an outcome (cancelled): if it was the trial, the next one is."""
+        """The request went away without an outcome."""
         self.in_flight -= 1
         if trial:
-            self.state.on_trial = False
+            self.state.let_go()
 
     @property
     def trusted(self) -> bool:
