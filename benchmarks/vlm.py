@@ -34,7 +34,7 @@ from failscape.runtime.session import run_session
 STILL = {"rate": 1e-12, "kl": 0.0}
 """Weights that do not move: the same lessons, no update worth the name."""
 
-ROUND = 32
+ROUND = 96
 """Questions planned together in confirmation, alike for all arms."""
 
 FREE = {"named": 0.0}
@@ -57,12 +57,12 @@ ARMS: dict[str, dict[str, Any]] = {
     "named: SFT": _grpo(**STILL),
     "named: grpo": _grpo(warmup=0),
     "named: SFT + grpo": _grpo(),
-    "named: SFT + grpo, no semantic term": _grpo({"semantic": 0}),
-    "named: SFT + grpo, no lexical term": _grpo({"lexical": 0}),
-    "named: SFT + grpo, no invalid penalty": _grpo({"invalid": 0}),
-    "named: SFT + grpo, no share credit": _grpo({"share": 1}),
-    "named: SFT + grpo, no promise": _grpo({"promise": 0}),
-    "named: SFT + grpo, scaled by group": _grpo(options={"scale_rewards": "group"}),
+    "free: SFT + grpo, no semantic term": _grpo({"semantic": 0}, **FREE),
+    "free: SFT + grpo, no lexical term": _grpo({"lexical": 0}, **FREE),
+    "free: SFT + grpo, no invalid penalty": _grpo({"invalid": 0}, **FREE),
+    "free: SFT + grpo, no share credit": _grpo({"share": 1}, **FREE),
+    "free: SFT + grpo, no promise": _grpo({"promise": 0}, **FREE),
+    "free: SFT + grpo, scaled by group": _grpo(options={"scale_rewards": "group"}, **FREE),
 }
 WARM_UP = 256
 
