@@ -30,9 +30,9 @@ LEAST_SPREAD = 0.25
 of it: divided by that, the gap between a valid and an invalid question would weigh as much as a failure."""
 
 FAILED = 8.0
-"""How often a question that the target got wrong counts in the warm-up. What fails is seldom asked at first, and
-reward finds only what is asked: on a development seed that learned slowly, the third quarter of the questions
-failed at 40 % with this, at 20 % with failures counted twice."""
+"""How often a question that the target got wrong counts in the warm-up. What fails is seldom asked at first,
+and reward finds only what is asked. On a development seed that learned slowly, 40 % of the third quarter's
+questions failed with this, 20 % with failures counted twice."""
 
 CHECKPOINTS = "checkpoints"
 WHOLE = "failscape.whole"
