@@ -27,7 +27,7 @@ from benchmarks.vlm_ideal import ideal
 from failscape.atlas import Atlas
 from failscape.config.files import parse_config
 from failscape.evidence import load_hunt
-from failscape.hunts.vlm.training.lessons import KEPT_FOR_CONFIRMATION
+from failscape.hunts.vlm.training import lessons
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 
@@ -70,7 +70,7 @@ WARM_UP = 256
 def config(arm: str, seed: int, steps: int) -> dict[str, Any]:
     """Every arm may write the same number of questions; those of the warm-up are among them."""
     asking = {**json.loads(json.dumps(ARMS[arm])), "round": ROUND}
-    total = math.ceil(steps * 64 / (1 - KEPT_FOR_CONFIRMATION)) + 1
+    total = math.ceil(steps * 64 / (1 - lessons.KEPT_FOR_CONFIRMATION)) + 1
     if "training" in asking:
         warm = asking["training"].setdefault("warmup", WARM_UP)
         asking["training"]["steps"] = steps - -(-warm // 64)
@@ -168,10 +168,13 @@ def main() -> None:
     parser.add_argument("--arms", default=";".join(ARMS), help="names of arms, with ; between them")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--no-confirmation", action="store_true", help="end with the lessons")
     chosen = parser.parse_args()
     if chosen.command == "ideal":
         print(ideal())
         return
+    if chosen.no_confirmation:
+        lessons.KEPT_FOR_CONFIRMATION = 0.0
     chosen.out.mkdir(parents=True, exist_ok=True)
     if chosen.command == "run":
         for seed in map(int, chosen.seeds.split(",")):

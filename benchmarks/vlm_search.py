@@ -108,7 +108,7 @@ def hunted(world: str, arm: str, modes: int, questions: int, seed: int, size: in
     grammar = grammars[world]()
     log = QuestionLog(shared=len(grammar.patterns()) >= MANY_FORMS)
     confirmation = Confirmation(MARGIN, 0.05, slots_for(120, questions), 80)
-    planner = ARMS[arm](grammar, log, confirmation, Rounds(size), seed)
+    planner = ARMS[arm](grammar, log, confirmation, Rounds(size).of(questions), seed)
     hunt = VlmHunt(grammar, log, confirmation, planner, questions)
     weak = plant(seed, modes, grammar) if isinstance(grammar, PlantedGrammar) else {}
     simulate(hunt, PlantedAnswerer(weak, seed=seed) if weak else ToyAnswerer())  # type: ignore[arg-type]

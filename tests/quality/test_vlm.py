@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.confirm import Confirmation, slots_for
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
@@ -18,8 +18,8 @@ MARGIN = 0.2
 
 def hunted(seed: int, questions: int, kind: type[Planner], weak: dict[Pattern, float]) -> VlmHunt:
     grammar, ledger = PlantedGrammar(), QuestionLog()
-    confirmation = Confirmation(MARGIN, 0.05, 120, 80)
-    planner = kind(grammar, ledger, confirmation, Rounds(), seed)
+    confirmation = Confirmation(MARGIN, 0.05, slots_for(120, questions), 80)
+    planner = kind(grammar, ledger, confirmation, Rounds(16).of(questions), seed)
     hunt = VlmHunt(grammar, ledger, confirmation, planner, questions)
     simulate(hunt, PlantedAnswerer(weak, seed=seed))
     return hunt

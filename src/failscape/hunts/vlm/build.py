@@ -49,7 +49,7 @@ def build_hunt(
     confirmation = Confirmation(*limits, known, exact, confirm.labels, auditor, not judged)
     rounds = Rounds(
         asking.round, confirm.share, asking.per_image, config.turns, config.editor is not None, judged
-    )
+    ).of(config.questions)
     planner: Planner
     if asking.strategy == "zero-shot":
         free = None if asking.writer == "grammar" else sights

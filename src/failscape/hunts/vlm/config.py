@@ -91,7 +91,7 @@ class QuestionerConfig(Settings):
         description="take up skills that questions bring along, named by the `llm` or by their words; "
         "unless told otherwise where `skills` lists none",
     )
-    round: int = Field(16, ge=4, le=512, description="questions planned together")
+    round: int = Field(16, ge=4, le=512, description="most questions planned together")
     per_image: int = Field(
         1, ge=1, le=16, description="questions that a model writes about a picture at once"
     )
