@@ -22,12 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.vlm_ideal import ideal
 from failscape.atlas import Atlas
 from failscape.config.files import parse_config
 from failscape.evidence import load_hunt
 from failscape.hunts.vlm.training import lessons
+from failscape.hunts.vlm.training.quarters import LEAST
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 
@@ -155,6 +157,43 @@ def table(out: Path) -> str:
     return "\n".join(lines)
 
 
+FROZEN = "named: frozen, adaptive naming"
+"""Whose first quarter gives the mix of lessons that all arms with names are compared on."""
+
+
+def common_mix(out: Path) -> str:
+    """Failures of the last quarter with every kind of lesson (a named skill, or none) as frequent as in the
+    first quarter of the frozen arm, seeds together: what naming one skill more often cannot raise. Beside it
+    the mean over named skills alone, each counted alike."""
+    rows = [json.loads(path.read_text()) for path in sorted(out.glob("*.json"))]
+    mix = _lessons([row for row in rows if row["arm"] == FROZEN], 0)
+    lines = [
+        "| arm | seeds | 4th quarter on the common mix | of that mix | named skills alike |",
+        "|---" * 5 + "|",
+    ]
+    for arm in [arm for arm in ARMS if arm.startswith("named")]:
+        mine = [row for row in rows if row["arm"] == arm]
+        late = {name: one for name, one in _lessons(mine, 3).items() if one[1] >= LEAST}
+        weight = {name: mix[name][0] for name in late if name in mix}
+        if not weight:
+            continue
+        rates = {name: late[name][2] / late[name][1] for name in weight}
+        mean = sum(weight[name] * rates[name] for name in weight) / sum(weight.values())
+        share = sum(weight.values()) / sum(one[0] for one in mix.values())
+        named = float(np.mean([rates[name] for name in rates if name]))
+        lines.append(f"| {arm} | {len(mine)} | {_percent(mean)} | {_percent(share)} | {_percent(named)} |")
+    return "\n".join(lines)
+
+
+def _lessons(rows: list[dict[str, Any]], quarter: int) -> dict[str, NDArray[np.int64]]:
+    """Skill that was named → written, valid and failed questions of all seeds."""
+    found: dict[str, NDArray[np.int64]] = {}
+    for one in (lesson for row in rows for lesson in row["quarters"][quarter]["lessons"]):
+        counts = np.array([one["written"], one["valid"], one["failures"]])
+        found[one["named"]] = found.get(one["named"], 0) + counts
+    return found
+
+
 def _cell(values: list[float], show: Callable[[float], str]) -> str:
     return f"{show(float(np.mean(values)))} ({show(min(values))}–{show(max(values))})"
 
@@ -185,7 +224,7 @@ def main() -> None:
                     file.write_text(json.dumps(row, indent=1))
                     late = row["quarters"][-1]
                     print(f"{arm}, seed {seed}: {row['processor_seconds']} s, {late}", flush=True)
-    print(table(chosen.out))
+    print(table(chosen.out), common_mix(chosen.out), sep="\n\n")
 
 
 if __name__ == "__main__":
