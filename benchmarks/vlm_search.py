@@ -52,7 +52,7 @@ class TwoStages(ZeroShotPlanner):
         self._all = max(getattr(self, "_all", 0), left)
         if 2 * left > self._all:
             rng = random.Random(f"{self._seed}/{number}")
-            return self._searching(number, rng, min(self.rounds.size, left - self._all // 2), 0)
+            return self._searching(number, rng, min(self._rounds.size, left - self._all // 2), 0)
         return super()._plan(number, left)
 
     def _open_slots(self) -> None:

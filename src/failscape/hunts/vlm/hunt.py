@@ -15,7 +15,6 @@ from failscape.hunts.vlm.findings import CONFIRMATION, findings_of, suspects_of
 from failscape.hunts.vlm.items import AuditItem, Item, Naming
 from failscape.hunts.vlm.leads import Leads
 from failscape.hunts.vlm.outcomes import AUDIT, CONFIRM, QuestionLog
-from failscape.hunts.vlm.planners import Rounds
 from failscape.hunts.vlm.survey import VlmSurvey, survey_of
 from failscape.hunts.vlm.training.lessons import Lesson, LessonPlanner, begun_lesson
 from failscape.spaces.earlier import Earlier, refuse_strangers
@@ -25,10 +24,11 @@ from failscape.trials import Finding, Progress, Trial
 
 class PlansRounds(Protocol):
     takes_proposals: bool
-    rounds: Rounds
     leads: Leads
     collapsed: str
     naming: Callable[[], Naming | None]
+
+    def open_rounds(self, questions: int) -> int: ...
 
     def plan(self, number: int, left: int) -> list[Item]: ...
 
@@ -58,7 +58,7 @@ class VlmHunt(RoundHunt[Item | AuditItem | Errand]):
         if world is not None:
             planner.naming = world.naming
         self.questions = questions
-        self.open_rounds = planner.rounds.open_at_once(questions)
+        self.open_rounds = planner.open_rounds(questions)
         self._planned = 0
         self._closed = 0
         self._complaint = ""

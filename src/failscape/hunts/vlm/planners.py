@@ -59,10 +59,6 @@ class Rounds:
         """The rounds of a hunt with so many questions in all."""
         return replace(self, size=min(self.size, max(SMALLEST, questions // MANY_ROUNDS)))
 
-    def open_at_once(self, questions: int) -> int:
-        """How many rounds may be under way: the next is planned without what those before it will tell."""
-        return 1 if questions <= FEW_ROUNDS * self.size else 2
-
     @property
     def most_questions(self) -> int:
         """What one item may take of the target: a talk has several, a pair two."""
@@ -83,7 +79,7 @@ class Planner:
         self._grammar = grammar
         self._ledger = ledger
         self._confirmation = confirmation
-        self.rounds = rounds
+        self._rounds = rounds
         self._seed = seed
         #: How the skills of questions are named that a model writes.
         self.naming: Callable[[], Naming | None] = lambda: None
@@ -93,6 +89,11 @@ class Planner:
         #: Second looks that are under way.
         self._looking: Counter[Pattern] = Counter()
         self._narrow: dict[Pattern, tuple[tuple[int, tuple[Pattern, ...]], Pattern | None]] = {}
+
+    def open_rounds(self, questions: int) -> int:
+        """How many may be under way in a hunt of so many questions. Each is planned without what those before
+        it will tell."""
+        return 1 if questions <= FEW_ROUNDS * self._rounds.size else 2
 
     def plan(self, number: int, left: int) -> list[Item]:
         """The items of a round, at most `left` questions; empty when there is nothing more to do."""
@@ -107,8 +108,8 @@ class Planner:
         self.leads.refresh()
         self.scouting.refresh()
         self._open_slots()
-        left //= self.rounds.most_questions
-        room = min(self.rounds.size, left)
+        left //= self._rounds.most_questions
+        room = min(self._rounds.size, left)
         items = self._confirming(number, rng, self._room_to_confirm(room, left))
         room -= sum(item.count for item in items)
         looks = self._second_looks(number, rng, int(self._most_looks * room), len(items))
@@ -148,7 +149,7 @@ class Planner:
             )
 
     def _room_to_confirm(self, room: int, left: int) -> int:
-        share = 1.0 if left <= LAST_ROUNDS * self.rounds.size else self.rounds.confirm_share
+        share = 1.0 if left <= LAST_ROUNDS * self._rounds.size else self._rounds.confirm_share
         return int(room * share)
 
     def _open_slots(self) -> None:
@@ -205,7 +206,7 @@ class Planner:
             work = self._grammar.draft(pattern, rng, False, self._example(pattern, rng))
             if work is None:
                 continue
-            count = min(room, self.rounds.per_image) if isinstance(work, Draft) else 1
+            count = min(room, self._rounds.per_image) if isinstance(work, Draft) else 1
             self._looking[pattern] += count
             items.append(self._item(number, first + len(items), LOOK, pattern, work, count))
             room -= count
@@ -226,13 +227,13 @@ class Planner:
     def _searching(self, number: int, rng: random.Random, room: int, first: int) -> list[Item]:
         items: list[Item] = []
         tries = 0
-        while room > 0 and tries < 4 * self.rounds.size:
+        while room > 0 and tries < 4 * self._rounds.size:
             tries += 1
             chosen = self._choose(rng)
             if chosen is None:
                 continue
             pattern, work = chosen
-            count = min(room, self.rounds.per_image) if isinstance(work, Draft) else 1
+            count = min(room, self._rounds.per_image) if isinstance(work, Draft) else 1
             self._ledger.planned[pattern] += count
             self.scouting.note(work, 1)
             items.append(self._item(number, first + len(items), SEARCH, pattern, work, count))
@@ -250,7 +251,7 @@ class Planner:
         self, number: int, place: int, purpose: str, wanted: Pattern, work: Asked | Draft, count: int
     ) -> Item:
         key = f"q{number}.{place}"
-        rounds, naming = self.rounds, self.naming() if isinstance(work, Draft) else None
+        rounds, naming = self._rounds, self.naming() if isinstance(work, Draft) else None
         settings = self._grammar, count, rounds.turns, rounds.judged, naming
         return Item(key, number, purpose, wanted, work, self._seed, *settings)
 

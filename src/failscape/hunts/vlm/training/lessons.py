@@ -85,6 +85,10 @@ class LessonPlanner(Planner):
         self._warm_rounds = -(-schedule.warm_up // per_round)
         self._brought: dict[str, Counts] = defaultdict(Counts)
 
+    def open_rounds(self, questions: int) -> int:
+        """Two always: a trainer reads the rows of its next step before it is told the rewards of this one."""
+        return 2
+
     def plan(self, number: int, left: int) -> list[Item]:
         schedule = self._schedule
         reserve = int(KEPT_FOR_CONFIRMATION * schedule.questions)
