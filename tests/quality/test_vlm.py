@@ -50,20 +50,20 @@ def test_planted_modes_are_named_and_hardly_anything_else_is_claimed() -> None:
 
 def test_evolving_beats_asking_by_chance_on_a_small_budget() -> None:
     """Certified modes that are named exactly, with 200 questions and six modes to find."""
-    _, evolved, _, _ = counts(200, Planner)
-    _, chance, _, _ = counts(200, ZeroShotPlanner)
-    assert evolved > chance
+    _, evolved, _, _ = counts(200, Planner, range(100, 124))
+    _, chance, _, _ = counts(200, ZeroShotPlanner, range(100, 124))
+    assert evolved >= 1.1 * chance
 
 
 def test_a_wide_name_is_not_listed_where_a_narrow_one_holds_all_failures() -> None:
-    """A clause in one form alone, and a threshold: most of the time by just that name, with 500 questions."""
+    """A clause in one form alone, and a threshold: by just that name, with 500 questions."""
     exact = 0
     base = make_pattern("colour+relation", ["colour", "relation"])
     for narrow in (base.with_clause(("answer", "yes")), base.with_clause(("number", "more than two"))):
         for seed in range(4):
             found = hunted(seed, 500, Planner, {narrow: 0.95}).findings()
             exact += [finding.subject for finding in found] == [narrow.text]
-    assert exact >= 5
+    assert exact >= 7
 
 
 def test_an_honest_target_is_hardly_ever_accused() -> None:

@@ -13,7 +13,7 @@ from failscape.hunts.vlm.items import AuditItem, Item, Naming
 from failscape.hunts.vlm.leads import Leads
 from failscape.hunts.vlm.outcomes import CONFIRM, LOOK, SEARCH, QuestionLog
 from failscape.hunts.vlm.scouting import Scouting
-from failscape.hunts.vlm.sharpening import ENOUGH, SURE_RATE, sharper, unsettled_siblings
+from failscape.hunts.vlm.sharpening import ENOUGH, SURE_AFTER, SURE_RATE, sharper, unsettled_siblings
 from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern, Sights
 
 #: Questions of a round for one lead, or for one mode that may not be named exactly yet.
@@ -179,7 +179,7 @@ class Planner:
         for pattern in self._confirmation.claims():
             asked = self._ledger.of(pattern)
             rate = sum(one.failed for one in asked) / len(asked) if asked else 0.0
-            if len(asked) < ENOUGH and rate < SURE_RATE:
+            if len(asked) < (ENOUGH if rate < SURE_RATE else SURE_AFTER):
                 found.append(pattern)
             margin = self._confirmation.margin
             found += unsettled_siblings(pattern, self._grammar, self._ledger, margin, PASS_DOUBT)
