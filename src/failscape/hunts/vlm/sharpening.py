@@ -16,8 +16,8 @@ from failscape.spaces.questions import ANY, Grammar, Pattern, explains, make_pat
 #: Questions of a failing mode that are looked at before it is left as wide as it is.
 ENOUGH = 60
 
-#: A mode that fails this often is as sharp as it needs to be, once so many questions were asked for it: of six
-#: questions all fail by luck, one time in twenty, where 60 % do.
+#: A mode that fails this often is as sharp as it needs to be, once so many questions were asked for it: of
+#: six questions all fail by luck, one time in twenty, where 60 % do.
 SURE_RATE, SURE_AFTER = 0.9, 12
 
 #: Questions spent on one sibling of a mode, to see that the mode is no wider: 14 passes settle it.
