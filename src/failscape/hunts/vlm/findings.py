@@ -13,7 +13,7 @@ from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, QuestionLog, QuestionO
 from failscape.hunts.vlm.sharpening import due_to
 from failscape.spaces.minimal_pairs import PAIR
 from failscape.spaces.mode_sentences import sentence
-from failscape.spaces.questions import ANY, Clause, Grammar, Pattern, explains
+from failscape.spaces.questions import ANY, LATER_TURNS, Clause, Grammar, Pattern, explains
 from failscape.stats import clopper_pearson
 from failscape.trials import Finding
 
@@ -320,6 +320,8 @@ def _without(pattern: Pattern, simple: Pattern) -> str:
     skills = [skill for skill in pattern.skills if skill not in simple.skills]
     if simple.form == ANY and pattern.form != ANY:
         return "in questions of other kinds"
+    if set(skills) & set(LATER_TURNS):
+        return "when it is asked first"
     return f"without {skills[0]}" if skills else "in a simpler form"
 
 
