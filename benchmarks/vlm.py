@@ -22,19 +22,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.vlm_ideal import ideal
 from failscape.atlas import Atlas
 from failscape.config.files import parse_config
 from failscape.evidence import load_hunt
-from failscape.hunts.vlm.training.lessons import KEPT_FOR_CONFIRMATION
+from failscape.hunts.vlm.training import lessons
+from failscape.hunts.vlm.training.quarters import LEAST
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 
 STILL = {"rate": 1e-12, "kl": 0.0}
 """Weights that do not move: the same lessons, no update worth the name."""
 
-ROUND = 32
+ROUND = 96
 """Questions planned together in confirmation, alike for all arms."""
 
 FREE = {"named": 0.0}
@@ -57,12 +59,12 @@ ARMS: dict[str, dict[str, Any]] = {
     "named: SFT": _grpo(**STILL),
     "named: grpo": _grpo(warmup=0),
     "named: SFT + grpo": _grpo(),
-    "named: SFT + grpo, no semantic term": _grpo({"semantic": 0}),
-    "named: SFT + grpo, no lexical term": _grpo({"lexical": 0}),
-    "named: SFT + grpo, no invalid penalty": _grpo({"invalid": 0}),
-    "named: SFT + grpo, no share credit": _grpo({"share": 1}),
-    "named: SFT + grpo, no promise": _grpo({"promise": 0}),
-    "named: SFT + grpo, scaled by group": _grpo(options={"scale_rewards": "group"}),
+    "free: SFT + grpo, no semantic term": _grpo({"semantic": 0}, **FREE),
+    "free: SFT + grpo, no lexical term": _grpo({"lexical": 0}, **FREE),
+    "free: SFT + grpo, no invalid penalty": _grpo({"invalid": 0}, **FREE),
+    "free: SFT + grpo, no share credit": _grpo({"share": 1}, **FREE),
+    "free: SFT + grpo, no promise": _grpo({"promise": 0}, **FREE),
+    "free: SFT + grpo, scaled by group": _grpo(options={"scale_rewards": "group"}, **FREE),
 }
 WARM_UP = 256
 
@@ -70,7 +72,7 @@ WARM_UP = 256
 def config(arm: str, seed: int, steps: int) -> dict[str, Any]:
     """Every arm may write the same number of questions; those of the warm-up are among them."""
     asking = {**json.loads(json.dumps(ARMS[arm])), "round": ROUND}
-    total = math.ceil(steps * 64 / (1 - KEPT_FOR_CONFIRMATION)) + 1
+    total = math.ceil(steps * 64 / (1 - lessons.KEPT_FOR_CONFIRMATION)) + 1
     if "training" in asking:
         warm = asking["training"].setdefault("warmup", WARM_UP)
         asking["training"]["steps"] = steps - -(-warm // 64)
@@ -155,6 +157,43 @@ def table(out: Path) -> str:
     return "\n".join(lines)
 
 
+FROZEN = "named: frozen, adaptive naming"
+"""Whose first quarter gives the mix of lessons that all arms with names are compared on."""
+
+
+def common_mix(out: Path) -> str:
+    """Failures of the last quarter with every kind of lesson (a named skill, or none) as frequent as in the
+    first quarter of the frozen arm, seeds together: what naming one skill more often cannot raise. Beside it
+    the mean over named skills alone, each counted alike."""
+    rows = [json.loads(path.read_text()) for path in sorted(out.glob("*.json"))]
+    mix = _lessons([row for row in rows if row["arm"] == FROZEN], 0)
+    lines = [
+        "| arm | seeds | 4th quarter on the common mix | of that mix | named skills alike |",
+        "|---" * 5 + "|",
+    ]
+    for arm in [arm for arm in ARMS if arm.startswith("named")]:
+        mine = [row for row in rows if row["arm"] == arm]
+        late = {name: one for name, one in _lessons(mine, 3).items() if one[1] >= LEAST}
+        weight = {name: mix[name][0] for name in late if name in mix}
+        if not weight:
+            continue
+        rates = {name: late[name][2] / late[name][1] for name in weight}
+        mean = sum(weight[name] * rates[name] for name in weight) / sum(weight.values())
+        share = sum(weight.values()) / sum(one[0] for one in mix.values())
+        named = float(np.mean([rates[name] for name in rates if name]))
+        lines.append(f"| {arm} | {len(mine)} | {_percent(mean)} | {_percent(share)} | {_percent(named)} |")
+    return "\n".join(lines)
+
+
+def _lessons(rows: list[dict[str, Any]], quarter: int) -> dict[str, NDArray[np.int64]]:
+    """Skill that was named → written, valid and failed questions of all seeds."""
+    found: dict[str, NDArray[np.int64]] = {}
+    for one in (lesson for row in rows for lesson in row["quarters"][quarter]["lessons"]):
+        counts = np.array([one["written"], one["valid"], one["failures"]])
+        found[one["named"]] = found.get(one["named"], 0) + counts
+    return found
+
+
 def _cell(values: list[float], show: Callable[[float], str]) -> str:
     return f"{show(float(np.mean(values)))} ({show(min(values))}–{show(max(values))})"
 
@@ -168,10 +207,13 @@ def main() -> None:
     parser.add_argument("--arms", default=";".join(ARMS), help="names of arms, with ; between them")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--no-confirmation", action="store_true", help="end with the lessons")
     chosen = parser.parse_args()
     if chosen.command == "ideal":
         print(ideal())
         return
+    if chosen.no_confirmation:
+        lessons.KEPT_FOR_CONFIRMATION = 0.0
     chosen.out.mkdir(parents=True, exist_ok=True)
     if chosen.command == "run":
         for seed in map(int, chosen.seeds.split(",")):
@@ -182,7 +224,7 @@ def main() -> None:
                     file.write_text(json.dumps(row, indent=1))
                     late = row["quarters"][-1]
                     print(f"{arm}, seed {seed}: {row['processor_seconds']} s, {late}", flush=True)
-    print(table(chosen.out))
+    print(table(chosen.out), common_mix(chosen.out), sep="\n\n")
 
 
 if __name__ == "__main__":

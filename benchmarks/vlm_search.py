@@ -1,7 +1,10 @@
-"""Does `evolve` certify more modes than asking by chance, with the same number of questions?
+"""Does `evolve` certify more modes than zero-shot, with the same number of questions?
 
     python -m benchmarks.vlm_search --world small --modes 4,6,8 --questions 200,300 --seeds 8
     python -m benchmarks.vlm_search --world toybox --questions 1000 --seeds 8
+
+`zero-shot` is the product's strategy of that name: questions by chance, while leads are weighed, tested and
+named as by `evolve`. In two stages nothing is weighed before half of the questions are spent.
 
 Planted answerers fail at known kinds of question, so that false and exact modes can be counted: 21 forms in
 the small world, 298 in the rich one, where some modes are pairs of skills. In the toybox the target is
@@ -11,6 +14,7 @@ toy-vlm; right answers are known there, which modes there are is not.
 from __future__ import annotations
 
 import argparse
+import random
 import time
 from collections import Counter
 from typing import NamedTuple
@@ -18,8 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from failscape.hunts.vlm.build import MANY_FORMS
-from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.confirm import Confirmation, slots_for
 from failscape.hunts.vlm.hunt import VlmHunt
+from failscape.hunts.vlm.items import Item
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
 from failscape.spaces.questions import Pattern
@@ -38,7 +43,28 @@ from failscape.toybox.vlm import ToyVlm
 from failscape.toybox.world import render
 from failscape.trials import Answer, Generate, Probe, Trial, Verify, reach_verdict
 
-ARMS: dict[str, type[Planner]] = {"evolve": Planner, "chance": ZeroShotPlanner}
+
+class TwoStages(ZeroShotPlanner):
+    """As papers run it: half of the questions are drawn without a look at any answer, then failures are
+    grouped once, by the same weighing, and the groups are put to the test with the other half."""
+
+    def _plan(self, number: int, left: int) -> list[Item]:
+        self._all = max(getattr(self, "_all", 0), left)
+        if 2 * left > self._all:
+            rng = random.Random(f"{self._seed}/{number}")
+            return self._searching(number, rng, min(self._rounds.size, left - self._all // 2), 0)
+        return super()._plan(number, left)
+
+    def _open_slots(self) -> None:
+        if not self._confirmation.slots:
+            super()._open_slots()
+
+
+ARMS: dict[str, type[Planner]] = {
+    "evolve": Planner,
+    "zero-shot": ZeroShotPlanner,
+    "zero-shot in two stages": TwoStages,
+}
 MARGIN = 0.2
 PURPOSES = ("search", "look", "confirm")
 
@@ -81,8 +107,8 @@ def hunted(world: str, arm: str, modes: int, questions: int, seed: int, size: in
     grammars = {"small": PlantedGrammar, "rich": rich_grammar, "toybox": PartsGrammar}
     grammar = grammars[world]()
     log = QuestionLog(shared=len(grammar.patterns()) >= MANY_FORMS)
-    confirmation = Confirmation(MARGIN, 0.05, 120, 80)
-    planner = ARMS[arm](grammar, log, confirmation, Rounds(size), seed)
+    confirmation = Confirmation(MARGIN, 0.05, slots_for(120, questions), 80)
+    planner = ARMS[arm](grammar, log, confirmation, Rounds(size).of(questions), seed)
     hunt = VlmHunt(grammar, log, confirmation, planner, questions)
     weak = plant(seed, modes, grammar) if isinstance(grammar, PlantedGrammar) else {}
     simulate(hunt, PlantedAnswerer(weak, seed=seed) if weak else ToyAnswerer())  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.confirm import Confirmation, slots_for
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
@@ -18,8 +18,8 @@ MARGIN = 0.2
 
 def hunted(seed: int, questions: int, kind: type[Planner], weak: dict[Pattern, float]) -> VlmHunt:
     grammar, ledger = PlantedGrammar(), QuestionLog()
-    confirmation = Confirmation(MARGIN, 0.05, 120, 80)
-    planner = kind(grammar, ledger, confirmation, Rounds(), seed)
+    confirmation = Confirmation(MARGIN, 0.05, slots_for(120, questions), 80)
+    planner = kind(grammar, ledger, confirmation, Rounds(16).of(questions), seed)
     hunt = VlmHunt(grammar, ledger, confirmation, planner, questions)
     simulate(hunt, PlantedAnswerer(weak, seed=seed))
     return hunt
@@ -50,20 +50,20 @@ def test_planted_modes_are_named_and_hardly_anything_else_is_claimed() -> None:
 
 def test_evolving_beats_asking_by_chance_on_a_small_budget() -> None:
     """Certified modes that are named exactly, with 200 questions and six modes to find."""
-    _, evolved, _, _ = counts(200, Planner)
-    _, chance, _, _ = counts(200, ZeroShotPlanner)
-    assert evolved > chance
+    _, evolved, _, _ = counts(200, Planner, range(100, 124))
+    _, chance, _, _ = counts(200, ZeroShotPlanner, range(100, 124))
+    assert evolved >= 1.1 * chance
 
 
 def test_a_wide_name_is_not_listed_where_a_narrow_one_holds_all_failures() -> None:
-    """A clause in one form alone, and a threshold: most of the time by just that name, with 500 questions."""
+    """A clause in one form alone, and a threshold: by just that name, with 500 questions."""
     exact = 0
     base = make_pattern("colour+relation", ["colour", "relation"])
     for narrow in (base.with_clause(("answer", "yes")), base.with_clause(("number", "more than two"))):
         for seed in range(4):
             found = hunted(seed, 500, Planner, {narrow: 0.95}).findings()
             exact += [finding.subject for finding in found] == [narrow.text]
-    assert exact >= 5
+    assert exact >= 7
 
 
 def test_an_honest_target_is_hardly_ever_accused() -> None:

@@ -4,12 +4,12 @@ import math
 
 from failscape.hunts.vlm.build import forewarn
 from failscape.hunts.vlm.config import VlmConfig
-from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.confirm import Confirmation, slots_for
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds
 from failscape.planning.foresight import Foresight, Part, Proposal, expected, worlds_for
-from failscape.stats.evalues import log_bet
+from failscape.stats.evalues import log_e_value
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted_questions import PlantedAnswerer, PlantedGrammar, plant, simulate
 
@@ -29,13 +29,14 @@ def foresee(config: VlmConfig, accuracy: JudgeAccuracy | None = None, worlds: in
     warnings = forewarn(config, accuracy)
     if questions > MOST_SIMULATED:
         warnings.append(f"simulated with {MOST_SIMULATED:,} questions; more of them find what is rarer")
-    needed = math.log(confirm.modes / confirm.fdr)
-    fails = next(n for n in range(1, 500) if float(log_bet(0, n, 1 - confirm.margin)) >= needed)
+    tests = slots_for(confirm.modes, questions)
+    needed = math.log(tests / confirm.fdr)
+    fails = next(n for n in range(1, 500) if float(log_e_value(0, n, 1 - confirm.margin)) >= needed)
     proves = (
         f"a mode is a kind of question that fails more than {confirm.margin:.0%} of the time; one that "
         f"always fails is proven by {fails} fresh questions, at most {confirm.most} are spent on one",
     )
-    space = (f"{questions:,} questions in all, {confirm.modes} modes put to the test at most",)
+    space = (f"{questions:,} questions in all, {tests} modes put to the test at most",)
     proposals: tuple[Proposal, ...] = ()
     if expectations[1].low < 1:
         proposals = (Proposal("questions=2000", "enough for modes to be found and confirmed"),)
@@ -50,10 +51,11 @@ def foresee(config: VlmConfig, accuracy: JudgeAccuracy | None = None, worlds: in
 
 def found(config: VlmConfig, spots: int, seed: int) -> int:
     confirm, grammar, log = config.confirm, PlantedGrammar(), QuestionLog()
-    confirmation = Confirmation(
-        margin=confirm.margin, fdr=confirm.fdr, modes=confirm.modes, most=confirm.most
-    )
-    planner = Planner(grammar, log, confirmation, Rounds(), seed)
-    hunt = VlmHunt(grammar, log, confirmation, planner, min(config.questions, MOST_SIMULATED))
+    questions = min(config.questions, MOST_SIMULATED)
+    tests = slots_for(confirm.modes, questions)
+    confirmation = Confirmation(margin=confirm.margin, fdr=confirm.fdr, modes=tests, most=confirm.most)
+    rounds = Rounds(config.questioner.round, confirm.share).of(questions)
+    planner = Planner(grammar, log, confirmation, rounds, seed)
+    hunt = VlmHunt(grammar, log, confirmation, planner, questions)
     simulate(hunt, PlantedAnswerer(plant(seed, spots), seed=seed), config.runtime.in_flight)
     return len(hunt.findings())

@@ -48,6 +48,7 @@ from failscape.atlas.judging import (
 from failscape.errors import AtlasError
 from failscape.evidence import load_hunt
 from failscape.hunts.certify import evidence_for
+from failscape.hunts.vlm.confirm import slots_for
 from failscape.stats import log_e_value
 from failscape.stats.judging.accuracy import word_key
 from failscape.stats.judging.words import DoubtedWord, WordCounts, doubted_words
@@ -335,6 +336,7 @@ def _tally(subject: str, counts: Counter[str], config: Mapping[str, Any], claims
     """Borne out even if no other mode is; not borne out even if all are."""
     confirm = config.get("confirm", {})
     margin, fdr, modes = (confirm.get(name, usual) for name, usual in _USUAL.items())
+    modes = slots_for(modes, config.get("questions", _USUAL_QUESTIONS))
     left = counts[""]
     now = float(log_e_value(counts[YES], counts[NO], 1 - margin))
     best = float(log_e_value(counts[YES], counts[NO] + left, 1 - margin))
@@ -345,6 +347,7 @@ def _tally(subject: str, counts: Counter[str], config: Mapping[str, Any], claims
 
 #: The defaults of `confirm:`, for settings that an atlas keeps in part.
 _USUAL = {"margin": 0.2, "fdr": 0.05, "modes": 120}
+_USUAL_QUESTIONS = 2000
 
 
 def settled_items(atlas: Atlas, row: HuntRow, review: Review) -> frozenset[str]:

@@ -162,7 +162,10 @@ class PairGrammar:
 
     def tell(self, pattern: Pattern) -> tuple[str, Sequence[Clause]] | None:
         if pattern.form in FORMS:
-            change = FORMS[pattern.form].change.format(thing="thing", one="one value", other="another")
+            one, other = (
+                ("one side", "the other") if pattern.form == "pair move" else ("one colour", "another")
+            )
+            change = FORMS[pattern.form].change.format(thing="thing", one=one, other=other)
             return f"it answers as before although {change}", pattern.clauses
         tell = getattr(self._base, "tell", None)
         found: tuple[str, Sequence[Clause]] | None = tell(pattern) if tell is not None else None

@@ -36,9 +36,9 @@ FORMS: Final[dict[str, FormWords]] = {
         "it sees {thing} that is not there",
     ),
     "absent": FormWords(
-        "asked whether there is no {bare}, it gets it wrong",
-        "asked whether there is no {bare}, it does not see that there is none",
-        "asked whether there is no {bare}, it overlooks the one that is there",
+        "it gets wrong whether there is no {bare}",
+        "it does not see that there is no {bare}",
+        "it says that there is no {bare} when there is one",
     ),
     "colour": FormWords("it names the wrong colour of {the}"),
     "count": FormWords("it miscounts {things}"),
@@ -101,7 +101,7 @@ def tell(pattern: Pattern, plurals: dict[str, str]) -> tuple[str, Sequence[Claus
         "size": given.get("size") or "of a size",
         "colour": with_article(given["colour"]) if "colour" in given else "a coloured",
         "tinted": given.get("colour") or "coloured",
-        "sized": with_article(given["size"]) if "size" in given else "a sized",
+        "sized": with_article(given["size"]) if "size" in given else "a small or large",
         "another": f"the {other}" if other else "another",
     }
     said = {name for name, marks in _MARKS.items() if any(mark in text for mark in marks)}

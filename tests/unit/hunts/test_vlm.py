@@ -7,7 +7,7 @@ import pytest
 from failscape.errors import AtlasError
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.vlm.audits import Audits
-from failscape.hunts.vlm.confirm import FAILING, PASSING, UNDECIDED, Confirmation
+from failscape.hunts.vlm.confirm import FAILING, PASSING, UNDECIDED, Confirmation, slots_for
 from failscape.hunts.vlm.findings import findings_of
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import CONFIRM, QuestionLog, QuestionOutcome
@@ -377,3 +377,11 @@ def test_an_audit_ends_where_no_label_can_change_it() -> None:
     assert audits.next_looks(asked, need=8.0) == []
     audits.hear_people({one.key: True for one in asked[:12]})
     assert audits.proves(asked[:12], need=8.0), "what people say stands before what the auditor said"
+
+
+def test_a_small_budget_has_more_rounds_fewer_tests_and_waits_for_each() -> None:
+    assert [Rounds(16).of(questions).size for questions in (60, 192, 300, 4000)] == [8, 12, 16, 16]
+    assert Rounds(4).of(4000).size == 4, "never more than the config says"
+    assert [slots_for(120, questions) for questions in (4, 160, 4000)] == [1, 20, 120]
+    hunts = [build(questions=questions) for questions in (300, 4000)]
+    assert [hunt.open_rounds for hunt in hunts] == [1, 2]

@@ -7,9 +7,10 @@ import pytest
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.vlm.confirm import Confirmation
 from failscape.hunts.vlm.hunt import VlmHunt
-from failscape.hunts.vlm.outcomes import QuestionLog
+from failscape.hunts.vlm.outcomes import SEARCH, QuestionLog
 from failscape.hunts.vlm.planners import Rounds
 from failscape.hunts.vlm.training.lessons import LessonPlanner, Schedule
+from failscape.hunts.vlm.training.quarters import quarters
 from failscape.hunts.vlm.training.rewards import GradedQuestion, Rewards, Weights
 from failscape.spaces.questions import make_pattern
 from failscape.testing.hunt_suite import HuntSuite
@@ -141,3 +142,21 @@ def test_a_skill_that_fails_all_the_time_earns_less() -> None:
 def test_a_question_without_the_skill_asked_for_is_worth_nothing() -> None:
     rewards = Rewards(Weights())
     assert rewards.of([GradedQuestion("a", "g", ("x",), True, True, followed=False)]) == [-Weights().invalid]
+
+
+def test_a_trainer_may_read_the_next_lessons_before_these_are_graded() -> None:
+    assert build(questions=500).open_rounds == 2, "it reads one step ahead, and would wait for ever"
+
+
+def test_questions_are_counted_by_the_skill_that_their_lesson_named() -> None:
+    hunt = build()
+    simulate(hunt, Target({COUNTING: 0.9}))
+    asked = [one for one in hunt.ledger.outcomes if one.purpose == SEARCH]
+    told = [lesson for quarter in quarters(asked) for lesson in quarter.lessons]
+    assert sum(one.written for one in told) == len(asked)
+    named = {one.named for one in told}
+    assert "" in named
+    assert named <= {"", *hunt.grammar.skills}  # type: ignore[attr-defined]
+    others = [one for one in told if one.named not in ("", "counting", "place")]
+    assert others, "the writer asks for nothing but counting and place"
+    assert not any(one.valid for one in others)

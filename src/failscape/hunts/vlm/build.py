@@ -7,7 +7,7 @@ from pathlib import Path
 from failscape.errors import ConfigError
 from failscape.hunts.protocol import Content
 from failscape.hunts.vlm.config import COMPOSITE, VlmConfig
-from failscape.hunts.vlm.confirm import Confirmation
+from failscape.hunts.vlm.confirm import Confirmation, slots_for
 from failscape.hunts.vlm.errands import OpenWorld
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.outcomes import QuestionLog
@@ -44,12 +44,12 @@ def build_hunt(
     known = accuracy or _accuracy(config)
     exact = config.verifier == "exact"
     judged = judges_edits(config)
-    limits = confirm.margin, confirm.fdr, confirm.modes, confirm.most
+    limits = confirm.margin, confirm.fdr, slots_for(confirm.modes, config.questions), confirm.most
     auditor = config.auditor is not None
     confirmation = Confirmation(*limits, known, exact, confirm.labels, auditor, not judged)
     rounds = Rounds(
         asking.round, confirm.share, asking.per_image, config.turns, config.editor is not None, judged
-    )
+    ).of(config.questions)
     planner: Planner
     if asking.strategy == "zero-shot":
         free = None if asking.writer == "grammar" else sights

@@ -91,7 +91,7 @@ class QuestionerConfig(Settings):
         description="take up skills that questions bring along, named by the `llm` or by their words; "
         "unless told otherwise where `skills` lists none",
     )
-    round: int = Field(16, ge=4, le=512, description="questions planned together")
+    round: int = Field(16, ge=4, le=512, description="most questions planned together")
     per_image: int = Field(
         1, ge=1, le=16, description="questions that a model writes about a picture at once"
     )
@@ -104,7 +104,7 @@ class ConfirmConfig(Settings):
 
     margin: float = Field(0.2, gt=0, lt=1, description="a mode fails when its failure rate is above")
     fdr: float = Field(0.05, gt=0, lt=1, description="expected share of false modes among those claimed")
-    modes: int = Field(120, ge=1, description="most modes that are put to the test; fixed before the run")
+    modes: int = Field(120, ge=1, description="most modes put to the test, one for eight questions at most")
     most: int = Field(80, ge=4, description="most questions spent on one mode")
     labels: int = Field(
         40, ge=4, description="most verdicts of one mode that an auditor, or people, look at again"

@@ -27,6 +27,9 @@ FAILING, PASSING, OPEN, UNDECIDED = "failing", "passing", "open", "undecided"
 #: The one kind of check that a verifier makes, for its measured accuracy.
 ANSWER = "answer"
 
+#: Questions that a test takes at least, whatever comes of it: eight failures certify, eight passes settle.
+LEAST_OF_A_TEST = 8
+
 #: Most questions spent on one mode in a round.
 STEP = 6
 
@@ -70,6 +73,13 @@ class Slot:
             self.wordings.setdefault(outcome.wording, Counts()).count(outcome.verdict)
             self.agreement += outcome.agreement
             self.images.update(outcome.images)
+
+
+def slots_for(modes: int, questions: int) -> int:
+    """How many tests e-BH counts over: no more than a hunt of so many questions could make. Every slot costs
+    evidence in all others, so empty ones are not worth having; the number is fixed before the first question.
+    """
+    return max(1, min(modes, questions // LEAST_OF_A_TEST))
 
 
 class Confirmation:

@@ -13,7 +13,7 @@ from failscape.hunts.vlm.outcomes import CONFIRM, SEARCH, QuestionLog, QuestionO
 from failscape.hunts.vlm.sharpening import due_to
 from failscape.spaces.minimal_pairs import PAIR
 from failscape.spaces.mode_sentences import sentence
-from failscape.spaces.questions import ANY, Clause, Grammar, Pattern, explains
+from failscape.spaces.questions import ANY, LATER_TURNS, Clause, Grammar, Pattern, explains
 from failscape.stats import clopper_pearson
 from failscape.trials import Finding
 
@@ -299,16 +299,29 @@ def contrast(
     return ContrastMode(simple.text, title, failures, len(asked), example, without)
 
 
+#: Clauses whose names do not say by themselves what is different without them.
+_SAID = {
+    "things": "number of things",
+    "answer": "right answer",
+    "time": "time of day",
+    "across": "place in the picture",
+    "height": "place in the picture",
+    "shows": "thing in the picture",
+}
+
+
 def _without(pattern: Pattern, simple: Pattern) -> str:
     """What is different in the variant, in words."""
     clauses = [clause for clause in pattern.clauses if clause not in simple.clauses]
     if clauses and clauses[0][0] == "words":
         return "when the words are left out"
     if clauses:
-        return f"with another {clauses[0][0]}"
+        return f"with another {_SAID.get(clauses[0][0], clauses[0][0])}"
     skills = [skill for skill in pattern.skills if skill not in simple.skills]
     if simple.form == ANY and pattern.form != ANY:
         return "in questions of other kinds"
+    if set(skills) & set(LATER_TURNS):
+        return "when it is asked first"
     return f"without {skills[0]}" if skills else "in a simpler form"
 
 

@@ -24,10 +24,11 @@ from failscape.trials import Finding, Progress, Trial
 
 class PlansRounds(Protocol):
     takes_proposals: bool
-    lag: int
     leads: Leads
     collapsed: str
     naming: Callable[[], Naming | None]
+
+    def open_rounds(self, questions: int) -> int: ...
 
     def plan(self, number: int, left: int) -> list[Item]: ...
 
@@ -57,7 +58,7 @@ class VlmHunt(RoundHunt[Item | AuditItem | Errand]):
         if world is not None:
             planner.naming = world.naming
         self.questions = questions
-        self.open_rounds = planner.lag + 1
+        self.open_rounds = planner.open_rounds(questions)
         self._planned = 0
         self._closed = 0
         self._complaint = ""

@@ -149,6 +149,8 @@ class Item:
     judged: bool = False
     naming: Naming | None = None
     named: dict[str, NamedQuestion] = field(default_factory=dict)
+    #: The skill that a lesson names, "" for none.
+    lesson_skill: str = ""
     embeds: bool = False
     vectors: list[list[float]] = field(default_factory=list)
     images: tuple[str, ...] = ()
@@ -306,9 +308,8 @@ class Item:
 
     def _invalid(self, text: str, why: str) -> QuestionOutcome:
         verdict = Verdict.INVALID
-        return QuestionOutcome(
-            "", self.purpose, self.wanted, self.wanted, verdict, text, reason=why, round=self.round
-        )
+        outcome = QuestionOutcome("", self.purpose, self.wanted, self.wanted, verdict, text, reason=why)
+        return replace(outcome, round=self.round, named=self.lesson_skill)
 
     def _answered(self, trial: Trial, asked: Asked) -> QuestionOutcome:
         answer, agreement = said(trial, len(asked.sight.steps))
@@ -327,6 +328,7 @@ class Item:
             asked.wording,
             agreement,
             self.round,
+            named=self.lesson_skill,
         )
         # Asked for what comes after it, or not what was wanted: then it counts for what it is, no more.
         return self._placed(outcome)

@@ -50,6 +50,8 @@ class QuestionOutcome:
     turns: tuple[tuple[str, str], ...] = ()
     #: How many the target was asked for it: a minimal pair takes two.
     questions: int = 1
+    #: The skill that a lesson named for it, followed or not; "" for none.
+    named: str = ""
     #: The narrowest pattern that it is an example of.
     full: Pattern = field(init=False, repr=False, compare=False)
 

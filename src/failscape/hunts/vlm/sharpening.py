@@ -16,8 +16,9 @@ from failscape.spaces.questions import ANY, Grammar, Pattern, explains, make_pat
 #: Questions of a failing mode that are looked at before it is left as wide as it is.
 ENOUGH = 60
 
-#: A mode that fails this often is as sharp as it needs to be.
-SURE_RATE = 0.9
+#: A mode that fails this often is as sharp as it needs to be, once so many questions were asked for it: of
+#: six questions all fail by luck, one time in twenty, where 60 % do.
+SURE_RATE, SURE_AFTER = 0.9, 12
 
 #: Questions spent on one sibling of a mode, to see that the mode is no wider: 14 passes settle it.
 SIBLING_MOST = 16
@@ -78,8 +79,11 @@ def _weight(count: Counts, margin: float, slips: float) -> float:
 
 
 def due_to(certified: Iterable[Pattern], ledger: QuestionLog, confirmation: Confirmation) -> set[Pattern]:
-    """Certified modes whose failures are those of other, sharper certified modes: nothing is left besides."""
-    rates = {pattern: confirmation.slots[pattern].count.rate for pattern in certified}
+    """Certified modes whose failures are those of other, sharper certified modes: nothing is left besides.
+
+    How often each fails is counted over all questions asked for it: those that proved it may be few.
+    """
+    rates = {pattern: counted(ledger.of(pattern)).rate for pattern in certified}
     found = set()
     for pattern, rate in rates.items():
         sharp = [one for one in rates if rates[one] > rate + _SHARPER and not explains(one, pattern)]

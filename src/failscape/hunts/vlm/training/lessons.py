@@ -85,6 +85,10 @@ class LessonPlanner(Planner):
         self._warm_rounds = -(-schedule.warm_up // per_round)
         self._brought: dict[str, Counts] = defaultdict(Counts)
 
+    def open_rounds(self, questions: int) -> int:
+        """Two always: a trainer reads the rows of its next step before it is told the rewards of this one."""
+        return 2
+
     def plan(self, number: int, left: int) -> list[Item]:
         schedule = self._schedule
         reserve = int(KEPT_FOR_CONFIRMATION * schedule.questions)
@@ -112,6 +116,7 @@ class LessonPlanner(Planner):
             work = Draft(_ANYTHING, sight, f"{kind} {first + place}{name}: {' '.join(sight.captions)}")
             item = self._item(number, place, SEARCH, _ANYTHING, work, group)
             item.embeds = schedule.embeds
+            item.lesson_skill = skill
             items.append(item)
         return items
 
@@ -157,14 +162,13 @@ class LessonPlanner(Planner):
             work = item.work
             assert isinstance(work, Draft)
             name = work.guidance.partition(":")[0]
-            self._note(name, row)
+            self._note(item.lesson_skill, row)
             texts = tuple(one.text for one in row)
             kinds = tuple("+".join(one.pattern.skills) for one in row)
             self.lessons.append(Lesson(name, work.guidance, item.images, texts, tuple(rewards), kinds))
 
-    def _note(self, name: str, row: Sequence[QuestionOutcome]) -> None:
+    def _note(self, skill: str, row: Sequence[QuestionOutcome]) -> None:
         """An invalid question counts against the skill that was named: it brought nothing."""
-        skill = _skill_in(name)
         for outcome in row if skill else ():
             if outcome.failed:
                 self._brought[skill].fails += 1
@@ -186,11 +190,6 @@ def begun_lesson(item: Item) -> Lesson | None:
     return Lesson(work.guidance.partition(":")[0], work.guidance, item.images, (), ())
 
 
-def _skill_in(guidance: str) -> str:
-    """The skill that a lesson names, "" for none."""
-    return guidance.partition(":")[0].partition("[")[2].rstrip("]")
-
-
 def _kind(guidance: str) -> str:
     return next((kind for kind in (WARM_UP, LESSON) if guidance.startswith(f"{kind} ")), "")
 
@@ -203,6 +202,5 @@ def _place(key: str) -> tuple[int, str]:
 def _written(item: Item, at: int, outcome: QuestionOutcome) -> GradedQuestion:
     vector = tuple(item.vectors[at]) if at < len(item.vectors) else ()
     skills = outcome.pattern.skills
-    asked_for = _skill_in(item.work.guidance) if isinstance(item.work, Draft) else ""
-    followed = not asked_for or not skills or asked_for in skills
+    followed = not item.lesson_skill or not skills or item.lesson_skill in skills
     return GradedQuestion(outcome.text, item.key, skills, outcome.valid, outcome.failed, vector, followed)

@@ -22,12 +22,23 @@ Combination = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class LessonCounts:
+    """Questions of lessons that named one skill ("": none). What does not take it is written, not valid."""
+
+    named: str
+    written: int
+    valid: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
 class Quarter:
     """A quarter of the questions of the search, by the order in which they were written.
 
     `of_valid` and `of_written` are shares that failed. `on_early_mix` is the share of valid ones that would
     fail with the first quarter's mix of skills; `shared` is how much of that mix was asked often enough in
     both. `entropy` is that of failing skills, in nats; `largest` the share of the commonest failing form.
+    `lessons` has the same counts by the skill that was named.
     """
 
     written: int
@@ -41,6 +52,7 @@ class Quarter:
     failing_combinations: int
     entropy: float
     largest: float
+    lessons: tuple[LessonCounts, ...] = ()
 
 
 def quarters(outcomes: Sequence[QuestionOutcome]) -> tuple[Quarter, ...]:
@@ -72,7 +84,14 @@ def _quarter(part: Sequence[QuestionOutcome], early: Mapping[Combination, Counts
         failing_combinations=len({one.pattern.skills for one in failed}),
         entropy=round(spread(Counter(skill for one in failed for skill in one.pattern.skills)), 4),
         largest=round(max(forms.values()) / len(failed), 4) if failed else 0.0,
+        lessons=tuple(_lesson(name, part) for name in sorted({one.named for one in part})),
     )
+
+
+def _lesson(name: str, part: Sequence[QuestionOutcome]) -> LessonCounts:
+    asked = [one for one in part if one.named == name]
+    valid = [one for one in asked if one.valid and (not name or name in one.pattern.skills)]
+    return LessonCounts(name, len(asked), len(valid), sum(one.failed for one in valid))
 
 
 def standardised(
