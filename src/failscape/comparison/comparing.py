@@ -391,9 +391,9 @@ def trend_of(sides: Sequence[ModelSide]) -> Trend:
     known = [{(one.subject, one.case): one for one in side.results.results} for side in sides]
     shared = sorted(set.intersection(*(set(one) for one in known)))
     sampled = [place for place in shared if any(one[place].sampled for one in known)]
-    chosen, counted = (
-        (sampled, "of the random sample") if len(sampled) >= FEWEST_SAMPLED else (shared, "as searches chose")
-    )
+    chosen, counted = shared, "as searches chose"
+    if len(sampled) >= FEWEST_SAMPLED:
+        chosen, counted = sampled, "all of them" if len(sampled) == len(shared) else "of the random sample"
     points = []
     for side, results in zip(sides, known, strict=True):
         failures = sum(results[place].failed for place in chosen)

@@ -421,11 +421,14 @@ def _passed_before(counts: PairCounts, limit: float) -> bool:
 
 def overall_of(subjects: Sequence[SubjectPairs]) -> OverallDifference | None:
     """The share of failures of each, over a random sample where there is one."""
-    sampled = [(one.group, pair) for one in subjects for pair in one.pairs if pair.sampled]
-    if len(sampled) >= FEWEST_SAMPLED:
-        return overall_difference(sampled, "pairs of the random sample")
     everything = [(one.group, pair) for one in subjects for pair in one.pairs]
-    return overall_difference(everything, "pairs in all, as the searches chose them") if everything else None
+    sampled = [(group, pair) for group, pair in everything if pair.sampled]
+    if len(sampled) < FEWEST_SAMPLED:
+        counted = "pairs in all, as the searches chose them"
+        return overall_difference(everything, counted) if everything else None
+    # A table of somebody else has no search: all of it is the sample.
+    whole = len(sampled) == len(everything)
+    return overall_difference(sampled, "pairs in all" if whole else "pairs of the random sample")
 
 
 def overall_difference(pairs: Sequence[tuple[str, CasePair]], counted: str) -> OverallDifference:

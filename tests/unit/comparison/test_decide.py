@@ -98,6 +98,9 @@ def test_the_overall_rate_is_that_of_the_random_sample_where_there_is_one() -> N
     assert overall is not None
     assert overall.first_rate == 0
     assert "random sample" in overall.counted
+    alone = compare_results(ModelResults("a", sampled), second).overall
+    assert alone is not None
+    assert alone.counted == "pairs in all", "a table of somebody else is no sample of a search"
 
 
 def test_limits_of_a_judge_that_errs_are_used() -> None:
