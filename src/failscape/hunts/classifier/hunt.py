@@ -7,7 +7,7 @@ rounds alone. Claims rest on e-values over everything that may be tested; see do
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -40,11 +40,23 @@ FRESH = 0.5
 #: share when all that is left would be needed to prove what looks like a bug now.
 TESTS, MOST_TESTS = 0.5, 0.75
 
-#: Looks at single descriptions leave the rest of their room to crowds.
+#: Tests that are expected to take more images than a bug has cost so far take at most this share of the rest:
+#: looking on pays better, and still they come to an end.
+COSTLY_TESTS = 0.2
+
+#: Looks at single values on a faint suspicion leave the rest of their room to crowds.
 LOOKS = 0.5
 
 #: The chance of a bug of a value, or of a pair of values, of a crowd that failed again.
 IN_FAILED_CROWD = 0.15
+
+#: Pairs of failed crowds are looked at while the first share of them are proven bugs, before costly tests and
+#: before more crowds while the second are. Of the ten pairs of a crowd one is the cause where causes are
+#: pairs, and none where they are single values that fail too seldom to show in a few looks.
+LEAST_YIELD, GOOD_YIELD = 0.02, 0.05
+
+#: How many pairs the first guess of that share, `IN_FAILED_CROWD`, is worth.
+FIRST_PAIRS = 40
 
 #: A value that was shown in fewer crowds is looked at by itself when a crowd with it fails again.
 UNCLEARED = 6
@@ -123,6 +135,7 @@ class ClassifierHunt(RoundHunt[Planned]):
         self._prospects = Prospects(self.arena, self.scouts)
         self._singles: list[tuple[Arm, int, int]] = []
         self._sorted = 0
+        self._pairs_found = IN_FAILED_CROWD
         self._entered: set[tuple[int, int]] = set()
         self._anew: tuple[tuple[int, int], Arena] | None = None
         for label, clauses in (always or {}).items():
@@ -152,8 +165,10 @@ class ClassifierHunt(RoundHunt[Planned]):
             (self._plan_helpers, 1.0),
             (self._real.plan, 1.0),
             (self._plan_blocks, FRESH),
-            (self._plan_tests, self._tests_share()),
+            (self._plan_cheap_tests, self._tests_share()),
             (self._plan_repeats, 1.0),
+            (self._plan_wanted_looks, 1.0),
+            (self._plan_tests, COSTLY_TESTS),
             (self._plan_looks, LOOKS),
             (self._plan_crowds, 1.0),
             (self._plan_looks, 1.0),
@@ -231,9 +246,15 @@ class ClassifierHunt(RoundHunt[Planned]):
                 planned.append(self._drawn(*use))
         return planned
 
-    def _plan_tests(self, room: int) -> list[Planned]:
+    def _plan_cheap_tests(self, room: int) -> list[Planned]:
+        return self._plan_tests(room, self._prospects.costly)
+
+    def _plan_tests(self, room: int, later: Collection[str] = ()) -> list[Planned]:
+        """The most promising tests first, without those that are for `later`."""
         planned: list[Planned] = []
         for arm, images in self._prospects.tests:
+            if arm.subject in later:
+                continue
             if len(planned) >= min(room, self._spare()):
                 break
             if arm.pending or not self.arena.classes[arm.description.label].ready:
@@ -262,10 +283,16 @@ class ClassifierHunt(RoundHunt[Planned]):
                     planned.append(self._drawn("again", (label, number), description, mark, stream, step))
         return planned
 
-    def _plan_looks(self, room: int) -> list[Planned]:
+    def _plan_wanted_looks(self, room: int) -> list[Planned]:
+        """Looks at what failures suggest (crowds that failed again, captions, parts), while they pay well."""
+        return self._plan_looks(room, wanted=True) if self._pairs_found > GOOD_YIELD else []
+
+    def _plan_looks(self, room: int, wanted: bool = False) -> list[Planned]:
         """A few images of descriptions by themselves, the most promising first."""
         planned: list[Planned] = []
         for arm, images in self._prospects.looks:
+            if wanted and not arm.wanted and arm.source == "corpus":
+                continue
             if len(planned) + FIRST > min(room, self._spare()):
                 break
             if arm.pending or not self.arena.classes[arm.description.label].ready:
@@ -424,8 +451,13 @@ class ClassifierHunt(RoundHunt[Planned]):
             if arm.looked or arm.issued:
                 both = (arm.counts.fails + arm.looks.fails, arm.counts.valid + arm.looks.valid)
                 solo[label, value] = both
-        base = np.array([(state.base.fails + 0.5) / (state.base.valid + 1) for state in arena.classes])
-        scouts.learn(base, solo, base + self.rules.margin)
+        base = np.array([(state.base.fails, state.base.passes) for state in arena.classes], np.float64)
+        usual = (base[:, 0] + 0.5) / (base.sum(axis=1) + 1)
+        for label, clauses, failed in self._helpers.take_unasked():
+            known = [scouts.index[one.label] for one in clauses if one.label in scouts.index]
+            scouts.absorb_unasked(label, known, failed)
+        scouts.learn(base, solo, usual + self.rules.margin)
+        self._pairs_found = self._pair_yield()
         for label, looks in enumerate(scouts.classes):
             for at in looks.options[scouts.chance[label, looks.options] > 1.5 * PRIOR].tolist():
                 if (label, at) not in self._entered:
@@ -445,6 +477,13 @@ class ClassifierHunt(RoundHunt[Planned]):
         self._sorted = len(self.arena.arms)
         return self._singles
 
+    def _pair_yield(self) -> float:
+        """The share of pairs of failed crowds that are proven bugs, from a first guess on."""
+        bugs = {arm.subject for arm in self.arena.bugs()}
+        pairs = [arm for arm in self.arena.arms.values() if arm.source == "crowd" and len(arm.clauses) > 1]
+        found = sum(arm.subject in bugs for arm in pairs)
+        return (found + IN_FAILED_CROWD * FIRST_PAIRS) / (len(pairs) + FIRST_PAIRS)
+
     def _take_apart(self, label: int) -> None:
         """Into values that other crowds have not cleared, then into pairs."""
         for crowd in self.scouts.to_take_apart(label):
@@ -461,7 +500,9 @@ class ClassifierHunt(RoundHunt[Planned]):
             ]
             if all(arm is None or arm.looks.drawn >= FIRST or arm.tested for arm in alone):
                 crowd.apart = 2
-                if not is_explained(crowd.values, self._prospects.hot[label]):
+                if self._pairs_found > LEAST_YIELD and not is_explained(
+                    crowd.values, self._prospects.hot[label]
+                ):
                     for part in pairs:
                         self.arena.enter(self._description(label, part), "crowd", IN_FAILED_CROWD)
 

@@ -18,6 +18,10 @@ from failscape.stats.evalues import Floats
 MOST_BASE = 30.0
 
 
+#: Baselines to reckon with: parts of the way from what was seen to where the bug would be none.
+POSSIBLE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95)
+
+
 class BugChances:
     """For each arm: `chance` that it is a bug, `images` that proving it will still take."""
 
@@ -33,17 +37,44 @@ class BugChances:
         prior = special.logit(np.clip([arm.prior for arm in arms], 1e-4, 0.95))
         self.chance = np.asarray(special.expit(prior + odds), np.float64)
         self.mean = mean_above(fails, passes, low)
-        spread = np.sqrt(base[:, 0] * (1 - base[:, 0]) / (base[:, 3] + 1))
-        limit = np.minimum(low + spread, 0.985)
-        gain = np.maximum(_divergence(self.mean, limit), 1e-4)
         known = np.array([arm.log_e for arm in arms])
         drawn = np.array([arm.counts.drawn + arm.looks.drawn for arm in arms], np.float64)
         waste = (drawn + 2) / (fails + passes + 2)  # pictures that do not show the clauses prove nothing
-        self.images = np.maximum(1.0, (need - known) / gain) * waste
+        self._base, self._margin, self._need = base, margin, need
+        self._lacking = np.maximum(0.0, 1 - known / need) * waste
+        self.images = np.maximum(waste, self._lacking * self._whole_proof(0))
+
+    def _whole_proof(self, more: int) -> Floats:
+        base = self._base
+        return proof_images(self.mean, base[:, 0], base[:, 3] + more, self._margin, self._need)
+
+    def saved(self, more: int, most: float) -> Floats:
+        """Images that each arm is expected to save when its class has so many more baseline images.
+
+        No arm takes more than `most`.
+        """
+        now, then = (np.minimum(most, self._lacking * self._whole_proof(extra)) for extra in (0, more))
+        return np.asarray(self.chance * (now - then), dtype=np.float64)
 
     @property
     def index(self) -> Floats:
         return np.asarray(self.chance / self.images, dtype=np.float64)
+
+
+def proof_images(rate: Floats, base: Floats, baseline: Floats, margin: float, need: float) -> Floats:
+    """Images of a description that fails at `rate` until it is proven, given `baseline` images of its class.
+
+    Evidence is the smallest product over all baselines q (`stats/excess.py`): what the baseline's images say
+    against q, the description's own need not say.
+    """
+    room = np.maximum(rate - margin - base, 1e-3)
+    most: Floats = np.zeros_like(rate)
+    for part in POSSIBLE:
+        q = base + part * room
+        own = need - baseline * _divergence(base, q, below=True)
+        gain = np.maximum(_divergence(rate, np.minimum(q + margin, 0.985)), 1e-4)
+        most = np.maximum(most, np.maximum(own, 0.0) / gain)
+    return most
 
 
 def log_factor(fails: Floats, passes: Floats, low: Floats, a: Floats, b: Floats) -> Floats:
@@ -75,7 +106,11 @@ def _baselines(classes: Sequence[ClassState]) -> Floats:
     return np.array(rows, np.float64).reshape(-1, 4)
 
 
-def _divergence(p: Floats, q: Floats) -> Floats:
-    """Bernoulli Kullback-Leibler divergence: evidence per image when the truth is p and the null allows q."""
+def _divergence(p: Floats, q: Floats, below: bool = False) -> Floats:
+    """Bernoulli Kullback-Leibler divergence: evidence per image when the truth is p and the null allows q.
+
+    The null is that the rate is at most q, or at least q when the truth is `below` it.
+    """
+    counts = p < q if below else p > q
     lower = special.xlogy(1 - p, (1 - p) / (1 - q))
-    return np.asarray(np.where(p > q, special.xlogy(p, p / q) + lower, 0.0), dtype=np.float64)
+    return np.asarray(np.where(counts, special.xlogy(p, p / q) + lower, 0.0), dtype=np.float64)

@@ -8,6 +8,7 @@ Nothing of this is evidence: a description that looks like a bug is tested on im
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -42,6 +43,9 @@ MOST_OF_PAIRS = 0.9
 #: Crowds that show a value must fail less than this share of a rate for it to be no matter of that rate.
 CLEARED = 0.3
 
+#: Captions of one class that those of all classes are worth, for how often a value is there unasked.
+POOLED = 10.0
+
 #: A value that looks bad gets at most so many times as many looks as others.
 FAVOUR = 4.0
 
@@ -67,6 +71,25 @@ class Crowd:
 
 
 @dataclass(slots=True)
+class Unasked:
+    """What captions say of plain pictures: values of each that failed, and how many of the others show one.
+
+    A plain picture that shows something unasked is a crowd that nobody had to draw.
+    """
+
+    failed: list[tuple[int, ...]] = field(default_factory=list)
+    passed: int = 0
+    shown: Counter[int] = field(default_factory=Counter)
+
+    def add(self, values: Sequence[int], failed: bool) -> None:
+        if failed:
+            self.failed.append(tuple(values))
+        else:
+            self.passed += 1
+            self.shown.update(values)
+
+
+@dataclass(slots=True)
 class ClassLooks:
     """What first looks have shown of one class."""
 
@@ -78,6 +101,7 @@ class ClassLooks:
     failed: Floats = field(default_factory=lambda: np.zeros(0))
     """By value: crowds that showed it and failed, whoever is to blame."""
     stale: bool = False
+    unasked: Unasked = field(default_factory=lambda: Unasked())
     met: dict[int, set[int]] = field(default_factory=dict)
     """Value → those that it was seen with in this pass over all pairs."""
     pairs: int = 0
@@ -198,6 +222,11 @@ class Scouts:
         crowd.told_again += 1
         crowd.failed_again += failed is True
 
+    def absorb_unasked(self, label: int, values: Sequence[int], failed: bool) -> None:
+        """Values that the caption of a plain picture mentions."""
+        self.classes[label].unasked.add(values, failed)
+        self.classes[label].stale = True
+
     def take_as_asked(self) -> None:
         """Nobody sees clauses after all: every crowd shows all of its values."""
         for looks in self.classes:
@@ -219,9 +248,10 @@ class Scouts:
         return [one for one in crowds if one.failed_again and one.told_again >= AGAIN and one.apart < 2]
 
     def learn(self, base: Floats, solo: Floats, limit: Floats) -> None:
-        """Share out blame and fit the belief. `base`: failure rate by class; `solo`: (fails, valid) by class
+        """Share out blame and fit the belief.
 
-        and value of images that show it alone; `limit`: by class, the rate above which it is a bug.
+        `base`: (fails, passes) of plain images by class; `solo`: (fails, valid) by class and value of images
+        that show it alone; `limit`: by class, the rate above which it is a bug.
         """
         for label, looks in enumerate(self.classes):
             if looks.stale:
@@ -231,22 +261,42 @@ class Scouts:
             self._fitted = self._images
             self._fit(solo, limit)
 
-    def _share_out(self, looks: ClassLooks, base: float, solo: Floats) -> None:
+    def _share_out(self, looks: ClassLooks, base: Floats, solo: Floats) -> None:
         """Who is to blame for failed crowds, by EM: a value that fails elsewhere takes it from the others."""
         size = len(self.clauses)
-        used = [crowd for crowd in looks.crowds if crowd.valid]
-        rows = np.repeat(np.arange(len(used)), [len(crowd.seen) for crowd in used])
-        values = np.array([at for crowd in used for at in crowd.seen], np.intp)
-        failed = np.array([crowd.failed for crowd in used], bool)
-        seen = np.bincount(values, minlength=size).astype(float)
+        used = [(crowd.seen, crowd.failed) for crowd in looks.crowds if crowd.valid]
+        used += [(values, True) for values in looks.unasked.failed]
+        rows = np.repeat(np.arange(len(used)), [len(shown) for shown, _ in used])
+        values = np.array([at for shown, _ in used for at in shown], np.intp)
+        failed = np.array([failed for _, failed in used], bool)
+        seen = np.bincount(values, minlength=size) + self._passed_unasked(looks.unasked, base)
+        usual = max((base[0] + 0.5) / (base.sum() + 1), 0.005)
         blame: Floats = np.zeros(size)
         for _ in range(BLAME_STEPS):
             rate = (PRIOR_IMAGES * PRIOR + blame + solo[:, 0]) / (PRIOR_IMAGES + seen + solo[:, 1])
-            total = np.bincount(rows, rate[values], minlength=len(used)) + max(base, 0.005)
+            total = np.bincount(rows, rate[values], minlength=len(used)) + usual
             part = rate[values] / total[rows]
             blame = np.bincount(values, part * failed[rows], minlength=size).astype(np.float64)
         looks.seen, looks.blame = seen, blame
         looks.failed = np.bincount(values, failed[rows], minlength=size).astype(float)
+
+    def _passed_unasked(self, unasked: Unasked, base: Floats) -> Floats:
+        """Plain pictures that show a value and pass, as many as go with the failed ones that were captioned.
+
+        Few that pass are captioned: what the generator draws unasked is taken from all classes as well.
+        """
+        pooled: Counter[int] = Counter()
+        for looks in self.classes:
+            pooled.update(looks.unasked.shown)
+        total = sum(looks.unasked.passed for looks in self.classes)
+        found = np.zeros(len(self.clauses))
+        if not unasked.failed or not total:
+            return found
+        passes = base[1] * min(1.0, len(unasked.failed) / max(1.0, base[0]))
+        for at, hits in pooled.items():
+            share = (unasked.shown[at] + POOLED * hits / total) / (unasked.passed + POOLED)
+            found[at] = passes * share
+        return found
 
     def clears(self, label: int, value: int, rate: float, least: float) -> bool:
         """Crowds that show a value fail far less than at `rate`: it has no such rate by itself."""
