@@ -48,7 +48,25 @@ def log_excess(
     extra = np.broadcast_to(np.asarray(margin, np.float64), f[:, 0].shape)[:, None]
     limit = np.minimum(1.0, GRID[None, 1:] + extra)
     limit = limit * (1 - gone) + gone
-    return np.asarray(np.min(base + log_below(s, f, 1 - limit), axis=1), dtype=np.float64)
+    own = log_below(s, f, 1 - limit) + _log_near(s, f, 1 - limit)
+    return np.asarray(np.min(base + own, axis=1), dtype=np.float64)
+
+
+#: Half of a description's stake is on rates of passes above this share of what the null allows: small effects
+#: are the ones that take many images to prove. Measured: bugs of 20 points take a tenth fewer images, those
+#: of 50 points the same number. Fixed before the first image, so any choice is valid.
+NEAR = 0.75
+
+
+def _log_near(hits: Floats, misses: Floats, limit: Floats) -> Floats:
+    """log of what half of the stake on rates above `NEAR` times the limit changes in `log_below`.
+
+    There u is uniform on (0, 1); with half of it uniform on (`NEAR`, 1), e still rises with the limit.
+    """
+    whole = special.betainc(1 + hits, 1 + misses, limit)
+    far = special.betainc(1 + hits, 1 + misses, NEAR * limit)
+    near = 1 - np.where(whole > 1e-250, far / np.maximum(whole, 1e-300), 0.0)
+    return np.asarray(np.log(0.5 + 0.5 * near / (1 - NEAR)), dtype=np.float64)
 
 
 def log_below(hits: ArrayLike, misses: ArrayLike, limit: ArrayLike) -> Floats:
@@ -67,7 +85,11 @@ def log_below(hits: ArrayLike, misses: ArrayLike, limit: ArrayLike) -> Floats:
     weak = np.asarray(share < 1e-250)
     if weak.any():
         series = special.hyp2f1(2 + h[weak] + m[weak], 1.0, 2 + h[weak], inner[weak])
-        found[weak] = np.log1p(-inner[weak]) - np.log1p(h[weak]) + np.log(series)
+        # Of thousands of images the series overflows; there u near 1 decides alone, by its slope.
+        slope = np.maximum(h[weak] + 1 - m[weak] * inner[weak] / (1 - inner[weak]), 1.0)
+        exact = np.isfinite(series) & (series > 0)
+        whole = np.log1p(-inner[weak]) - np.log1p(h[weak]) + np.log(np.where(exact, series, 1.0))
+        found[weak] = np.where(exact, whole, -np.log(slope))
     # At τ = 0 no evidence is possible, at τ = 1 a single miss is proof.
     return np.asarray(np.where(tau <= 1e-12, -np.log1p(h), found), dtype=np.float64)
 

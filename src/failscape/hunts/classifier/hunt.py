@@ -21,10 +21,10 @@ from failscape.hunts.classifier.earlier import DescriptionReader, read_anew
 from failscape.hunts.classifier.findings import describe_bug, describe_suspect
 from failscape.hunts.classifier.helpers import Helpers, Use
 from failscape.hunts.classifier.prompts import Clause, Description, Template, describe
-from failscape.hunts.classifier.prospects import FEWEST, FIRST, Prospects
+from failscape.hunts.classifier.prospects import FEWEST, FIRST, HOPELESS, Prospects
 from failscape.hunts.classifier.real_photos import RealPhotos
 from failscape.hunts.classifier.scales import Scales
-from failscape.hunts.classifier.scouting import AGAIN, PRIOR, Scouts, is_explained, parts_of
+from failscape.hunts.classifier.scouting import AGAIN, PRIOR, Scouts, is_explained
 from failscape.hunts.classifier.settings import ClassifierRules, stream_seed
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
 from failscape.hunts.classifier.tallies import Arm, ClassState, LabelledPhoto, Look, Target
@@ -56,7 +56,10 @@ IN_FAILED_CROWD = 0.15
 LEAST_YIELD, GOOD_YIELD = 0.02, 0.05
 
 #: How many pairs the first guess of that share, `IN_FAILED_CROWD`, is worth.
-FIRST_PAIRS = 40
+FIRST_PAIRS = 20
+
+#: While a value of a failed crowd is a bug with this chance, its pairs wait.
+LIKELY = 0.2
 
 #: A value that was shown in fewer crowds is looked at by itself when a crowd with it fails again.
 UNCLEARED = 6
@@ -465,7 +468,7 @@ class ClassifierHunt(RoundHunt[Planned]):
                     arena.enter(self._description(label, (at,)), "corpus")
             self._take_apart(label)
         for arm, label, value in self._single_values():
-            if arm.source == "corpus":
+            if arm.source == "corpus" or scouts.classes[label].seen[value] >= UNCLEARED:
                 arm.prior = float(scouts.chance[label, value])
 
     def _single_values(self) -> list[tuple[Arm, int, int]]:
@@ -479,16 +482,14 @@ class ClassifierHunt(RoundHunt[Planned]):
 
     def _pair_yield(self) -> float:
         """The share of pairs of failed crowds that are proven bugs, from a first guess on."""
-        bugs = {arm.subject for arm in self.arena.bugs()}
         pairs = [arm for arm in self.arena.arms.values() if arm.source == "crowd" and len(arm.clauses) > 1]
-        found = sum(arm.subject in bugs for arm in pairs)
+        found = sum(arm.log_e >= 3.0 for arm in pairs)
         return (found + IN_FAILED_CROWD * FIRST_PAIRS) / (len(pairs) + FIRST_PAIRS)
 
     def _take_apart(self, label: int) -> None:
         """Into values that other crowds have not cleared, then into pairs."""
         for crowd in self.scouts.to_take_apart(label):
-            singles, pairs = parts_of(crowd)
-            suspect = [at for (at,) in singles if not self.scouts.clears(label, at, crowd.rate, UNCLEARED)]
+            suspect = [at for at in crowd.values if not self.scouts.clears(label, at, crowd.rate, UNCLEARED)]
             if crowd.apart == 0:
                 crowd.apart = 1
                 for at in suspect:
@@ -499,12 +500,15 @@ class ClassifierHunt(RoundHunt[Planned]):
                 self.arena.arms.get(self.arena.subject(self._description(label, (at,)))) for at in suspect
             ]
             if all(arm is None or arm.looks.drawn >= FIRST or arm.tested for arm in alone):
+                if self.scouts.chance[label, list(crowd.values)].max() > LIKELY:
+                    continue
                 crowd.apart = 2
                 if self._pairs_found > LEAST_YIELD and not is_explained(
                     crowd.values, self._prospects.hot[label]
                 ):
-                    for part in pairs:
-                        self.arena.enter(self._description(label, part), "crowd", IN_FAILED_CROWD)
+                    for part, chance in self.scouts.pairs_of_crowd(label, crowd):
+                        if chance >= HOPELESS:
+                            self.arena.enter(self._description(label, part), "crowd", chance)
 
     # Looking
 

@@ -79,6 +79,7 @@ class Prospects:
         self.hot = [set() for _ in arena.classes]
         self.demand, self.costly = 0.0, set()
         usual_cost = arena.drawn / max(1, len(arena.bugs()))
+        at_best = chances.at_best(arena.rules.baseline_goal(len(arena.classes)))
         tests: list[tuple[float, Arm, int]] = []
         looks: dict[str, tuple[float, Arm, int]] = {}
         live: list[int] = []
@@ -98,10 +99,10 @@ class Prospects:
                 if is_free:
                     size = int(np.clip(chance * images, 2, 16)) if arm.counts.drawn else FIRST
                     tests.append((worth * (8.0 if arm.urgent else 1.0), arm, size))
-                    if images > usual_cost * chance:
+                    live.append(at)
+                    if at_best[at] > usual_cost * chance:
                         self.costly.add(arm.subject)
                     else:
-                        live.append(at)
                         self.demand += images if chance > HOT else 0.0
             elif chance >= self._promising(arm) or _is_new(arm):
                 looks.setdefault(arm.subject, (worth, arm, FIRST))

@@ -12,11 +12,16 @@ import numpy as np
 from scipy import special
 
 from failscape.hunts.classifier.tallies import Arm, ClassState
+from failscape.stats.differences import NEAR
 from failscape.stats.evalues import Floats
 
 #: A baseline counts as at most so many images here: descriptions without a bug differ a little as well.
 MOST_BASE = 30.0
 
+
+#: What it costs to bet without knowing the rate, in log e, of a description and of its baseline: with these a
+#: proof takes as many images as reckoned, within a tenth (rates of 24 to 60 %, baselines of 200 and more).
+BET = 1.5
 
 #: Baselines to reckon with: parts of the way from what was seen to where the bug would be none.
 POSSIBLE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95)
@@ -39,21 +44,31 @@ class BugChances:
         self.mean = mean_above(fails, passes, low)
         known = np.array([arm.log_e for arm in arms])
         drawn = np.array([arm.counts.drawn + arm.looks.drawn for arm in arms], np.float64)
-        waste = (drawn + 2) / (fails + passes + 2)  # pictures that do not show the clauses prove nothing
+        self._waste = (drawn + 2) / (
+            fails + passes + 2
+        )  # pictures that do not show the clauses prove nothing
         self._base, self._margin, self._need = base, margin, need
-        self._lacking = np.maximum(0.0, 1 - known / need) * waste
-        self.images = np.maximum(waste, self._lacking * self._whole_proof(0))
+        self._lacking = np.clip(1 - known / need, 0.0, 1.0)
+        self._counted = np.array([arm.counts.valid for arm in arms], np.float64)
+        self.images = self._still(0)
 
-    def _whole_proof(self, more: int) -> Floats:
+    def _still(self, more: Floats | int) -> Floats:
+        """Images that a proof still takes, with so many more images of the baseline."""
         base = self._base
-        return proof_images(self.mean, base[:, 0], base[:, 3] + more, self._margin, self._need)
+        whole = proof_images(self.mean, base[:, 0], base[:, 3] + more, self._margin, self._need)
+        rest = np.maximum(self._lacking * whole, whole - self._counted)
+        return np.asarray(np.maximum(1.0, rest) * self._waste, dtype=np.float64)
+
+    def at_best(self, baseline: int) -> Floats:
+        """The same once every class has so many baseline images."""
+        return self._still(np.maximum(0.0, baseline - self._base[:, 3]))
 
     def saved(self, more: int, most: float) -> Floats:
         """Images that each arm is expected to save when its class has so many more baseline images.
 
         No arm takes more than `most`.
         """
-        now, then = (np.minimum(most, self._lacking * self._whole_proof(extra)) for extra in (0, more))
+        now, then = (np.minimum(most, self._still(extra)) for extra in (0, more))
         return np.asarray(self.chance * (now - then), dtype=np.float64)
 
     @property
@@ -71,28 +86,47 @@ def proof_images(rate: Floats, base: Floats, baseline: Floats, margin: float, ne
     most: Floats = np.zeros_like(rate)
     for part in POSSIBLE:
         q = base + part * room
-        own = need - baseline * _divergence(base, q, below=True)
+        own = need + BET - np.maximum(0.0, baseline * _divergence(base, q, below=True) - BET)
         gain = np.maximum(_divergence(rate, np.minimum(q + margin, 0.985)), 1e-4)
         most = np.maximum(most, np.maximum(own, 0.0) / gain)
     return most
 
 
 def log_factor(fails: Floats, passes: Floats, low: Floats, a: Floats, b: Floats) -> Floats:
-    """log of how much likelier the counts are for a rate anywhere above `low` than for the baseline."""
-    above = special.betainc(1 + passes, 1 + fails, 1 - low)
+    """log of how much likelier the counts are for a bug, a rate above `low`, than for a usual rate below it."""
     with np.errstate(divide="ignore"):
-        bug = special.betaln(1 + fails, 1 + passes) + np.log(above) - np.log1p(-low)
-    usual = special.betaln(a + fails, b + passes) - special.betaln(a, b)
-    return np.asarray(np.maximum(bug - usual, -700.0), dtype=np.float64)
+        mass, _ = _above(fails, passes, low)
+        bug = special.betaln(1 + fails, 1 + passes) + np.log(mass) - np.log1p(-low)
+        fits = np.log(special.betainc(a + fails, b + passes, low) / special.betainc(a, b, low))
+    usual = special.betaln(a + fails, b + passes) - special.betaln(a, b) + np.maximum(fits, -300.0)
+    return np.asarray(np.clip(bug - usual, -700.0, 700.0), dtype=np.float64)
+
+
+def _above(fails: Floats, passes: Floats, low: Floats) -> tuple[Floats, Floats]:
+    """Mass and mean of the counts' likelihood over rates above `low`, half of which are near to it.
+
+    The prior is uniform above `low`, with half of it on rates whose passes are at least `NEAR` of the limit's.
+    """
+    most, least = 1 - low, NEAR * (1 - low)
+    mass, weighted = (
+        0.5 * special.betainc(1 + passes, 1 + more + fails, most)
+        + 0.5
+        * (
+            special.betainc(1 + passes, 1 + more + fails, most)
+            - special.betainc(1 + passes, 1 + more + fails, least)
+        )
+        / (1 - NEAR)
+        for more in (0, 1)
+    )
+    plain = (1 + fails) / (2 + fails + passes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(mass > 1e-200, plain * weighted / mass, 0.0)
+    return mass, mean
 
 
 def mean_above(fails: Floats, passes: Floats, low: Floats) -> Floats:
     """The expected rate, given that it is above `low`."""
-    above = special.betainc(1 + passes, 1 + fails, 1 - low)
-    weighted = special.betainc(1 + passes, 2 + fails, 1 - low)
-    plain = (1 + fails) / (2 + fails + passes)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(above > 1e-200, plain * weighted / above, 0.0)
+    _, mean = _above(fails, passes, low)
     return np.asarray(np.clip(np.maximum(mean, low + (1 - low) * 0.02), 0.0, 0.999), dtype=np.float64)
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from failscape.hunts.belief.belief import Belief, CountsAtRefit, Taxonomy
 from failscape.hunts.belief.nodes import Nodes
 from failscape.hunts.classifier.prompts import Clause
-from failscape.stats.rate_priors import RATES, log_likelihoods
+from failscape.stats.rate_priors import RATES
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +45,11 @@ CLEARED = 0.3
 
 #: Captions of one class that those of all classes are worth, for how often a value is there unasked.
 POOLED = 10.0
+
+#: Rates of bugs that two values cause, how often crowds fail for other reasons, and how likely a crowd that
+#: failed again fails by a pair when no value of it looks bad.
+PAIR_RATES: Floats = np.array([0.3, 0.5, 0.7, 0.9])
+PAIR_CHANCE, IS_A_PAIR = 0.1, 0.8
 
 #: A value that looks bad gets at most so many times as many looks as others.
 FAVOUR = 4.0
@@ -100,12 +105,22 @@ class ClassLooks:
     blame: Floats = field(default_factory=lambda: np.zeros(0))
     failed: Floats = field(default_factory=lambda: np.zeros(0))
     """By value: crowds that showed it and failed, whoever is to blame."""
+    suspects: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    beside: Floats = field(default_factory=lambda: np.zeros(0))
+    """A value for each time that it was in a failed crowd, and how likely the rest of the crowd fails."""
     stale: bool = False
     unasked: Unasked = field(default_factory=lambda: Unasked())
     met: dict[int, set[int]] = field(default_factory=dict)
     """Value → those that it was seen with in this pass over all pairs."""
     pairs: int = 0
     all_pairs: int = 1
+
+    def log_likelihoods(self) -> Floats:
+        """[value, rate of passes]: how likely its crowds are, others of which may be to blame as well."""
+        passed = self.seen - self.failed
+        logs = passed[:, None] * np.log(RATES)[None, :]
+        np.add.at(logs, self.suspects, np.log1p(-(1 - self.beside[:, None]) * RATES[None, :]))
+        return logs
 
     def meet(self, chosen: Sequence[int]) -> None:
         """Note who was seen with whom; a new pass begins when nearly all pairs were."""
@@ -278,6 +293,9 @@ class Scouts:
             part = rate[values] / total[rows]
             blame = np.bincount(values, part * failed[rows], minlength=size).astype(np.float64)
         looks.seen, looks.blame = seen, blame
+        own = failed[rows]
+        looks.suspects = values[own]
+        looks.beside = np.clip(total[rows] - usual - rate[values], 0.0, 0.95)[own]
         looks.failed = np.bincount(values, failed[rows], minlength=size).astype(float)
 
     def _passed_unasked(self, unasked: Unasked, base: Floats) -> Floats:
@@ -297,6 +315,17 @@ class Scouts:
             share = (unasked.shown[at] + POOLED * hits / total) / (unasked.passed + POOLED)
             found[at] = passes * share
         return found
+
+    def pairs_of_crowd(self, label: int, crowd: Crowd) -> list[tuple[tuple[int, ...], float]]:
+        """Pairs of a crowd that fails, with the chance that they are why: other crowds have cleared some."""
+        others = [one for one in self.classes[label].crowds if one.valid and one is not crowd]
+        weights = {}
+        for pair in combinations(crowd.values, 2):
+            both = [one.failed for one in others if pair[0] in one.seen and pair[1] in one.seen]
+            fails, passes = sum(both), len(both) - sum(both)
+            weights[pair] = float(np.mean((PAIR_RATES / PAIR_CHANCE) ** fails * (1 - PAIR_RATES) ** passes))
+        total = sum(weights.values())
+        return [(pair, min(0.5, IS_A_PAIR * weight / total)) for pair, weight in weights.items()]
 
     def clears(self, label: int, value: int, rate: float, least: float) -> bool:
         """Crowds that show a value fail far less than at `rate`: it has no such rate by itself."""
@@ -320,15 +349,10 @@ class Scouts:
         )
         belief = Belief(self._taxonomy, 1, counts, 0.5)
         priors = belief.priors[1][belief.slot_rows]
-        logs = log_likelihoods(crowd[0][label, value], crowd[1][label, value])
+        logs = np.stack([looks.log_likelihoods() for looks in self.classes])[label, value]
         weights = priors * np.exp(logs - logs.max(axis=1, keepdims=True))
         bad = weights * (1 - limit[label, None] > RATES[None, :])
         self.chance[label, value] = np.clip(bad.sum(axis=1) / weights.sum(axis=1), 1e-4, 0.95)
-
-
-def parts_of(crowd: Crowd) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Its values one by one, and its pairs."""
-    return [(at,) for at in crowd.values], list(combinations(crowd.values, 2))
 
 
 def is_explained(values: Iterable[int], hot: Collection[frozenset[int]]) -> bool:
