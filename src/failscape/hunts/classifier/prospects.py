@@ -6,11 +6,12 @@ It only chooses. A wrong choice costs images, never validity.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from failscape.hunts.classifier.arena import KEEPS, Arena
 from failscape.hunts.classifier.prompts import describe
-from failscape.hunts.classifier.race import BugChances
+from failscape.hunts.classifier.race import MORE_BASELINE, BugChances
 from failscape.hunts.classifier.scouting import PRIOR, Scouts
 from failscape.hunts.classifier.tallies import Arm, ImageCounts
 
@@ -26,7 +27,8 @@ FIRST = 2
 #: A description is tested when it is a bug with this chance: tests are counted, looks are not.
 ADMITTED = 0.35
 
-#: A value that is a bug by itself with this chance stays out of crowds: it would hide others.
+#: What fails by itself and is a bug with this chance stays out of crowds: it would hide others. What has only
+#: failed in crowds may need another value beside it.
 HOT = 0.5
 
 #: Before a description of several clauses is tested, each part is looked at until it keeps the bug with less
@@ -36,9 +38,6 @@ MISSED = 0.1
 #: Crowds that a value is shown in, on average, before single values are looked at on a faint suspicion.
 FAINT = 0.08
 PASSES = 3
-
-#: Steps in which a baseline may grow.
-MORE_BASELINE = (25, 50, 100, 200)
 
 #: The chance that a part fails by itself, given that the whole seems to fail.
 PART = 0.2
@@ -51,9 +50,9 @@ PART_STEP = 6
 class Prospects:
     """`tests` and `looks` are descriptions with how many images to draw of each, the best first.
 
-    `hot` has, by class, sets of values that seem to fail by themselves. Tests of `costly` descriptions are
-    expected to take more images than a bug has cost so far. `demand` is how many images it would take to
-    prove all others that are bugs more likely than not.
+    `hot` has, by class, sets of values that seem to fail by themselves. Tests of `costly`
+    descriptions are expected to take more images than a bug has cost so far. `demand` is how many images it
+    would take to prove all others that are bugs more likely than not.
     """
 
     def __init__(self, arena: Arena, scouts: Scouts) -> None:
@@ -63,6 +62,11 @@ class Prospects:
         self.hot: list[set[frozenset[int]]] = [set() for _ in arena.classes]
         self.costly: set[str] = set()
         self.demand = 0.0
+        self._chance: dict[str, float] = {}
+
+    def chance(self, subject: str) -> float:
+        """How likely a description is a bug, as far as known."""
+        return self._chance.get(subject, 0.0)
 
     @property
     def testing(self) -> list[Arm]:
@@ -77,17 +81,14 @@ class Prospects:
         self._chance = dict(zip((arm.subject for arm in arms), chances.chance.tolist(), strict=True))
         self._shown = [self._scouts.shown_on_average(label) for label in range(len(arena.classes))]
         self.hot = [set() for _ in arena.classes]
-        self.demand, self.costly = 0.0, set()
-        usual_cost = arena.drawn / max(1, len(arena.bugs()))
-        at_best = chances.at_best(arena.rules.baseline_goal(len(arena.classes)))
         tests: list[tuple[float, Arm, int]] = []
         looks: dict[str, tuple[float, Arm, int]] = {}
         live: list[int] = []
         for at in self._worth_a_thought(arms, chances):
             arm = arms[at]
-            chance, worth, images = float(chances.chance[at]), float(index[at]), float(chances.images[at])
-            self._heat(arm, chance, need)
+            chance, worth, images = (float(one[at]) for one in (chances.chance, index, chances.images))
             rate = float(chances.mean[at])
+            self._heat(arm, chance, need)
             if self._is_settled(arm, rate, need):
                 continue
             if arm.tested or arm.urgent or (chance >= ADMITTED and arm.looks.valid):
@@ -100,22 +101,27 @@ class Prospects:
                     size = int(np.clip(chance * images, 2, 16)) if arm.counts.drawn else FIRST
                     tests.append((worth * (8.0 if arm.urgent else 1.0), arm, size))
                     live.append(at)
-                    if at_best[at] > usual_cost * chance:
-                        self.costly.add(arm.subject)
-                    else:
-                        self.demand += images if chance > HOT else 0.0
             elif chance >= self._promising(arm) or _is_new(arm):
                 looks.setdefault(arm.subject, (worth, arm, FIRST))
         self.tests, self.looks = _in_order(tests), _in_order(list(looks.values()))
-        self._extend_baselines(arms, live, chances)
+        self._weigh_costs(arms, np.array(live, np.intp), chances)
 
-    def _extend_baselines(self, arms: list[Arm], live: list[int], chances: BugChances) -> None:
+    def _weigh_costs(self, arms: list[Arm], tested: NDArray[np.intp], chances: BugChances) -> None:
+        """Which of the tests are costly, and what the others still need."""
+        usual = self._arena.drawn / max(1, len(self._arena.bugs()))
+        chance = chances.chance[tested]
+        is_costly = chances.at_best(tested) > usual * chance
+        self.costly = {arms[at].subject for at in tested[is_costly]}
+        self.demand = float(chances.images[tested[~is_costly & (chance > HOT)]].sum())
+        self._extend_baselines(arms, tested[~is_costly], chances)
+
+    def _extend_baselines(self, arms: list[Arm], live: NDArray[np.intp], chances: BugChances) -> None:
         """A class gets more baseline images where they save more than they cost, over all its tests."""
         rules, classes = self._arena.rules, self._arena.classes
         most = rules.baseline_goal(len(classes))
         owner = np.array([arms[at].description.label for at in live], np.intp)
         for more in MORE_BASELINE:
-            saved = np.bincount(owner, chances.saved(more, rules.most_in_test)[live], len(classes))
+            saved = np.bincount(owner, chances.saved(live, more, rules.most_in_test), len(classes))
             for at, state in enumerate(classes):
                 if saved[at] > more and state.base.valid + more > state.goal:
                     state.goal = max(state.goal, min(most, state.base.valid + more))
@@ -134,7 +140,7 @@ class Prospects:
 
     def _heat(self, arm: Arm, chance: float, need: float) -> None:
         index = self._scouts.index
-        if arm.log_e >= need or chance > HOT:
+        if arm.log_e >= need or (chance > HOT and arm.looks.fails + arm.counts.fails):
             known = [index[one.label] for one in arm.clauses if one.label in index]
             if known and len(known) == len(arm.clauses):
                 self.hot[arm.description.label].add(frozenset(known))
@@ -187,7 +193,7 @@ class Prospects:
                 continue
             fails, valid = part.counts.fails + part.looks.fails, part.counts.valid + part.looks.valid
             keeps = float(special.betaincc(1 + fails, 1 + valid - fails, limit))
-            chance = self._chance.get(part.subject, 0.0)
+            chance = self.chance(part.subject)
             if keeps >= MISSED and valid < MOST_PART_LOOKS:
                 waiting.append((part, int(np.clip(none_of - valid, FIRST, PART_STEP))))
             elif keeps >= MISSED and part.log_e < need and not self._is_given_up(part, chance):

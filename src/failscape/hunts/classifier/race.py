@@ -7,8 +7,10 @@ the choice was made.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
 from failscape.hunts.classifier.tallies import Arm, ClassState
@@ -23,12 +25,15 @@ MOST_BASE = 30.0
 #: proof takes as many images as reckoned, within a tenth (rates of 24 to 60 %, baselines of 200 and more).
 BET = 1.5
 
+#: Steps in which a baseline may grow.
+MORE_BASELINE = (25, 50, 100, 200)
+
 #: Baselines to reckon with: parts of the way from what was seen to where the bug would be none.
 POSSIBLE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95)
 
 
 class BugChances:
-    """For each arm: `chance` that it is a bug, `images` that proving it will still take."""
+    """For each arm: `chance` that it is a bug, its rate if so, `images` that proving it will still take."""
 
     def __init__(
         self, arms: Sequence[Arm], classes: Sequence[ClassState], margin: float, need: float
@@ -38,10 +43,9 @@ class BugChances:
         owner = np.array([arm.description.label for arm in arms], np.intp)
         base = _baselines(classes)[owner]
         low = np.minimum(base[:, 0] + margin, 0.98)
-        odds = log_factor(fails, passes, low, base[:, 1], base[:, 2])
+        odds, self.mean = log_factor(fails, passes, low, base[:, 1], base[:, 2])
         prior = special.logit(np.clip([arm.prior for arm in arms], 1e-4, 0.95))
         self.chance = np.asarray(special.expit(prior + odds), np.float64)
-        self.mean = mean_above(fails, passes, low)
         known = np.array([arm.log_e for arm in arms])
         drawn = np.array([arm.counts.drawn + arm.looks.drawn for arm in arms], np.float64)
         self._waste = (drawn + 2) / (
@@ -50,26 +54,27 @@ class BugChances:
         self._base, self._margin, self._need = base, margin, need
         self._lacking = np.clip(1 - known / need, 0.0, 1.0)
         self._counted = np.array([arm.counts.valid for arm in arms], np.float64)
-        self.images = self._still(0)
+        self.images = self._still(slice(None), base[:, 3])
 
-    def _still(self, more: Floats | int) -> Floats:
-        """Images that a proof still takes, with so many more images of the baseline."""
-        base = self._base
-        whole = proof_images(self.mean, base[:, 0], base[:, 3] + more, self._margin, self._need)
-        rest = np.maximum(self._lacking * whole, whole - self._counted)
-        return np.asarray(np.maximum(1.0, rest) * self._waste, dtype=np.float64)
+    def _still(self, chosen: Any, baseline: Floats) -> Floats:
+        """Images that a proof still takes of chosen arms, with so many images of their baselines."""
+        usual = self._base[chosen, 0]
+        whole = proof_images(self.mean[chosen], usual, baseline, self._margin, self._need)
+        rest = np.maximum(self._lacking[chosen] * whole, whole - self._counted[chosen])
+        return np.asarray(np.maximum(1.0, rest) * self._waste[chosen], dtype=np.float64)
 
-    def at_best(self, baseline: int) -> Floats:
-        """The same once every class has so many baseline images."""
-        return self._still(np.maximum(0.0, baseline - self._base[:, 3]))
+    def at_best(self, at: NDArray[np.intp]) -> Floats:
+        """The same if the class gets as many more baseline images as are best, and the arm pays for them."""
+        rows = [self._still(at, self._base[at, 3] + more) + more for more in (0, *MORE_BASELINE)]
+        return np.asarray(np.min(rows, axis=0), dtype=np.float64)
 
-    def saved(self, more: int, most: float) -> Floats:
-        """Images that each arm is expected to save when its class has so many more baseline images.
+    def saved(self, at: NDArray[np.intp], more: int, most: float) -> Floats:
+        """Images that chosen arms are expected to save when their classes get so many more baseline images.
 
         No arm takes more than `most`.
         """
-        now, then = (np.minimum(most, self._still(extra)) for extra in (0, more))
-        return np.asarray(self.chance * (now - then), dtype=np.float64)
+        now, then = (np.minimum(most, self._still(at, self._base[at, 3] + extra)) for extra in (0, more))
+        return np.asarray(self.chance[at] * (now - then), dtype=np.float64)
 
     @property
     def index(self) -> Floats:
@@ -79,8 +84,8 @@ class BugChances:
 def proof_images(rate: Floats, base: Floats, baseline: Floats, margin: float, need: float) -> Floats:
     """Images of a description that fails at `rate` until it is proven, given `baseline` images of its class.
 
-    Evidence is the smallest product over all baselines q (`stats/excess.py`): what the baseline's images say
-    against q, the description's own need not say.
+    Evidence is the smallest product over all baselines q (`stats/differences.py`): what the baseline's images
+    say against q, the description's own need not say.
     """
     room = np.maximum(rate - margin - base, 1e-3)
     most: Floats = np.zeros_like(rate)
@@ -92,42 +97,27 @@ def proof_images(rate: Floats, base: Floats, baseline: Floats, margin: float, ne
     return most
 
 
-def log_factor(fails: Floats, passes: Floats, low: Floats, a: Floats, b: Floats) -> Floats:
-    """log of how much likelier the counts are for a bug, a rate above `low`, than for a usual rate below it."""
-    with np.errstate(divide="ignore"):
-        mass, _ = _above(fails, passes, low)
+def log_factor(fails: Floats, passes: Floats, low: Floats, a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """log of how much likelier the counts are for a bug, a rate above `low`, than for a usual one below.
+
+    And the expected rate of a bug. Usual rates are Beta(a, b), bugs uniform above `low`, half of them where
+    passes are at least `NEAR` of what `low` leaves: most bugs are small.
+    """
+    mass, weighted = (_mass_above(fails, passes, low, more) for more in (0, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
         bug = special.betaln(1 + fails, 1 + passes) + np.log(mass) - np.log1p(-low)
         fits = np.log(special.betainc(a + fails, b + passes, low) / special.betainc(a, b, low))
+        mean = np.where(mass > 1e-200, (1 + fails) / (2 + fails + passes) * weighted / mass, 0.0)
     usual = special.betaln(a + fails, b + passes) - special.betaln(a, b) + np.maximum(fits, -300.0)
-    return np.asarray(np.clip(bug - usual, -700.0, 700.0), dtype=np.float64)
+    mean = np.clip(np.maximum(mean, low + (1 - low) * 0.02), 0.0, 0.999)
+    return np.asarray(np.clip(bug - usual, -700.0, 700.0), np.float64), np.asarray(mean, np.float64)
 
 
-def _above(fails: Floats, passes: Floats, low: Floats) -> tuple[Floats, Floats]:
-    """Mass and mean of the counts' likelihood over rates above `low`, half of which are near to it.
-
-    The prior is uniform above `low`, with half of it on rates whose passes are at least `NEAR` of the limit's.
-    """
-    most, least = 1 - low, NEAR * (1 - low)
-    mass, weighted = (
-        0.5 * special.betainc(1 + passes, 1 + more + fails, most)
-        + 0.5
-        * (
-            special.betainc(1 + passes, 1 + more + fails, most)
-            - special.betainc(1 + passes, 1 + more + fails, least)
-        )
-        / (1 - NEAR)
-        for more in (0, 1)
-    )
-    plain = (1 + fails) / (2 + fails + passes)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(mass > 1e-200, plain * weighted / mass, 0.0)
-    return mass, mean
-
-
-def mean_above(fails: Floats, passes: Floats, low: Floats) -> Floats:
-    """The expected rate, given that it is above `low`."""
-    _, mean = _above(fails, passes, low)
-    return np.asarray(np.clip(np.maximum(mean, low + (1 - low) * 0.02), 0.0, 0.999), dtype=np.float64)
+def _mass_above(fails: Floats, passes: Floats, low: Floats, more: int) -> Floats:
+    """The counts' likelihood, times the rate where there is one fail `more`, summed over bugs."""
+    whole = special.betainc(1 + passes, 1 + more + fails, 1 - low)
+    far = special.betainc(1 + passes, 1 + more + fails, NEAR * (1 - low))
+    return np.asarray(0.5 * whole + 0.5 * (whole - far) / (1 - NEAR), np.float64)
 
 
 def _baselines(classes: Sequence[ClassState]) -> Floats:

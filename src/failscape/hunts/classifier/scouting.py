@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from failscape.hunts.belief.belief import Belief, CountsAtRefit, Taxonomy
 from failscape.hunts.belief.nodes import Nodes
-from failscape.hunts.classifier.prompts import Clause
+from failscape.hunts.classifier.arena import Arena
+from failscape.hunts.classifier.prompts import Clause, Description, describe
 from failscape.stats.rate_priors import RATES
 
 Floats = NDArray[np.float64]
@@ -46,10 +47,10 @@ CLEARED = 0.3
 #: Captions of one class that those of all classes are worth, for how often a value is there unasked.
 POOLED = 10.0
 
-#: Rates of bugs that two values cause, how often crowds fail for other reasons, and how likely a crowd that
-#: failed again fails by a pair when no value of it looks bad.
+#: Rates of bugs that two values cause, and how likely a crowd that failed again fails by a pair when no value
+#: of it looks bad.
 PAIR_RATES: Floats = np.array([0.3, 0.5, 0.7, 0.9])
-PAIR_CHANCE, IS_A_PAIR = 0.1, 0.8
+IS_A_PAIR = 0.9
 
 #: A value that looks bad gets at most so many times as many looks as others.
 FAVOUR = 4.0
@@ -164,6 +165,9 @@ class Scouts:
         """By class and value: how likely it is a bug, as far as crowds and other classes tell."""
         self._images = 0
         self._fitted = 0
+
+    def description(self, label: int, values: Sequence[int]) -> Description:
+        return describe(label, [self.clauses[at] for at in values])
 
     # Composing
 
@@ -318,12 +322,11 @@ class Scouts:
 
     def pairs_of_crowd(self, label: int, crowd: Crowd) -> list[tuple[tuple[int, ...], float]]:
         """Pairs of a crowd that fails, with the chance that they are why: other crowds have cleared some."""
-        others = [one for one in self.classes[label].crowds if one.valid and one is not crowd]
+        passed = [set(one.seen) for one in self.classes[label].crowds if one.valid and not one.failed]
         weights = {}
         for pair in combinations(crowd.values, 2):
-            both = [one.failed for one in others if pair[0] in one.seen and pair[1] in one.seen]
-            fails, passes = sum(both), len(both) - sum(both)
-            weights[pair] = float(np.mean((PAIR_RATES / PAIR_CHANCE) ** fails * (1 - PAIR_RATES) ** passes))
+            passes = sum(pair[0] in seen and pair[1] in seen for seen in passed)
+            weights[pair] = float(np.mean((1 - PAIR_RATES) ** passes))
         total = sum(weights.values())
         return [(pair, min(0.5, IS_A_PAIR * weight / total)) for pair, weight in weights.items()]
 
@@ -353,6 +356,14 @@ class Scouts:
         weights = priors * np.exp(logs - logs.max(axis=1, keepdims=True))
         bad = weights * (1 - limit[label, None] > RATES[None, :])
         self.chance[label, value] = np.clip(bad.sum(axis=1) / weights.sum(axis=1), 1e-4, 0.95)
+
+
+def scouts_of(arena: Arena) -> Scouts:
+    """Nothing seen yet of the classes of a hunt and the values that make sense for each."""
+    candidates, targets, rules = arena.candidates, arena.targets, arena.rules
+    options = [candidates.options(target) for target in targets]
+    groups = [target.superclass for target in targets]
+    return Scouts(candidates.clauses, candidates.conflicts, options, groups, rules.together, rules.seed)
 
 
 def is_explained(values: Iterable[int], hot: Collection[frozenset[int]]) -> bool:

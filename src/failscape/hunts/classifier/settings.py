@@ -68,7 +68,7 @@ TEST_PART = 25
 
 #: Share of a class's images that its baseline may take. Twice as many gain less than the tests they cost.
 UNLIMITED_TEST = 600
-BASELINE_PART = 0.3
+BASELINE_PART = 0.2
 
 MOST_BASELINE = 1_000
 
