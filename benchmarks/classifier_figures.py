@@ -126,7 +126,7 @@ def line_of(situation: Situation, worlds: Sequence[Counter[str]]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-HEAD = """| situation | images | named exactly | of 18 points and more | false claims | time an image, world included |
+HEAD = """| situation | images | named exactly | of 18 points and more | false claims | time an image |
 |---|---|---|---|---|---|"""
 
 

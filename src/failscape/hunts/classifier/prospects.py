@@ -27,9 +27,9 @@ FIRST = 2
 #: A description is tested when it is a bug with this chance: tests are counted, looks are not.
 ADMITTED = 0.35
 
-#: What fails by itself and is a bug with this chance stays out of crowds: it would hide others. What has only
-#: failed in crowds may need another value beside it.
-HOT = 0.5
+#: What is a bug by itself with this chance stays out of crowds: it would hide others. What has failed in
+#: crowds and passed so often alone, without a fail, may need another value beside it.
+HOT, PASSED_ALONE = 0.5, 4
 
 #: Before a description of several clauses is tested, each part is looked at until it keeps the bug with less
 #: than this chance: a part that fails by itself is the better name.
@@ -140,7 +140,8 @@ class Prospects:
 
     def _heat(self, arm: Arm, chance: float, need: float) -> None:
         index = self._scouts.index
-        if arm.log_e >= need or (chance > HOT and arm.looks.fails + arm.counts.fails):
+        fails, valid = arm.looks.fails + arm.counts.fails, arm.looks.valid + arm.counts.valid
+        if arm.log_e >= need or (chance > HOT and (fails or valid < PASSED_ALONE)):
             known = [index[one.label] for one in arm.clauses if one.label in index]
             if known and len(known) == len(arm.clauses):
                 self.hot[arm.description.label].add(frozenset(known))
