@@ -70,7 +70,8 @@ def test_a_baseline_grows_where_that_saves_more_than_it_costs(arena: Arena) -> N
     assert arena.classes[0].goal == arena.rules.baseline
     arena.drawn = 1_000
     entered(arena, [WHITE], 5, 12)
-    entered(arena, [clause("Image: style=sepia")], 5, 12)
+    for other in ("Image: style=sepia", "Base: colour=blue"):
+        entered(arena, [clause(other)], 5, 12)
     prospects(arena)
     assert arena.classes[0].goal > arena.rules.baseline
 
