@@ -48,8 +48,7 @@ def log_excess(
     extra = np.broadcast_to(np.asarray(margin, np.float64), f[:, 0].shape)[:, None]
     limit = np.minimum(1.0, GRID[None, 1:] + extra)
     limit = limit * (1 - gone) + gone
-    own = log_below(s, f, 1 - limit) + _log_near(s, f, 1 - limit)
-    return np.asarray(np.min(base + own, axis=1), dtype=np.float64)
+    return np.asarray(np.min(base + log_above(f, s, limit), axis=1), dtype=np.float64)
 
 
 #: Half of a description's stake is on rates of passes above this share of what the null allows: small effects
@@ -58,15 +57,18 @@ def log_excess(
 NEAR = 0.75
 
 
-def _log_near(hits: Floats, misses: Floats, limit: Floats) -> Floats:
-    """log of what half of the stake on rates above `NEAR` times the limit changes in `log_below`.
+def log_above(hits: ArrayLike, misses: ArrayLike, limit: ArrayLike) -> Floats:
+    """log e that the rate of hits is above `limit`, with half of the stake on rates near to it.
 
-    There u is uniform on (0, 1); with half of it uniform on (`NEAR`, 1), e still rises with the limit.
+    `log_below` of misses has u uniform on (0, 1); here half of it is uniform on (`NEAR`, 1). It still falls
+    as the limit rises, for it does so at every u.
     """
-    whole = special.betainc(1 + hits, 1 + misses, limit)
-    far = special.betainc(1 + hits, 1 + misses, NEAR * limit)
-    near = 1 - np.where(whole > 1e-250, far / np.maximum(whole, 1e-300), 0.0)
-    return np.asarray(np.log(0.5 + 0.5 * near / (1 - NEAR)), dtype=np.float64)
+    m, h = np.asarray(misses, np.float64), np.asarray(hits, np.float64)
+    tau = np.clip(1 - np.asarray(limit, np.float64), 0.0, 1 - 1e-12)
+    whole, part = log_below(m, h, tau), log_below(m, h, NEAR * tau)
+    scale = (1 + m) * np.log(NEAR) + h * (np.log1p(-NEAR * tau) - np.log1p(-tau))
+    far = np.minimum(1.0, np.exp(np.minimum(0.0, part - whole + scale)))
+    return np.asarray(whole + np.log(0.5 + 0.5 * (1 - far) / (1 - NEAR)), dtype=np.float64)
 
 
 def log_below(hits: ArrayLike, misses: ArrayLike, limit: ArrayLike) -> Floats:
