@@ -9,7 +9,7 @@ from failscape.hunts.classifier.arena import Arena
 from failscape.hunts.classifier.prompts import Clause, Template, clause_of, describe
 from failscape.hunts.classifier.prospects import Prospects
 from failscape.hunts.classifier.race import proof_images
-from failscape.hunts.classifier.scouting import Scouts
+from failscape.hunts.classifier.scouting import Crowd, Scouts
 from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.tallies import Arm, Look, Target
 from failscape.spaces.corpus import load_corpus
@@ -121,3 +121,42 @@ def test_captions_of_plain_pictures_are_first_looks_that_nobody_had_to_draw() ->
     scouts.learn(base, np.zeros((2, len(clauses), 2)), np.array([0.1, 0.06]))
     assert scouts.chance[0, at] > 0.5
     assert scouts.chance[0, other] < 0.1
+
+
+def crowds(scouts: Scouts, shown: tuple[int, ...], fails: int, passes: int) -> Crowd:
+    """So many crowds of the same values; the last of them."""
+    looks = scouts.classes[0]
+    for number in range(fails + passes):
+        looks.crowds.append(Crowd(shown))
+        scouts.absorb(0, len(looks.crowds) - 1, shown, number < fails)
+    return looks.crowds[-1]
+
+
+def test_pairs_that_other_crowds_have_shown_to_pass_are_tried_last() -> None:
+    scouts = Scouts([clause_of(value) for value in CORPUS.values], None, [range(8)], [""], 5, 0)
+    crowds(scouts, (0, 1, 5), 0, 4)
+    failed = crowds(scouts, (0, 1, 2), 1, 0)
+    chances = dict(scouts.pairs_of_crowd(0, failed))
+    assert chances[0, 1] < 0.3 * chances[0, 2]
+    assert chances[0, 2] == chances[1, 2]
+    assert sum(chances.values()) < 1
+
+
+def test_a_value_takes_the_blame_that_others_of_its_crowds_have_not_earned() -> None:
+    scouts = Scouts([clause_of(value) for value in CORPUS.values], None, [range(8)], [""], 5, 0)
+    crowds(scouts, (0, 1), 8, 8)
+    crowds(scouts, (1, 2), 0, 16)
+    nothing = np.zeros((1, len(CORPUS.values), 2))
+    scouts.learn(np.array([[1.0, 49.0]]), nothing, np.array([0.08]))
+    assert scouts.chance[0, 0] > 0.5 > 2 * scouts.chance[0, 1]
+    assert scouts.chance[0, 2] < 0.05
+
+
+def test_what_passes_alone_does_not_keep_pairs_of_its_crowds_waiting(arena: Arena) -> None:
+    suspect = entered(arena, [DESERT], 0, 0)
+    suspect.prior = 0.95
+    assert prospects(arena).hot[0]
+    show(suspect.looks, 0, 4)
+    assert not prospects(arena).hot[0]
+    show(suspect.looks, 2, 0)
+    assert prospects(arena).hot[0]
