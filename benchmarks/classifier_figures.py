@@ -78,6 +78,7 @@ def measure(situation: Situation, seed: int) -> Counter[str]:
     clock = time.process_time()
     world = PlantedClassifier(classes=8, seed=seed, **situation.world)
     hunt, images = hunted(world, situation)
+    seconds = time.process_time() - clock
     claims = {tuple(arm.subject.split("; ")) for arm in hunt.arena.bugs()}
     planted = {(bug.name, *sorted(bug.values)) for bug in world.bugs}
     large = {bug for bug in planted if world.effect(bug[0], bug[1:]) >= LARGE}
@@ -91,7 +92,7 @@ def measure(situation: Situation, seed: int) -> Counter[str]:
         claimed=len(claims),
         false=false,
         images=images,
-        milliseconds=round(1000 * (time.process_time() - clock)),
+        milliseconds=round(1000 * seconds),
     )
 
 
