@@ -29,7 +29,13 @@ def log_excess_grid(fails: ArrayLike, passes: ArrayLike) -> Floats:
 
 
 def log_excess(
-    base: Floats, fails: ArrayLike, passes: ArrayLike, margin: ArrayLike, absent: ArrayLike = 0.0
+    base: Floats,
+    fails: ArrayLike,
+    passes: ArrayLike,
+    margin: ArrayLike,
+    absent: ArrayLike = 0.0,
+    *,
+    small: bool = True,
 ) -> Floats:
     """log e that p > b + margin, one per row. `base` holds the rows of `log_excess_grid` of their baselines.
 
@@ -40,7 +46,8 @@ def log_excess(
     grid points.
 
     `absent` bounds the share of counted images that do not show the object (a presence check errs): in the
-    worst case all of those fail, rightly, so the description has to beat `absent` on top.
+    worst case all of those fail, rightly, so the description has to beat `absent` on top. `small`: half of
+    the stake is on small excesses; where images are too few to prove those, it is better off elsewhere.
     """
     f = np.asarray(fails, np.float64)[:, None]
     s = np.asarray(passes, np.float64)[:, None]
@@ -48,7 +55,8 @@ def log_excess(
     extra = np.broadcast_to(np.asarray(margin, np.float64), f[:, 0].shape)[:, None]
     limit = np.minimum(1.0, GRID[None, 1:] + extra)
     limit = limit * (1 - gone) + gone
-    return np.asarray(np.min(base + log_above(f, s, limit), axis=1), dtype=np.float64)
+    own = log_above(f, s, limit) if small else log_below(s, f, 1 - limit)
+    return np.asarray(np.min(base + own, axis=1), dtype=np.float64)
 
 
 #: Half of a description's stake is on rates of passes above this share of what the null allows: small effects
