@@ -24,6 +24,10 @@ from failscape.testing.planted_classifier import PlantedClassifier
 
 MARGIN = 0.05
 
+#: Bugs of this effect and more are counted apart: classes with a high baseline leave planted rates of 22 to
+#: 26 % an effect of 12 points, which no budget here can prove.
+LARGE = 0.18
+
 
 @dataclass(frozen=True)
 class Situation:
@@ -74,17 +78,21 @@ def measure(situation: Situation, seed: int) -> Counter[str]:
     clock = time.process_time()
     world = PlantedClassifier(classes=8, seed=seed, **situation.world)
     hunt, images = hunted(world, situation)
+    seconds = time.process_time() - clock
     claims = {tuple(arm.subject.split("; ")) for arm in hunt.arena.bugs()}
     planted = {(bug.name, *sorted(bug.values)) for bug in world.bugs}
+    large = {bug for bug in planted if world.effect(bug[0], bug[1:]) >= LARGE}
     known = {claim: [one for one in claim[1:] if not one.startswith("Said=")] for claim in claims}
     false = sum(world.effect(claim[0], labels) <= MARGIN for claim, labels in known.items())
     return Counter(
         planted=len(planted),
         named=len(planted & claims),
+        large=len(large),
+        large_named=len(large & claims),
         claimed=len(claims),
         false=false,
         images=images,
-        milliseconds=round(1000 * (time.process_time() - clock)),
+        milliseconds=round(1000 * seconds),
     )
 
 
@@ -111,11 +119,16 @@ def line_of(situation: Situation, worlds: Sequence[Counter[str]]) -> str:
     cells = (
         situation.about,
         f"{situation.images:,}",
-        f"{total['named'] / total['planted']:.0%} of {total['planted']}",
+        f"{total['named'] / total['planted']:.0%} ({total['named']} of {total['planted']})",
+        f"{total['large_named'] / total['large']:.0%} ({total['large_named']} of {total['large']})",
         f"{total['false']} of {total['claimed']}",
         f"{total['milliseconds'] / total['images']:.2f} ms",
     )
     return f"| {' | '.join(cells)} |"
+
+
+HEAD = """| situation | images | named exactly | of 18 points and more | false claims | time an image |
+|---|---|---|---|---|---|"""
 
 
 def main() -> None:
@@ -127,8 +140,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=2, help="0 and 1 were used while the hunt was made")
     parser.add_argument("--log", type=Path, help="a file that keeps what was measured")
     asked = parser.parse_args()
-    print("| situation | images | named exactly | false claims | time an image, world included |")
-    print("|---|---|---|---|---|")
+    print(HEAD)
     for name in asked.situations or SITUATIONS:
         seeds = range(asked.first, asked.first + asked.seeds)
         worlds = [measured(name, seed, asked.log) for seed in seeds]

@@ -282,7 +282,7 @@ def group_rates(hunt: HuntReader) -> list[GroupRate]:
         if place is not None and one.valid:
             subjects, fails, valid = counts.get((place.about, place.column), (0, 0, 0))
             counts[place.about, place.column] = subjects + 1, fails + one.fails, valid + one.valid
-    words = f"valid {hunt.unit}s about it that the search drew"
+    words = f"valid {hunt.unit}s about it that the search {hunt.came}"
     found = [
         GroupRate(name, group, subjects, rate_of_counts(fails, valid, words))
         for (name, group), (subjects, fails, valid) in counts.items()

@@ -165,7 +165,16 @@ class HuntReader:
     @property
     def unit(self) -> str:
         """What one trial is called."""
-        return self.kind.unit
+        return "photo" if self._is_given_pictures else self.kind.unit
+
+    @property
+    def came(self) -> str:
+        """How the search came to its trials: it drew them, or looked at what it was given."""
+        return "looked at" if self._is_given_pictures else "drew"
+
+    @property
+    def _is_given_pictures(self) -> bool:
+        return bool(self.row.config.get("photos")) and not self.row.config.get("generator")
 
     @property
     def limit(self) -> float | None:
@@ -239,7 +248,7 @@ class HuntReader:
         lines = [one for one in self.purposes() if one.apart is apart]
         fails, valid = sum(one.fails for one in lines), sum(one.valid for one in lines)
         names = ", ".join(one.purpose for one in lines if one.purpose)
-        which = f" ({names})" if apart else " that the search drew"
+        which = f" ({names})" if apart else f" that the search {self.came}"
         return rate_of_counts(fails, valid, f"valid {self.unit}s{which}")
 
     def subjects(self) -> Iterator[SubjectCounts]:

@@ -78,6 +78,8 @@ def shown_rate(finding: Finding, unit: str = "trial") -> Rate:
 
 def counted_words(finding: Finding, unit: str) -> str:
     """The denominator of a finding's rate: which of its trials are counted."""
+    if unit == "photo":
+        return "valid photos like these"
     drawn = f" drawn as {' or '.join(finding.counted)}" if finding.counted else ""
     return f"valid {unit}s of this very request{drawn}"
 

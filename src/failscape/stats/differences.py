@@ -29,7 +29,13 @@ def log_excess_grid(fails: ArrayLike, passes: ArrayLike) -> Floats:
 
 
 def log_excess(
-    base: Floats, fails: ArrayLike, passes: ArrayLike, margin: ArrayLike, absent: ArrayLike = 0.0
+    base: Floats,
+    fails: ArrayLike,
+    passes: ArrayLike,
+    margin: ArrayLike,
+    absent: ArrayLike = 0.0,
+    *,
+    small: bool = True,
 ) -> Floats:
     """log e that p > b + margin, one per row. `base` holds the rows of `log_excess_grid` of their baselines.
 
@@ -40,7 +46,8 @@ def log_excess(
     grid points.
 
     `absent` bounds the share of counted images that do not show the object (a presence check errs): in the
-    worst case all of those fail, rightly, so the description has to beat `absent` on top.
+    worst case all of those fail, rightly, so the description has to beat `absent` on top. `small`: half of
+    the stake is on small excesses; where images are too few to prove those, it is better off elsewhere.
     """
     f = np.asarray(fails, np.float64)[:, None]
     s = np.asarray(passes, np.float64)[:, None]
@@ -48,7 +55,28 @@ def log_excess(
     extra = np.broadcast_to(np.asarray(margin, np.float64), f[:, 0].shape)[:, None]
     limit = np.minimum(1.0, GRID[None, 1:] + extra)
     limit = limit * (1 - gone) + gone
-    return np.asarray(np.min(base + log_below(s, f, 1 - limit), axis=1), dtype=np.float64)
+    own = log_above(f, s, limit) if small else log_below(s, f, 1 - limit)
+    return np.asarray(np.min(base + own, axis=1), dtype=np.float64)
+
+
+#: Half of a description's stake is on rates of passes above this share of what the null allows: small effects
+#: are the ones that take many images to prove. Measured: bugs of 20 points take a tenth fewer images, those
+#: of 50 points the same number. Fixed before the first image, so any choice is valid.
+NEAR = 0.75
+
+
+def log_above(hits: ArrayLike, misses: ArrayLike, limit: ArrayLike) -> Floats:
+    """log e that the rate of hits is above `limit`, with half of the stake on rates near to it.
+
+    `log_below` of misses has u uniform on (0, 1); here half of it is uniform on (`NEAR`, 1). It still falls
+    as the limit rises, for it does so at every u.
+    """
+    m, h = np.asarray(misses, np.float64), np.asarray(hits, np.float64)
+    tau = np.clip(1 - np.asarray(limit, np.float64), 0.0, 1 - 1e-12)
+    whole, part = log_below(m, h, tau), log_below(m, h, NEAR * tau)
+    scale = (1 + m) * np.log(NEAR) + h * (np.log1p(-NEAR * tau) - np.log1p(-tau))
+    far = np.minimum(1.0, np.exp(np.minimum(0.0, part - whole + scale)))
+    return np.asarray(whole + np.log(0.5 + 0.5 * (1 - far) / (1 - NEAR)), dtype=np.float64)
 
 
 def log_below(hits: ArrayLike, misses: ArrayLike, limit: ArrayLike) -> Floats:
@@ -67,7 +95,11 @@ def log_below(hits: ArrayLike, misses: ArrayLike, limit: ArrayLike) -> Floats:
     weak = np.asarray(share < 1e-250)
     if weak.any():
         series = special.hyp2f1(2 + h[weak] + m[weak], 1.0, 2 + h[weak], inner[weak])
-        found[weak] = np.log1p(-inner[weak]) - np.log1p(h[weak]) + np.log(series)
+        # Of thousands of images the series overflows; there u near 1 decides alone, by its slope.
+        slope = np.maximum(h[weak] + 1 - m[weak] * inner[weak] / (1 - inner[weak]), 1.0)
+        exact = np.isfinite(series) & (series > 0)
+        whole = np.log1p(-inner[weak]) - np.log1p(h[weak]) + np.log(np.where(exact, series, 1.0))
+        found[weak] = np.where(exact, whole, -np.log(slope))
     # At τ = 0 no evidence is possible, at τ = 1 a single miss is proof.
     return np.asarray(np.where(tau <= 1e-12, -np.log1p(h), found), dtype=np.float64)
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from failscape.stats.differences import (
     absent_share,
+    log_above,
     log_below,
     log_excess,
     log_excess_grid,
@@ -35,6 +37,33 @@ def test_evidence_rises_with_the_limit(hits: int, misses: int, limit: float, mor
     assert log_below(hits, misses, limit + more) >= log_below(hits, misses, limit) - 1e-6
 
 
+@given(counts, counts, st.floats(0.0, 0.98), st.floats(0.0, 0.02))
+def test_evidence_above_falls_as_the_limit_rises(hits: int, misses: int, limit: float, more: float) -> None:
+    assert log_above(hits, misses, limit + more) <= log_above(hits, misses, limit) + 1e-6
+
+
+@pytest.mark.parametrize("limit", [0.02, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("images", [1, 7, 40, 300])
+def test_evidence_above_is_worth_one_on_average_where_the_rate_is_the_limit(
+    limit: float, images: int
+) -> None:
+    hits = np.arange(images + 1)
+    chance = stats.binom.logpmf(hits, images, limit)
+    mean = np.exp(chance + log_above(hits, images - hits, limit)).sum()
+    assert mean == pytest.approx(1.0, abs=1e-6)
+
+
+def test_small_excesses_are_proven_with_more_evidence_than_by_a_uniform_stake() -> None:
+    assert log_above(24, 76, 0.1) > log_below(76, 24, 0.9) + 0.7
+    assert log_above(9, 1, 0.1) > log_below(1, 9, 0.9) - 0.7  # and large ones with hardly less
+
+
+def test_thousands_of_images_leave_no_hole() -> None:
+    rates = np.linspace(0.0, 1.0, 21)
+    assert np.isfinite(log_above(5_000 * rates, 5_000 * (1 - rates), 0.3)).all()
+    assert np.isfinite(log_below(4_000, 1_000, np.linspace(0.01, 0.99, 50))).all()
+
+
 @given(counts, counts, counts, counts, st.floats(0, 0.5))
 def test_no_grid_point_gives_less_evidence_than_claimed(
     base_fails: int, base_passes: int, fails: int, passes: int, margin: float
@@ -42,9 +71,7 @@ def test_no_grid_point_gives_less_evidence_than_claimed(
     """The bound over cells is at most the product at every single baseline, between grid points too."""
     claimed = log_excess(log_excess_grid(base_fails, base_passes), [fails], [passes], margin)[0]
     q = np.linspace(0.0005, 0.9995, 41)
-    product = log_below(base_fails, base_passes, q) + log_below(
-        passes, fails, 1 - np.minimum(1.0, q + margin)
-    )
+    product = log_below(base_fails, base_passes, q) + log_above(fails, passes, np.minimum(1.0, q + margin))
     assert (claimed <= product + 1e-6).all()
 
 

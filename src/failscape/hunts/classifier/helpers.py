@@ -12,7 +12,7 @@ from failscape.hunts.classifier.arena import Arena
 from failscape.hunts.classifier.candidates import question_for
 from failscape.hunts.classifier.caption_study import CaptionStudy
 from failscape.hunts.classifier.clause_mining import parse_list, proposals
-from failscape.hunts.classifier.prompts import Description, describe
+from failscape.hunts.classifier.prompts import Clause, Description, describe
 from failscape.hunts.classifier.settings import stream_seed
 from failscape.hunts.classifier.tallies import ClassState, Described, Look
 from failscape.hunts.rounds import Outcome, Planned
@@ -45,6 +45,7 @@ class Helpers:
         self._arena = arena
         self._captions, self._vectors, self._asks = captions, vectors, asks
         self.study = CaptionStudy()
+        self._unasked: list[tuple[int, list[Clause], bool]] = []
 
     def notice(self, state: ClassState, look: Look) -> None:
         """Keep a picture for the captioner; of those that pass, the first few."""
@@ -111,6 +112,11 @@ class Helpers:
         if not state.waiting:
             self._propose(at, state)
 
+    def take_unasked(self) -> list[tuple[int, list[Clause], bool]]:
+        """New captions of plain pictures: their class, what they say, and whether the picture failed."""
+        found, self._unasked = self._unasked, []
+        return found
+
     def _listen(self, at: int, reply: str) -> None:
         target = self._arena.targets[at]
         lines = parse_list(reply, self._arena.rules.proposals)
@@ -126,6 +132,8 @@ class Helpers:
         ]
         for image, said in zip(state.described, rows, strict=True):
             self.study.learn(image, said)
+            if image.plain:
+                self._unasked.append((at, said, image.failed))
         for clauses in proposals(state.described, rows, self._arena.rules.proposed):
             self._arena.enter(describe(at, clauses), "captions", CAPTIONS)
         state.described.clear()

@@ -7,9 +7,8 @@ rounds alone. Claims rest on e-values over everything that may be tested; see do
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 
@@ -24,10 +23,11 @@ from failscape.hunts.classifier.prompts import Clause, Description, Template, de
 from failscape.hunts.classifier.prospects import FEWEST, FIRST, Prospects
 from failscape.hunts.classifier.real_photos import RealPhotos
 from failscape.hunts.classifier.scales import Scales
-from failscape.hunts.classifier.scouting import AGAIN, PRIOR, Scouts, is_explained, parts_of
+from failscape.hunts.classifier.scouting import AGAIN, scouts_of
 from failscape.hunts.classifier.settings import ClassifierRules, stream_seed
 from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
-from failscape.hunts.classifier.tallies import Arm, ClassState, LabelledPhoto, Look, Target
+from failscape.hunts.classifier.suspicions import Suspicions
+from failscape.hunts.classifier.tallies import ClassState, LabelledPhoto, Look, Target
 from failscape.hunts.rounds import Planned, RoundHunt
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.earlier import Earlier, refuse_strangers
@@ -40,14 +40,12 @@ FRESH = 0.5
 #: share when all that is left would be needed to prove what looks like a bug now.
 TESTS, MOST_TESTS = 0.5, 0.75
 
-#: Looks at single descriptions leave the rest of their room to crowds.
+#: Tests that are expected to take more images than a bug has cost so far take at most this share of the rest:
+#: looking on pays better, and still they come to an end.
+COSTLY_TESTS = 0.2
+
+#: Looks at single values on a faint suspicion leave the rest of their room to crowds.
 LOOKS = 0.5
-
-#: The chance of a bug of a value, or of a pair of values, of a crowd that failed again.
-IN_FAILED_CROWD = 0.15
-
-#: A value that was shown in fewer crowds is looked at by itself when a crowd with it fails again.
-UNCLEARED = 6
 
 #: With fewer images left than this, a crowd that fails could not be followed up any more.
 KEPT_FOR_PROOF = 40
@@ -103,15 +101,7 @@ class ClassifierHunt(RoundHunt[Planned]):
             top_k=rules.top_k,
             seed=rules.seed,
         )
-        candidates = self.arena.candidates
-        self.scouts = Scouts(
-            candidates.clauses,
-            candidates.conflicts,
-            [candidates.options(target) for target in targets],
-            [target.superclass for target in targets],
-            rules.together,
-            rules.seed,
-        )
+        self.scouts = scouts_of(self.arena)
         self._helpers = Helpers(self.arena, captions, vectors, asks)
         self.arena.companions = self._helpers.study.companions
         self._scales = Scales(self.arena)
@@ -121,16 +111,17 @@ class ClassifierHunt(RoundHunt[Planned]):
         self._touched: set[str] = set()
         self._excused: list[str] = []
         self._prospects = Prospects(self.arena, self.scouts)
-        self._singles: list[tuple[Arm, int, int]] = []
-        self._sorted = 0
-        self._entered: set[tuple[int, int]] = set()
+        self._suspicions = Suspicions(self.arena, self.scouts, self._prospects)
         self._anew: tuple[tuple[int, int], Arena] | None = None
-        for label, clauses in (always or {}).items():
+        self._enter_written(always or {})
+        self._prospects.rank(self._scales.need())
+
+    def _enter_written(self, written: Mapping[int, Sequence[Clause]]) -> None:
+        for label, clauses in written.items():
             for clause in clauses:
                 arm = self.arena.enter(describe(label, [clause]), "written", 0.3)
                 if arm is not None:
                     arm.urgent = self.arena.test(arm)
-        self._prospects.rank(self._scales.need())
 
     def begin_with(self, earlier: Earlier) -> None:
         """Bugs found there join the race before anything else was seen: each gets a first look."""
@@ -152,8 +143,10 @@ class ClassifierHunt(RoundHunt[Planned]):
             (self._plan_helpers, 1.0),
             (self._real.plan, 1.0),
             (self._plan_blocks, FRESH),
-            (self._plan_tests, self._tests_share()),
+            (self._plan_cheap_tests, self._tests_share()),
             (self._plan_repeats, 1.0),
+            (self._plan_wanted_looks, 1.0),
+            (self._plan_tests, COSTLY_TESTS),
             (self._plan_looks, LOOKS),
             (self._plan_crowds, 1.0),
             (self._plan_looks, 1.0),
@@ -231,9 +224,15 @@ class ClassifierHunt(RoundHunt[Planned]):
                 planned.append(self._drawn(*use))
         return planned
 
-    def _plan_tests(self, room: int) -> list[Planned]:
+    def _plan_cheap_tests(self, room: int) -> list[Planned]:
+        return self._plan_tests(room, self._prospects.costly)
+
+    def _plan_tests(self, room: int, later: Collection[str] = ()) -> list[Planned]:
+        """The most promising tests first, without those that are for `later`."""
         planned: list[Planned] = []
         for arm, images in self._prospects.tests:
+            if arm.subject in later:
+                continue
             if len(planned) >= min(room, self._spare()):
                 break
             if arm.pending or not self.arena.classes[arm.description.label].ready:
@@ -254,7 +253,7 @@ class ClassifierHunt(RoundHunt[Planned]):
                 if len(planned) + AGAIN > min(room, self._spare()):
                     return planned
                 crowd = self.scouts.classes[label].crowds[number]
-                description = self._description(label, crowd.values)
+                description = self.scouts.description(label, crowd.values)
                 for step in range(AGAIN):
                     crowd.again += 1
                     self.arena.looked_in_crowds += 1
@@ -262,10 +261,16 @@ class ClassifierHunt(RoundHunt[Planned]):
                     planned.append(self._drawn("again", (label, number), description, mark, stream, step))
         return planned
 
-    def _plan_looks(self, room: int) -> list[Planned]:
+    def _plan_wanted_looks(self, room: int) -> list[Planned]:
+        """Looks at what failures suggest (crowds that failed again, captions, parts), while they pay well."""
+        return self._plan_looks(room, wanted=True) if self._suspicions.pairs_pay_well else []
+
+    def _plan_looks(self, room: int, wanted: bool = False) -> list[Planned]:
         """A few images of descriptions by themselves, the most promising first."""
         planned: list[Planned] = []
         for arm, images in self._prospects.looks:
+            if wanted and not arm.wanted and arm.source == "corpus":
+                continue
             if len(planned) + FIRST > min(room, self._spare()):
                 break
             if arm.pending or not self.arena.classes[arm.description.label].ready:
@@ -298,7 +303,7 @@ class ClassifierHunt(RoundHunt[Planned]):
                 use = (
                     "crowd",
                     (label, number),
-                    self._description(label, values),
+                    self.scouts.description(label, values),
                     f"w{number}",
                     f"crowd/{name}",
                 )
@@ -306,9 +311,6 @@ class ClassifierHunt(RoundHunt[Planned]):
                 if len(planned) >= min(room, self._spare()):
                     return planned
         return planned
-
-    def _description(self, label: int, values: Sequence[int]) -> Description:
-        return describe(label, [self.scouts.clauses[at] for at in values])
 
     def _drawn(
         self,
@@ -399,7 +401,7 @@ class ClassifierHunt(RoundHunt[Planned]):
         self._touched.clear()
         for arm in self.arena.claimed:
             self.arena.minimise(arm)
-        self._scout()
+        self._suspicions.learn(self._helpers.take_unasked())
         self._prospects.rank(self._scales.need())
         self.arena.confirm({arm.subject for arm in self._prospects.testing})
 
@@ -413,57 +415,6 @@ class ClassifierHunt(RoundHunt[Planned]):
             if base.absent > base.invalid / 2:
                 shown = f"{base.tries - base.absent} of {base.tries} images show it"
             state.skip = f"skipped: {shown}"
-
-    def _scout(self) -> None:
-        """What first looks suggest joins the arms: values that look bad, parts of crowds that fail again."""
-        arena, scouts = self.arena, self.scouts
-        if not scouts.clauses:
-            return
-        solo = np.zeros((len(arena.classes), len(scouts.clauses), 2))
-        for arm, label, value in self._single_values():
-            if arm.looked or arm.issued:
-                both = (arm.counts.fails + arm.looks.fails, arm.counts.valid + arm.looks.valid)
-                solo[label, value] = both
-        base = np.array([(state.base.fails + 0.5) / (state.base.valid + 1) for state in arena.classes])
-        scouts.learn(base, solo, base + self.rules.margin)
-        for label, looks in enumerate(scouts.classes):
-            for at in looks.options[scouts.chance[label, looks.options] > 1.5 * PRIOR].tolist():
-                if (label, at) not in self._entered:
-                    self._entered.add((label, at))
-                    arena.enter(self._description(label, (at,)), "corpus")
-            self._take_apart(label)
-        for arm, label, value in self._single_values():
-            if arm.source == "corpus":
-                arm.prior = float(scouts.chance[label, value])
-
-    def _single_values(self) -> list[tuple[Arm, int, int]]:
-        """Arms of one value of the corpus, with their class and the value's number."""
-        for arm in islice(self.arena.arms.values(), self._sorted, None):
-            if len(arm.clauses) == 1 and arm.clauses[0].label in self.scouts.index:
-                value = self.scouts.index[arm.clauses[0].label]
-                self._singles.append((arm, arm.description.label, value))
-        self._sorted = len(self.arena.arms)
-        return self._singles
-
-    def _take_apart(self, label: int) -> None:
-        """Into values that other crowds have not cleared, then into pairs."""
-        for crowd in self.scouts.to_take_apart(label):
-            singles, pairs = parts_of(crowd)
-            suspect = [at for (at,) in singles if not self.scouts.clears(label, at, crowd.rate, UNCLEARED)]
-            if crowd.apart == 0:
-                crowd.apart = 1
-                for at in suspect:
-                    arm = self.arena.enter(self._description(label, (at,)), "crowd", IN_FAILED_CROWD)
-                    if arm is not None:
-                        arm.wanted = True
-            alone = [
-                self.arena.arms.get(self.arena.subject(self._description(label, (at,)))) for at in suspect
-            ]
-            if all(arm is None or arm.looks.drawn >= FIRST or arm.tested for arm in alone):
-                crowd.apart = 2
-                if not is_explained(crowd.values, self._prospects.hot[label]):
-                    for part in pairs:
-                        self.arena.enter(self._description(label, part), "crowd", IN_FAILED_CROWD)
 
     # Looking
 

@@ -186,7 +186,8 @@ class PhotoHunt(ProbeRounds):
                 rest = _counts([seen for seen in decide if clause.label not in seen.clauses])
                 if min(having.valid, rest.valid) >= FEWEST:
                     grid = log_excess_grid(rest.fails, rest.passes)
-                    log_e = log_excess(grid, [having.fails], [having.passes], self.rules.margin, gone)[0]
+                    counts = [having.fails], [having.passes]
+                    log_e = log_excess(grid, *counts, self.rules.margin, gone, small=False)[0]
                     tested.append(Slice(float(log_e), label, clause, having, rest))
         tested.sort(key=lambda one: (-one.log_e, one.label, one.clause.label))
         sure = log_e_bh([one.log_e for one in tested], self.rules.fdr, PER_CLASS * len(self.targets))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from failscape.hunts.certify import evidence_needed
+from failscape.hunts.classifier.race import proof_images
 from failscape.hunts.classifier.settings import ClassifierRules
 
 #: The baseline that the line before a run speaks of; nobody knows it yet.
@@ -17,13 +17,10 @@ SLACK = 1.3
 
 def images_to_prove(base: float, effect: float, baseline: int, need: float, margin: float) -> float:
     """Images of a description that fails so much more often than its class, until it is proven."""
-    rate = min(base + effect, 0.995)
-    spread = np.sqrt(base * (1 - base) / (baseline + 1))
-    limit = base + margin + 2 * spread
-    if rate <= limit:
+    rate, usual, known = (np.array([one], np.float64) for one in (min(base + effect, 0.995), base, baseline))
+    if effect <= margin:
         return float("inf")
-    gain = special.rel_entr(rate, limit) + special.rel_entr(1 - rate, 1 - limit)
-    return float(SLACK * need / gain)
+    return float(SLACK * proof_images(rate, usual, known, margin, need)[0])
 
 
 def smallest_effect(rules: ClassifierRules, classes: int, base: float = USUAL_BASELINE) -> float | None:

@@ -6,10 +6,12 @@ It only chooses. A wrong choice costs images, never validity.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import special
 
-from failscape.hunts.classifier.arena import Arena
+from failscape.hunts.classifier.arena import KEEPS, Arena
 from failscape.hunts.classifier.prompts import describe
-from failscape.hunts.classifier.race import BugChances
+from failscape.hunts.classifier.race import MORE_BASELINE, BugChances
 from failscape.hunts.classifier.scouting import PRIOR, Scouts
 from failscape.hunts.classifier.tallies import Arm, ImageCounts
 
@@ -25,16 +27,20 @@ FIRST = 2
 #: A description is tested when it is a bug with this chance: tests are counted, looks are not.
 ADMITTED = 0.35
 
-#: A value that is a bug by itself with this chance stays out of crowds: it would hide others.
-HOT = 0.5
+#: What is a bug by itself with this chance stays out of crowds: it would hide others. What has failed in
+#: crowds and passed so often alone, without a fail, may need another value beside it.
+HOT, PASSED_ALONE = 0.5, 4
 
-#: Before a description of several clauses is tested, each part is looked at so often that one with the same
-#: rate would fail to show with this chance only: a part that fails by itself is the better name.
+#: Before a description of several clauses is tested, each part is looked at until it keeps the bug with less
+#: than this chance: a part that fails by itself is the better name.
 MISSED = 0.1
 
 #: Crowds that a value is shown in, on average, before single values are looked at on a faint suspicion.
 FAINT = 0.08
 PASSES = 3
+
+#: The chance that a part fails by itself, given that the whole seems to fail.
+PART = 0.2
 
 #: Images of a look at a part that something waits for.
 MOST_PART_LOOKS = 12
@@ -44,8 +50,9 @@ PART_STEP = 6
 class Prospects:
     """`tests` and `looks` are descriptions with how many images to draw of each, the best first.
 
-    `hot` has, by class, sets of values that seem to fail by themselves. `demand` is how many images it would
-    take to prove all that are bugs more likely than not.
+    `hot` has, by class, sets of values that seem to fail by themselves. Tests of `costly`
+    descriptions are expected to take more images than a bug has cost so far. `demand` is how many images it
+    would take to prove all others that are bugs more likely than not.
     """
 
     def __init__(self, arena: Arena, scouts: Scouts) -> None:
@@ -53,7 +60,13 @@ class Prospects:
         self.tests: list[tuple[Arm, int]] = []
         self.looks: list[tuple[Arm, int]] = []
         self.hot: list[set[frozenset[int]]] = [set() for _ in arena.classes]
+        self.costly: set[str] = set()
         self.demand = 0.0
+        self._chance: dict[str, float] = {}
+
+    def chance(self, subject: str) -> float:
+        """How likely a description is a bug, as far as known."""
+        return self._chance.get(subject, 0.0)
 
     @property
     def testing(self) -> list[Arm]:
@@ -64,32 +77,54 @@ class Prospects:
         arena = self._arena
         arms = [arm for arm in arena.arms.values() if not arena.classes[arm.description.label].skip]
         chances = BugChances(arms, arena.classes, arena.rules.margin, need)
-        index, goal = chances.index, arena.rules.baseline_goal(len(arena.classes))
+        index = chances.index
         self._chance = dict(zip((arm.subject for arm in arms), chances.chance.tolist(), strict=True))
         self._shown = [self._scouts.shown_on_average(label) for label in range(len(arena.classes))]
         self.hot = [set() for _ in arena.classes]
-        self.demand = 0.0
         tests: list[tuple[float, Arm, int]] = []
         looks: dict[str, tuple[float, Arm, int]] = {}
+        live: list[int] = []
         for at in self._worth_a_thought(arms, chances):
             arm = arms[at]
-            chance, worth, images = float(chances.chance[at]), float(index[at]), float(chances.images[at])
-            self._heat(arm, chance, need, goal)
-            if self._is_settled(arm, need):
+            chance, worth, images = (float(one[at]) for one in (chances.chance, index, chances.images))
+            rate = float(chances.mean[at])
+            self._heat(arm, chance, need)
+            if self._is_settled(arm, rate, need):
                 continue
             if arm.tested or arm.urgent or (chance >= ADMITTED and arm.looks.valid):
                 if self._is_given_up(arm, chance):
                     continue
-                waiting, is_free = self._parts_first(arm, float(chances.mean[at]), need)
+                waiting, is_free = self._parts_first(arm, rate, need)
                 for part, number in waiting:
                     looks[part.subject] = max(looks.get(part.subject, (0.0, part, 0))[0], worth), part, number
                 if is_free:
                     size = int(np.clip(chance * images, 2, 16)) if arm.counts.drawn else FIRST
                     tests.append((worth * (8.0 if arm.urgent else 1.0), arm, size))
-                    self.demand += images if chance > HOT else 0.0
+                    live.append(at)
             elif chance >= self._promising(arm) or _is_new(arm):
                 looks.setdefault(arm.subject, (worth, arm, FIRST))
         self.tests, self.looks = _in_order(tests), _in_order(list(looks.values()))
+        self._weigh_costs(arms, np.array(live, np.intp), chances)
+
+    def _weigh_costs(self, arms: list[Arm], tested: NDArray[np.intp], chances: BugChances) -> None:
+        """Which of the tests are costly, and what the others still need."""
+        usual = self._arena.drawn / max(1, len(self._arena.bugs()))
+        chance = chances.chance[tested]
+        is_costly = chances.at_best(tested) > usual * chance
+        self.costly = {arms[at].subject for at in tested[is_costly]}
+        self.demand = float(chances.images[tested[~is_costly & (chance > HOT)]].sum())
+        self._extend_baselines(arms, tested[~is_costly], chances)
+
+    def _extend_baselines(self, arms: list[Arm], live: NDArray[np.intp], chances: BugChances) -> None:
+        """A class gets more baseline images where they save more than they cost, over all its tests."""
+        rules, classes = self._arena.rules, self._arena.classes
+        most = rules.baseline_goal(len(classes))
+        owner = np.array([arms[at].description.label for at in live], np.intp)
+        for more in MORE_BASELINE:
+            saved = np.bincount(owner, chances.saved(live, more, rules.most_in_test), len(classes))
+            for at, state in enumerate(classes):
+                if saved[at] > more and state.base.valid + more > state.goal:
+                    state.goal = max(state.goal, min(most, state.base.valid + more))
 
     def _worth_a_thought(self, arms: list[Arm], chances: BugChances) -> list[int]:
         """Most arms were looked at once and are no bugs: they are passed over quickly."""
@@ -103,22 +138,20 @@ class Prospects:
         early = self._shown[arm.description.label] < PASSES
         return PRIOR * max(1, self._arena.rules.together) if early else FAINT
 
-    def _heat(self, arm: Arm, chance: float, need: float, goal: int) -> None:
+    def _heat(self, arm: Arm, chance: float, need: float) -> None:
         index = self._scouts.index
-        if arm.log_e >= need or chance > HOT:
+        fails, valid = arm.looks.fails + arm.counts.fails, arm.looks.valid + arm.counts.valid
+        if arm.log_e >= need or (chance > HOT and (fails or valid < PASSED_ALONE)):
             known = [index[one.label] for one in arm.clauses if one.label in index]
             if known and len(known) == len(arm.clauses):
                 self.hot[arm.description.label].add(frozenset(known))
-        if arm.log_e > 1.5 or (arm.tested and chance > HOT):
-            state = self._arena.classes[arm.description.label]
-            state.goal = max(state.goal, goal)
 
-    def _is_settled(self, arm: Arm, need: float) -> bool:
+    def _is_settled(self, arm: Arm, rate: float, need: float) -> bool:
         return (
             arm.log_e >= need
             or self.is_undrawable(arm.counts)
             or self.is_undrawable(arm.looks)
-            or self._is_explained(arm, need)
+            or self._is_explained(arm, rate, need)
         )
 
     def _is_given_up(self, arm: Arm, chance: float) -> bool:
@@ -131,35 +164,41 @@ class Prospects:
         enough = min(20, 2 * rules.baseline)
         return counts.drawn >= enough and counts.valid < rules.least_presence * counts.drawn
 
-    def _is_explained(self, arm: Arm, need: float) -> bool:
-        """A part of it is proven by itself: what it adds is not worth a test."""
+    def _is_explained(self, arm: Arm, rate: float, need: float) -> bool:
+        """A part of it that keeps the bug is proven by itself: what the rest adds is not worth a test."""
         if len(arm.clauses) < 2:
             return False
         parts = [arm.description.without(place) for place in range(len(arm.clauses))]
         parts += [describe(arm.description.label, [clause]) for clause in arm.clauses]
         known = [self._arena.arms.get(self._arena.subject(part)) for part in parts]
-        return any(one is not None and one.log_e >= need for one in known)
+        limit = self._kept(arm, rate)
+        return any(one is not None and one.log_e >= need and one.counts.rate >= limit for one in known)
+
+    def _kept(self, arm: Arm, rate: float) -> float:
+        """The rate from which a part of a description that fails at `rate` keeps the bug."""
+        base = self._arena.base_rate(arm.description)
+        return base + KEEPS * max(0.0, rate - base)
 
     def _parts_first(self, arm: Arm, rate: float, need: float) -> tuple[list[tuple[Arm, int]], bool]:
         """Parts to look at before a description that fails at about `rate` is tested, and whether it may be.
 
-        It also waits while a part of it is tested.
+        A part that may keep the bug is the better name: it is looked at until that is clear, or tested at
+        once where a few looks do not tell, and the whole waits.
         """
-        if len(arm.clauses) < 2:
-            return [], True
-        least = min(MOST_PART_LOOKS, int(np.ceil(np.log(MISSED) / np.log1p(-min(rate, 0.99)))))
         waiting: list[tuple[Arm, int]] = []
-        is_free = True
-        for place in range(len(arm.clauses)):
-            part = self._arena.enter(arm.description.without(place), "part")
-            if part is None or self._is_settled(part, need) or self._is_cleared(part, rate, least):
+        is_free, limit = True, self._kept(arm, rate)
+        none_of = int(np.ceil(np.log(MISSED) / np.log1p(-min(limit, 0.99))))
+        for place in range(len(arm.clauses)) if len(arm.clauses) > 1 else ():
+            part = self._arena.enter(arm.description.without(place), "part", PART)
+            if part is None or self.is_undrawable(part.looks) or self._is_cleared(part, rate, none_of):
                 continue
-            lacking = least - part.counts.valid - part.looks.valid
-            chance = self._chance.get(part.subject, 0.0)
-            if lacking > 0:
-                waiting.append((part, min(lacking, PART_STEP)))
-            elif chance >= ADMITTED and not self._is_given_up(part, chance):
-                is_free = False
+            fails, valid = part.counts.fails + part.looks.fails, part.counts.valid + part.looks.valid
+            keeps = float(special.betaincc(1 + fails, 1 + valid - fails, limit))
+            chance = self.chance(part.subject)
+            if keeps >= MISSED and valid < MOST_PART_LOOKS:
+                waiting.append((part, int(np.clip(none_of - valid, FIRST, PART_STEP))))
+            elif keeps >= MISSED and part.log_e < need and not self._is_given_up(part, chance):
+                part.urgent, is_free = True, False
         return waiting, is_free and not waiting
 
     def _is_cleared(self, part: Arm, rate: float, least: int) -> bool:

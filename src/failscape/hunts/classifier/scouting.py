@@ -8,6 +8,7 @@ Nothing of this is evidence: a description that looks like a bug is tested on im
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -18,8 +19,9 @@ from numpy.typing import NDArray
 
 from failscape.hunts.belief.belief import Belief, CountsAtRefit, Taxonomy
 from failscape.hunts.belief.nodes import Nodes
-from failscape.hunts.classifier.prompts import Clause
-from failscape.stats.rate_priors import RATES, log_likelihoods
+from failscape.hunts.classifier.arena import Arena
+from failscape.hunts.classifier.prompts import Clause, Description, describe
+from failscape.stats.rate_priors import RATES
 
 Floats = NDArray[np.float64]
 
@@ -41,6 +43,14 @@ MOST_OF_PAIRS = 0.9
 
 #: Crowds that show a value must fail less than this share of a rate for it to be no matter of that rate.
 CLEARED = 0.3
+
+#: Captions of one class that those of all classes are worth, for how often a value is there unasked.
+POOLED = 10.0
+
+#: Rates of bugs that two values cause, and how likely a crowd that failed again fails by a pair when no value
+#: of it looks bad.
+PAIR_RATES: Floats = np.array([0.3, 0.5, 0.7, 0.9])
+IS_A_PAIR = 0.9
 
 #: A value that looks bad gets at most so many times as many looks as others.
 FAVOUR = 4.0
@@ -67,6 +77,25 @@ class Crowd:
 
 
 @dataclass(slots=True)
+class Unasked:
+    """What captions say of plain pictures: values of each that failed, and how many of the others show one.
+
+    A plain picture that shows something unasked is a crowd that nobody had to draw.
+    """
+
+    failed: list[tuple[int, ...]] = field(default_factory=list)
+    passed: int = 0
+    shown: Counter[int] = field(default_factory=Counter)
+
+    def add(self, values: Sequence[int], failed: bool) -> None:
+        if failed:
+            self.failed.append(tuple(values))
+        else:
+            self.passed += 1
+            self.shown.update(values)
+
+
+@dataclass(slots=True)
 class ClassLooks:
     """What first looks have shown of one class."""
 
@@ -77,11 +106,22 @@ class ClassLooks:
     blame: Floats = field(default_factory=lambda: np.zeros(0))
     failed: Floats = field(default_factory=lambda: np.zeros(0))
     """By value: crowds that showed it and failed, whoever is to blame."""
+    suspects: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    beside: Floats = field(default_factory=lambda: np.zeros(0))
+    """A value for each time that it was in a failed crowd, and how likely the rest of the crowd fails."""
     stale: bool = False
+    unasked: Unasked = field(default_factory=lambda: Unasked())
     met: dict[int, set[int]] = field(default_factory=dict)
     """Value → those that it was seen with in this pass over all pairs."""
     pairs: int = 0
     all_pairs: int = 1
+
+    def log_likelihoods(self) -> Floats:
+        """[value, rate of passes]: how likely its crowds are, others of which may be to blame as well."""
+        passed = self.seen - self.failed
+        logs = passed[:, None] * np.log(RATES)[None, :]
+        np.add.at(logs, self.suspects, np.log1p(-(1 - self.beside[:, None]) * RATES[None, :]))
+        return logs
 
     def meet(self, chosen: Sequence[int]) -> None:
         """Note who was seen with whom; a new pass begins when nearly all pairs were."""
@@ -125,6 +165,9 @@ class Scouts:
         """By class and value: how likely it is a bug, as far as crowds and other classes tell."""
         self._images = 0
         self._fitted = 0
+
+    def description(self, label: int, values: Sequence[int]) -> Description:
+        return describe(label, [self.clauses[at] for at in values])
 
     # Composing
 
@@ -198,6 +241,11 @@ class Scouts:
         crowd.told_again += 1
         crowd.failed_again += failed is True
 
+    def absorb_unasked(self, label: int, values: Sequence[int], failed: bool) -> None:
+        """Values that the caption of a plain picture mentions."""
+        self.classes[label].unasked.add(values, failed)
+        self.classes[label].stale = True
+
     def take_as_asked(self) -> None:
         """Nobody sees clauses after all: every crowd shows all of its values."""
         for looks in self.classes:
@@ -219,9 +267,10 @@ class Scouts:
         return [one for one in crowds if one.failed_again and one.told_again >= AGAIN and one.apart < 2]
 
     def learn(self, base: Floats, solo: Floats, limit: Floats) -> None:
-        """Share out blame and fit the belief. `base`: failure rate by class; `solo`: (fails, valid) by class
+        """Share out blame and fit the belief.
 
-        and value of images that show it alone; `limit`: by class, the rate above which it is a bug.
+        `base`: (fails, passes) of plain images by class; `solo`: (fails, valid) by class and value of images
+        that show it alone; `limit`: by class, the rate above which it is a bug.
         """
         for label, looks in enumerate(self.classes):
             if looks.stale:
@@ -231,22 +280,55 @@ class Scouts:
             self._fitted = self._images
             self._fit(solo, limit)
 
-    def _share_out(self, looks: ClassLooks, base: float, solo: Floats) -> None:
+    def _share_out(self, looks: ClassLooks, base: Floats, solo: Floats) -> None:
         """Who is to blame for failed crowds, by EM: a value that fails elsewhere takes it from the others."""
         size = len(self.clauses)
-        used = [crowd for crowd in looks.crowds if crowd.valid]
-        rows = np.repeat(np.arange(len(used)), [len(crowd.seen) for crowd in used])
-        values = np.array([at for crowd in used for at in crowd.seen], np.intp)
-        failed = np.array([crowd.failed for crowd in used], bool)
-        seen = np.bincount(values, minlength=size).astype(float)
+        used = [(crowd.seen, crowd.failed) for crowd in looks.crowds if crowd.valid]
+        used += [(values, True) for values in looks.unasked.failed]
+        rows = np.repeat(np.arange(len(used)), [len(shown) for shown, _ in used])
+        values = np.array([at for shown, _ in used for at in shown], np.intp)
+        failed = np.array([failed for _, failed in used], bool)
+        seen = np.bincount(values, minlength=size) + self._passed_unasked(looks.unasked, base)
+        usual = max((base[0] + 0.5) / (base.sum() + 1), 0.005)
         blame: Floats = np.zeros(size)
         for _ in range(BLAME_STEPS):
             rate = (PRIOR_IMAGES * PRIOR + blame + solo[:, 0]) / (PRIOR_IMAGES + seen + solo[:, 1])
-            total = np.bincount(rows, rate[values], minlength=len(used)) + max(base, 0.005)
+            total = np.bincount(rows, rate[values], minlength=len(used)) + usual
             part = rate[values] / total[rows]
             blame = np.bincount(values, part * failed[rows], minlength=size).astype(np.float64)
         looks.seen, looks.blame = seen, blame
+        own = failed[rows]
+        looks.suspects = values[own]
+        looks.beside = np.clip(total[rows] - usual - rate[values], 0.0, 0.95)[own]
         looks.failed = np.bincount(values, failed[rows], minlength=size).astype(float)
+
+    def _passed_unasked(self, unasked: Unasked, base: Floats) -> Floats:
+        """Plain pictures that show a value and pass, as many as go with the failed ones that were captioned.
+
+        Few that pass are captioned: what the generator draws unasked is taken from all classes as well.
+        """
+        pooled: Counter[int] = Counter()
+        for looks in self.classes:
+            pooled.update(looks.unasked.shown)
+        total = sum(looks.unasked.passed for looks in self.classes)
+        found = np.zeros(len(self.clauses))
+        if not unasked.failed or not total:
+            return found
+        passes = base[1] * min(1.0, len(unasked.failed) / max(1.0, base[0]))
+        for at, hits in pooled.items():
+            share = (unasked.shown[at] + POOLED * hits / total) / (unasked.passed + POOLED)
+            found[at] = passes * share
+        return found
+
+    def pairs_of_crowd(self, label: int, crowd: Crowd) -> list[tuple[tuple[int, ...], float]]:
+        """Pairs of a crowd that fails, with the chance that they are why: other crowds have cleared some."""
+        passed = [set(one.seen) for one in self.classes[label].crowds if one.valid and not one.failed]
+        weights = {}
+        for pair in combinations(crowd.values, 2):
+            passes = sum(pair[0] in seen and pair[1] in seen for seen in passed)
+            weights[pair] = float(np.mean((1 - PAIR_RATES) ** passes))
+        total = sum(weights.values())
+        return [(pair, min(0.5, IS_A_PAIR * weight / total)) for pair, weight in weights.items()]
 
     def clears(self, label: int, value: int, rate: float, least: float) -> bool:
         """Crowds that show a value fail far less than at `rate`: it has no such rate by itself."""
@@ -270,15 +352,18 @@ class Scouts:
         )
         belief = Belief(self._taxonomy, 1, counts, 0.5)
         priors = belief.priors[1][belief.slot_rows]
-        logs = log_likelihoods(crowd[0][label, value], crowd[1][label, value])
+        logs = np.stack([looks.log_likelihoods() for looks in self.classes])[label, value]
         weights = priors * np.exp(logs - logs.max(axis=1, keepdims=True))
         bad = weights * (1 - limit[label, None] > RATES[None, :])
         self.chance[label, value] = np.clip(bad.sum(axis=1) / weights.sum(axis=1), 1e-4, 0.95)
 
 
-def parts_of(crowd: Crowd) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Its values one by one, and its pairs."""
-    return [(at,) for at in crowd.values], list(combinations(crowd.values, 2))
+def scouts_of(arena: Arena) -> Scouts:
+    """Nothing seen yet of the classes of a hunt and the values that make sense for each."""
+    candidates, targets, rules = arena.candidates, arena.targets, arena.rules
+    options = [candidates.options(target) for target in targets]
+    groups = [target.superclass for target in targets]
+    return Scouts(candidates.clauses, candidates.conflicts, options, groups, rules.together, rules.seed)
 
 
 def is_explained(values: Iterable[int], hot: Collection[frozenset[int]]) -> bool:

@@ -68,9 +68,9 @@ TEST_PART = 25
 
 #: Share of a class's images that its baseline may take. Twice as many gain less than the tests they cost.
 UNLIMITED_TEST = 600
-BASELINE_PART = 0.12
+BASELINE_PART = 0.2
 
-MOST_BASELINE = 400
+MOST_BASELINE = 1_000
 
 
 def stream_seed(seed: int, stream: str, number: int) -> int:
