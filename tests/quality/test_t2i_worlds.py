@@ -15,7 +15,8 @@ from scipy import stats
 import failscape
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.certified import tuning
-from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt
+from failscape.hunts.t2i.certified.settings import CertifiedSettings
 from failscape.hunts.t2i.certified.standing import ancestors_of
 from failscape.spaces import Lattice, Wording, load_corpus
 from failscape.testing.planted import SHAPES, PlantedWorld, simulate

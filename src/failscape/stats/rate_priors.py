@@ -6,11 +6,15 @@ a grid is estimated by EM from the counts of the nodes in it. Nothing is assumed
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 Floats = NDArray[np.float64]
+#: Takes distributions over the grid ([row, grid point]) and gives such as are allowed.
+Hold = Callable[[Floats], Floats]
 
 STEP = 0.25
 #: The grid of true log-odds.
@@ -53,9 +57,14 @@ def bell_priors(spread: float) -> Floats:
     return _normalised(np.exp(-0.5 * (GRID[None, :] - ROWS[:, None]) ** 2 / max(spread, STEP**2)))
 
 
-def mix_priors(predicted: Floats, successes: Floats, failures: Floats, spread: float) -> Floats:
-    """[row, grid point]: a prior for every row, learned from nodes with these predictions and counts."""
-    base = bell_priors(spread)
+def mix_priors(
+    predicted: Floats, successes: Floats, failures: Floats, spread: float, hold: Hold | None = None
+) -> Floats:
+    """[row, grid point]: a prior for every row, learned from nodes with these predictions and counts.
+
+    `hold` is what every distribution is held to while it is learned.
+    """
+    base = bell_priors(spread) if hold is None else hold(bell_priors(spread))
     if len(predicted) < 2 * _NODES_PER_BIN // 3:
         return base
     bins = min(_MOST_BINS, max(1, len(predicted) // _NODES_PER_BIN))
@@ -64,7 +73,7 @@ def mix_priors(predicted: Floats, successes: Floats, failures: Floats, spread: f
     for members in np.array_split(order, bins):
         centre = float(np.mean(predicted[members]))
         prior = base[row_of(np.array([centre]))[0]]
-        shapes.append(_estimate(successes[members], failures[members], prior))
+        shapes.append(_estimate(successes[members], failures[members], prior, hold))
         centres.append(centre)
     table = _spread_over_rows(np.array(shapes), np.array(centres), base)
     wide = bell_priors(_SURPRISE_SPREAD)
@@ -89,7 +98,7 @@ def _share_of_surprises(
     return max(share, _LEAST_SURPRISE)
 
 
-def _estimate(successes: Floats, failures: Floats, base: Floats) -> Floats:
+def _estimate(successes: Floats, failures: Floats, base: Floats, hold: Hold | None) -> Floats:
     """EM for the distribution of one bin. Nodes with equal counts are taken together."""
     pairs, counts = np.unique(np.stack([successes, failures], axis=1), axis=0, return_counts=True)
     logs = log_likelihoods(pairs[:, 0], pairs[:, 1])
@@ -101,6 +110,8 @@ def _estimate(successes: Floats, failures: Floats, base: Floats) -> Floats:
         weights = counts @ posterior + _BASE_WEIGHT * base
         weights /= weights.sum()
         weights = _smooth(weights)
+        if hold is not None:
+            weights = hold(weights[None, :])[0]
     return weights
 
 
@@ -152,3 +163,32 @@ def mean_above(weights: Floats, threshold: float) -> Floats:
     total = kept.sum(axis=1)
     barely = float(special.logit(threshold))
     return np.asarray(np.where(total > 1e-12, (kept @ GRID) / np.maximum(total, 1e-12), barely))
+
+
+#: Grid points from a threshold on that are just above it: rates of .8 to .87 at .8.
+_NEAR = 2
+
+
+def barely_passing(table: Floats, threshold: float) -> Floats:
+    """Distributions ([row, grid point]) for who would claim that a rate is below a threshold.
+
+    A few images per node cannot tell rates just above a threshold from a mixture of better and worse ones. So
+    whatever passes is taken to pass just so: that is the hardest to tell from what fails.
+    """
+    return _gathered(table, int(np.searchsorted(RATES, threshold)))
+
+
+def barely_failing(table: Floats, threshold: float) -> Floats:
+    """The same for who would claim that a rate is not below it: whatever fails is taken to fail just so."""
+    return _gathered(table[:, ::-1], len(GRID) - int(np.searchsorted(RATES, threshold)))[:, ::-1]
+
+
+def _gathered(table: Floats, first: int) -> Floats:
+    """With all from the point `first` on gathered in that point and the next."""
+    if first + _NEAR > len(GRID):
+        return table
+    gathered = table.copy()
+    beyond = table[:, first + _NEAR :].sum(axis=1)
+    gathered[:, first : first + _NEAR] += (beyond / _NEAR)[:, None]
+    gathered[:, first + _NEAR :] = 0.0
+    return gathered

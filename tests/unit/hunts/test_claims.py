@@ -14,9 +14,10 @@ from failscape.hunts.certify import certify, evidence_needed
 from failscape.hunts.t2i.certified.agenda import Policy
 from failscape.hunts.t2i.certified.claims import CERTIFIED, LISTED, ClaimBook, Levels, weigh_claims
 from failscape.hunts.t2i.certified.doubt import temper
-from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt
 from failscape.hunts.t2i.certified.ledger import Ledger
 from failscape.hunts.t2i.certified.posterior import Posterior
+from failscape.hunts.t2i.certified.settings import CertifiedSettings
 from failscape.hunts.t2i.certified.standing import Standing
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 

@@ -9,7 +9,8 @@ import pytest
 
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.groups import MEASURED, TESTED, Group, GroupCode
-from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt
+from failscape.hunts.t2i.certified.settings import CertifiedSettings
 from failscape.spaces import Lattice, Wording
 from failscape.stats.judging.accuracy import Limits
 from failscape.testing.planted_corpus import planted_corpus

@@ -19,7 +19,16 @@ from failscape.hunts.belief.nodes import NO_VALUE, Codes, Ints, Nodes
 from failscape.hunts.belief.transfer import learn_share
 from failscape.spaces.lattice import Lattice
 from failscape.stats.effects import Effects, Levels, fit_effects
-from failscape.stats.rate_priors import GRID, bell_priors, log_likelihoods, mean_above, mix_priors, row_of
+from failscape.stats.rate_priors import (
+    GRID,
+    barely_failing,
+    barely_passing,
+    bell_priors,
+    log_likelihoods,
+    mean_above,
+    mix_priors,
+    row_of,
+)
 
 Floats = NDArray[np.float64]
 
@@ -115,8 +124,11 @@ class Belief:
         threshold: float,
         earlier: Belief | None = None,
         hope: float = 0.0,
+        edges: Sequence[float] = (),
     ) -> None:
-        """`earlier` is what another hunt made one expect. How much of it holds here is learned from `counts`
+        """`edges`: by layer, the rate that the judge makes of the threshold.
+
+        `earlier` is what another hunt made one expect. How much of it holds here is learned from `counts`
         layer by layer; `hope` is the share that is taken to hold before anything is known."""
         self._taxonomy = taxonomy
         self._earlier = earlier
@@ -132,6 +144,9 @@ class Belief:
         self._singles: dict[bool, Floats] = {}
         self._doubt_singles: Floats | None = None
         self._threshold = threshold
+        self._edges = edges or [threshold] * (depth + 1)
+        #: Of entities, learned for the case that those which fail do so by a hair.
+        self._by_a_hair: Floats | None = None
         self._entity_if_pass, self._single_if_pass = self._entity, self._single
         self._seen = tuple(_bins(part) for part in counts.seen)
         for layer in range(depth + 1):
@@ -140,6 +155,18 @@ class Belief:
     @property
     def priors(self) -> list[Floats]:
         return [layer.priors for layer in self._layers]
+
+    @property
+    def wary(self) -> list[tuple[Floats, Floats]]:
+        """By layer the priors for who would claim that a node fails, and for who would claim that it passes.
+
+        Claims fall with their entity, so there how many fail is learned for that case too.
+        """
+        both = zip(self.priors, self._edges, strict=True)
+        tables = [(barely_passing(table, edge), barely_failing(table, edge)) for table, edge in both]
+        if self._by_a_hair is not None:
+            tables[0] = tables[0][0], barely_failing(self._by_a_hair, self._edges[0])
+        return tables
 
     @property
     def singles(self) -> Floats:
@@ -205,7 +232,13 @@ class Belief:
                 bins = self._bins_of(layer, nodes)
                 known.seen = _learn_seen(bins, predicted, passes, fails)
                 predicted = predicted + _look_up(known.seen, bins)
-            known.priors = mix_priors(predicted, passes, fails, max(fit.spread, _LEAST_SPREAD))
+            spread = max(fit.spread, _LEAST_SPREAD)
+            known.priors = mix_priors(predicted, passes, fails, spread)
+            if layer == 0:
+                edge = self._edges[0]
+                self._by_a_hair = mix_priors(
+                    predicted, passes, fails, spread, lambda table: barely_failing(table, edge)
+                )
             self.slot_rows[slots] = row_of(predicted)
         self._pass_on(layer, nodes, passes, fails, slots)
 

@@ -110,6 +110,11 @@ class JudgeAccuracy:
         return json.dumps(data, indent=1, ensure_ascii=False)
 
     @property
+    def only_in_the_mean(self) -> bool:
+        """Is one number for all checks all that is known? Then it may hide words that the judge misreads."""
+        return all(kind == ALL_OTHERS or "=" in kind for kind in self.kinds)
+
+    @property
     def digest(self) -> str:
         """A short name for what it says, wherever it came from."""
         said = replace(self, source="").to_json()
