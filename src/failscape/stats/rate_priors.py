@@ -6,15 +6,11 @@ a grid is estimated by EM from the counts of the nodes in it. Nothing is assumed
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
 Floats = NDArray[np.float64]
-#: Takes distributions over the grid ([row, grid point]) and gives such as are allowed.
-Hold = Callable[[Floats], Floats]
 
 STEP = 0.25
 #: The grid of true log-odds.
@@ -57,14 +53,9 @@ def bell_priors(spread: float) -> Floats:
     return _normalised(np.exp(-0.5 * (GRID[None, :] - ROWS[:, None]) ** 2 / max(spread, STEP**2)))
 
 
-def mix_priors(
-    predicted: Floats, successes: Floats, failures: Floats, spread: float, hold: Hold | None = None
-) -> Floats:
-    """[row, grid point]: a prior for every row, learned from nodes with these predictions and counts.
-
-    `hold` is what every distribution is held to while it is learned.
-    """
-    base = bell_priors(spread) if hold is None else hold(bell_priors(spread))
+def mix_priors(predicted: Floats, successes: Floats, failures: Floats, spread: float) -> Floats:
+    """[row, grid point]: a prior for every row, learned from nodes with these predictions and counts."""
+    base = bell_priors(spread)
     if len(predicted) < 2 * _NODES_PER_BIN // 3:
         return base
     bins = min(_MOST_BINS, max(1, len(predicted) // _NODES_PER_BIN))
@@ -73,7 +64,7 @@ def mix_priors(
     for members in np.array_split(order, bins):
         centre = float(np.mean(predicted[members]))
         prior = base[row_of(np.array([centre]))[0]]
-        shapes.append(_estimate(successes[members], failures[members], prior, hold))
+        shapes.append(_estimate(successes[members], failures[members], prior))
         centres.append(centre)
     table = _spread_over_rows(np.array(shapes), np.array(centres), base)
     wide = bell_priors(_SURPRISE_SPREAD)
@@ -98,7 +89,7 @@ def _share_of_surprises(
     return max(share, _LEAST_SURPRISE)
 
 
-def _estimate(successes: Floats, failures: Floats, base: Floats, hold: Hold | None) -> Floats:
+def _estimate(successes: Floats, failures: Floats, base: Floats) -> Floats:
     """EM for the distribution of one bin. Nodes with equal counts are taken together."""
     pairs, counts = np.unique(np.stack([successes, failures], axis=1), axis=0, return_counts=True)
     logs = log_likelihoods(pairs[:, 0], pairs[:, 1])
@@ -110,8 +101,6 @@ def _estimate(successes: Floats, failures: Floats, base: Floats, hold: Hold | No
         weights = counts @ posterior + _BASE_WEIGHT * base
         weights /= weights.sum()
         weights = _smooth(weights)
-        if hold is not None:
-            weights = hold(weights[None, :])[0]
     return weights
 
 
@@ -192,3 +181,31 @@ def _gathered(table: Floats, first: int) -> Floats:
     gathered[:, first : first + _NEAR] += (beyond / _NEAR)[:, None]
     gathered[:, first + _NEAR :] = 0.0
     return gathered
+
+
+#: Shares of nodes that may fail by a hair, and how many nats worse than the best the counts may fit a share
+#: that they still allow: the one-sided 95 %.
+_SHARES: Floats = np.linspace(0.0, 0.6, 31)
+_ALLOWED = 1.35
+
+
+def some_by_a_hair(
+    table: Floats, predicted: Floats, successes: Floats, failures: Floats, threshold: float
+) -> Floats:
+    """A table of priors in which as many nodes as the counts allow fail by a hair.
+
+    Nodes just below a threshold look like nodes that pass: few counts tell how many there are, and a prior
+    that was learned from them may have none.
+    """
+    first = int(np.searchsorted(RATES, threshold))
+    if first < _NEAR:
+        return table
+    hair = np.zeros(len(GRID))
+    hair[first - _NEAR : first] = 1 / _NEAR
+    logs = log_likelihoods(successes, failures)
+    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+    usual = (likelihood * table[row_of(predicted)]).sum(axis=1)
+    mixed = np.multiply.outer(1 - _SHARES, usual) + np.multiply.outer(_SHARES, likelihood @ hair)
+    fits = np.log(np.maximum(mixed, 1e-300)).sum(axis=1)
+    share = float(_SHARES[fits >= fits.max() - _ALLOWED].max())
+    return np.asarray((1 - share) * table + share * hair)

@@ -34,6 +34,7 @@ def posterior_with(doubt: float, fails: float = 0.99) -> Posterior:
         before=lambda slot: row,
         of=lambda slot: sure if slot else entity,
         fails=lambda slot: fails if slot else doubt,
+        misread=lambda slot: 0.0,
     )
     return cast(Posterior, made)
 
@@ -70,7 +71,8 @@ def test_many_claims_do_not_rest_on_one_doubtful_ancestor() -> None:
 def test_claims_stop_where_their_mean_doubt_would_pass_the_level() -> None:
     ledger, failing = cat_with_failing_children(2)
     assert len(claimed(ledger, posterior_with(0.06), failing)) == 0
-    assert len(claimed(ledger, posterior_with(0.03), failing)) == 2
+    assert len(claimed(ledger, posterior_with(0.03), failing)) == 0, "a short list must be surer"
+    assert len(claimed(ledger, posterior_with(0.01), failing)) == 2
 
 
 def test_what_is_likely_is_listed_beside_what_is_certified() -> None:

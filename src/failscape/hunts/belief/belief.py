@@ -28,6 +28,7 @@ from failscape.stats.rate_priors import (
     mean_above,
     mix_priors,
     row_of,
+    some_by_a_hair,
 )
 
 Floats = NDArray[np.float64]
@@ -145,7 +146,7 @@ class Belief:
         self._doubt_singles: Floats | None = None
         self._threshold = threshold
         self._edges = edges or [threshold] * (depth + 1)
-        #: Of entities, learned for the case that those which fail do so by a hair.
+        #: Of entities, with as many that fail by a hair as their counts allow.
         self._by_a_hair: Floats | None = None
         self._entity_if_pass, self._single_if_pass = self._entity, self._single
         self._seen = tuple(_bins(part) for part in counts.seen)
@@ -160,7 +161,7 @@ class Belief:
     def wary(self) -> list[tuple[Floats, Floats]]:
         """By layer the priors for who would claim that a node fails, and for who would claim that it passes.
 
-        Claims fall with their entity, so there how many fail is learned for that case too.
+        Claims fall with their entity, so as many entities fail by a hair as their counts allow.
         """
         both = zip(self.priors, self._edges, strict=True)
         tables = [(barely_passing(table, edge), barely_failing(table, edge)) for table, edge in both]
@@ -235,10 +236,7 @@ class Belief:
             spread = max(fit.spread, _LEAST_SPREAD)
             known.priors = mix_priors(predicted, passes, fails, spread)
             if layer == 0:
-                edge = self._edges[0]
-                self._by_a_hair = mix_priors(
-                    predicted, passes, fails, spread, lambda table: barely_failing(table, edge)
-                )
+                self._by_a_hair = some_by_a_hair(known.priors, predicted, passes, fails, self._edges[0])
             self.slot_rows[slots] = row_of(predicted)
         self._pass_on(layer, nodes, passes, fails, slots)
 

@@ -194,8 +194,9 @@ class ClaimBook:
             bases = ancestors_of(self._ledger.keys[claim.slot])
             if any(resting[base] >= self._most_on_one(count + 1) for base in bases):
                 continue
-            most_fails = max(levels.fails * (count + 1) - fails, levels.fails)
-            most_minimal = max(levels.minimal * (count + 1) - minimal, levels.minimal)
+            part = min(1.0, tuning.FILLED_EARLY + (1 - tuning.FILLED_EARLY) * count / tuning.MANY_CLAIMS)
+            most_fails = part * max(levels.fails * (count + 1) - fails / part, levels.fails)
+            most_minimal = part * max(levels.minimal * (count + 1) - minimal / part, levels.minimal)
             if own <= most_fails and claim.doubt <= most_minimal:
                 count, fails, minimal = count + 1, fails + own, minimal + claim.doubt
                 taken.append(claim)

@@ -427,7 +427,7 @@ class CertifiedHunt(Hunt):
         earlier session stay, so that no image of theirs is wasted."""
         self._sampled = True
         found = [self.ledger.subjects[claim.slot] for claim in self.claims()]
-        for subject in choose_sample(found, wanted, self._seed):
+        for subject in choose_sample(found, len(found), self._seed):
             node = self.lattice.parse(subject)
             nodes = (node, *ancestors(node))
             if len(self.replicates) + len(nodes) <= max(wanted, len(nodes)):

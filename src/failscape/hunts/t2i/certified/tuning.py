@@ -22,7 +22,7 @@ TRUST = 0.6
 #: Where more claims than this rest on one entity, the model's word for it weighs less, in proportion: it
 #: takes failing children for a weakness of the entity with any value, where the entity itself may fail by a
 #: hair. In worlds where 40 % of the entities fail up to 25 % of the claims were not minimal for that.
-TRUST_ENTITY, TRUSTED_CLAIMS = 0.4, 5
+TRUST_ENTITY, TRUSTED_CLAIMS = 0.6, 5
 
 #: At most so many of the claims that rest on one ancestor may be expected to fall with it.
 SHARED = 0.2
@@ -47,6 +47,10 @@ LISTED = 0.95
 #: The list is filled up to this part of `fdr`: most doubts are on the safe side (`wary_priors`), but the
 #: claims that stand are looked at only now and then.
 FILLED = 0.65
+
+#: A short list is filled to this part of its levels, and to the whole only from so many claims on: early the
+#: belief is made of few images, and one ancestor that passed by luck weighs more among fewer claims.
+FILLED_EARLY, MANY_CLAIMS = 0.4, 250
 
 #: What is expected of an entity before its own images counts at most this much for failing. Where 40 % of
 #: the entities of planted worlds fail, false claims of the list were entities near τ whose class looked
