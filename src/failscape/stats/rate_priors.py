@@ -183,29 +183,41 @@ def _gathered(table: Floats, first: int) -> Floats:
     return gathered
 
 
-#: Shares of nodes that may fail by a hair, and how many nats worse than the best the counts may fit a share
-#: that they still allow: the one-sided 95 %.
-_SHARES: Floats = np.linspace(0.0, 0.6, 31)
+#: Shares that may be mixed in, and how many nats worse than the best the counts may fit a share that they
+#: still allow: the one-sided 95 %.
+_SHARES: Floats = np.linspace(0.0, 1.0, 41)
 _ALLOWED = 1.35
 
 
-def some_by_a_hair(
-    table: Floats, predicted: Floats, successes: Floats, failures: Floats, threshold: float
-) -> Floats:
-    """A table of priors in which as many nodes as the counts allow fail by a hair.
+class Seen:
+    """Nodes with their predictions and counts, to hold tables of priors against them."""
 
-    Nodes just below a threshold look like nodes that pass: few counts tell how many there are, and a prior
-    that was learned from them may have none.
-    """
-    first = int(np.searchsorted(RATES, threshold))
-    if first < _NEAR:
-        return table
-    hair = np.zeros(len(GRID))
-    hair[first - _NEAR : first] = 1 / _NEAR
-    logs = log_likelihoods(successes, failures)
-    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    usual = (likelihood * table[row_of(predicted)]).sum(axis=1)
-    mixed = np.multiply.outer(1 - _SHARES, usual) + np.multiply.outer(_SHARES, likelihood @ hair)
-    fits = np.log(np.maximum(mixed, 1e-300)).sum(axis=1)
-    share = float(_SHARES[fits >= fits.max() - _ALLOWED].max())
-    return np.asarray((1 - share) * table + share * hair)
+    def __init__(self, predicted: Floats, successes: Floats, failures: Floats) -> None:
+        rows = np.stack([row_of(predicted), successes, failures], axis=1)
+        distinct, self._times = np.unique(rows, axis=0, return_counts=True)
+        self._rows = distinct[:, 0].astype(np.int64)
+        logs = log_likelihoods(distinct[:, 1], distinct[:, 2])
+        self._likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+
+    def mixed(self, table: Floats, other: Floats) -> Floats:
+        """The table with as much of the other mixed in as the counts allow."""
+        one, two = ((self._likelihood * part[self._rows]).sum(axis=1) for part in (table, other))
+        chances = np.multiply.outer(1 - _SHARES, one) + np.multiply.outer(_SHARES, two)
+        fits = np.log(np.maximum(chances, 1e-300)) @ self._times
+        share = float(_SHARES[fits >= fits.max() - _ALLOWED].max())
+        return np.asarray((1 - share) * table + share * other)
+
+
+def wary_priors(table: Floats, seen: Seen, threshold: float) -> tuple[Floats, Floats]:
+    """Two tables in place of one: for who would claim that a rate is below a threshold, and for who would
+    claim that it is not. Each has as much as the counts allow of what is hardest to tell from its claim."""
+    below = seen.mixed(table, barely_passing(table, threshold))
+    return below, seen.mixed(table, barely_failing(table, threshold))
+
+
+def by_a_hair(threshold: float) -> Floats:
+    """A table in which everything fails, by a hair."""
+    first = max(int(np.searchsorted(RATES, threshold)), _NEAR)
+    table = np.zeros((len(ROWS), len(GRID)))
+    table[:, first - _NEAR : first] = 1 / _NEAR
+    return table

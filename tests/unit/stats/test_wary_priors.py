@@ -6,11 +6,13 @@ import pytest
 from failscape.stats.rate_priors import (
     RATES,
     ROWS,
+    Seen,
     barely_failing,
     barely_passing,
     bell_priors,
+    by_a_hair,
     row_of,
-    some_by_a_hair,
+    wary_priors,
 )
 
 TABLE = bell_priors(1.5)
@@ -39,6 +41,17 @@ def test_as_many_fail_by_a_hair_as_the_counts_allow(share: float, least: float, 
     rates = np.where(np.arange(150) < 150 * share, 0.77, 0.95)
     successes = rng.binomial(10, rates).astype(np.float64)
     predicted = np.full(150, 3.0)
-    table = some_by_a_hair(bell_priors(0.3), predicted, successes, 10 - successes, 0.8)
+    table = Seen(predicted, successes, 10 - successes).mixed(bell_priors(0.3), by_a_hair(0.8))
     failing = float(table[row_of(np.array([3.0]))[0], ~PASSING].sum())
     assert least <= failing <= most
+
+
+@pytest.mark.parametrize(("rate", "barely"), [(0.82, True), (0.97, False)])
+def test_what_passes_is_taken_to_pass_barely_unless_the_counts_tell_otherwise(
+    rate: float, barely: bool
+) -> None:
+    successes = np.random.default_rng(6).binomial(12, np.full(400, rate)).astype(np.float64)
+    seen = Seen(np.full(400, 3.0), successes, 12 - successes)
+    below, _ = wary_priors(TABLE, seen, 0.8)
+    row = below[row_of(np.array([3.0]))[0]]
+    assert (row[RATES > 0.9].sum() < 0.05) == barely

@@ -21,14 +21,16 @@ from failscape.spaces.lattice import Lattice
 from failscape.stats.effects import Effects, Levels, fit_effects
 from failscape.stats.rate_priors import (
     GRID,
+    Seen,
     barely_failing,
     barely_passing,
     bell_priors,
+    by_a_hair,
     log_likelihoods,
     mean_above,
     mix_priors,
     row_of,
-    some_by_a_hair,
+    wary_priors,
 )
 
 Floats = NDArray[np.float64]
@@ -108,6 +110,7 @@ class Taxonomy:
 @dataclass(slots=True)
 class _Layer:
     priors: Floats
+    wary: tuple[Floats, Floats]
     fit: Effects | None = None
     pairs: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     seen: Floats = field(default_factory=lambda: np.zeros(_BINS))
@@ -146,8 +149,6 @@ class Belief:
         self._doubt_singles: Floats | None = None
         self._threshold = threshold
         self._edges = edges or [threshold] * (depth + 1)
-        #: Of entities, with as many that fail by a hair as their counts allow.
-        self._by_a_hair: Floats | None = None
         self._entity_if_pass, self._single_if_pass = self._entity, self._single
         self._seen = tuple(_bins(part) for part in counts.seen)
         for layer in range(depth + 1):
@@ -161,13 +162,9 @@ class Belief:
     def wary(self) -> list[tuple[Floats, Floats]]:
         """By layer the priors for who would claim that a node fails, and for who would claim that it passes.
 
-        Claims fall with their entity, so as many entities fail by a hair as their counts allow.
+        Claims fall with their entity, so there as many fail by a hair as the counts allow.
         """
-        both = zip(self.priors, self._edges, strict=True)
-        tables = [(barely_passing(table, edge), barely_failing(table, edge)) for table, edge in both]
-        if self._by_a_hair is not None:
-            tables[0] = tables[0][0], barely_failing(self._by_a_hair, self._edges[0])
-        return tables
+        return [layer.wary for layer in self._layers]
 
     @property
     def singles(self) -> Floats:
@@ -217,11 +214,13 @@ class Belief:
         nodes, passes, fails, slots = counts.of_layer(layer)
         self._carry(layer, nodes, passes, fails)
         if len(nodes) < _LEAST_NODES:
-            self._layers.append(_Layer(bell_priors(_FIRST_SPREAD)))
+            first, edge = bell_priors(_FIRST_SPREAD), self._edges[layer]
+            self._layers.append(_Layer(first, (barely_passing(first, edge), barely_failing(first, edge))))
             if len(nodes):
                 self.slot_rows[slots] = row_of(self._predict(layer, nodes))
         else:
-            known = _Layer(np.zeros((0, 0)), None, self._seen_pairs(nodes) if layer >= 2 else _EMPTY)
+            none = np.zeros((0, 0))
+            known = _Layer(none, (none, none), None, self._seen_pairs(nodes) if layer >= 2 else _EMPTY)
             self._layers.append(known)
             levels, sizes = self._levels(layer, nodes)
             offset = self._offset(layer, nodes)
@@ -235,10 +234,14 @@ class Belief:
                 predicted = predicted + _look_up(known.seen, bins)
             spread = max(fit.spread, _LEAST_SPREAD)
             known.priors = mix_priors(predicted, passes, fails, spread)
-            if layer == 0:
-                self._by_a_hair = some_by_a_hair(known.priors, predicted, passes, fails, self._edges[0])
+            known.wary = self._wary(layer, known.priors, Seen(predicted, passes, fails))
             self.slot_rows[slots] = row_of(predicted)
         self._pass_on(layer, nodes, passes, fails, slots)
+
+    def _wary(self, layer: int, priors: Floats, seen: Seen) -> tuple[Floats, Floats]:
+        edge = self._edges[layer]
+        failing, passing = wary_priors(priors, seen, edge)
+        return failing, passing if layer else seen.mixed(passing, by_a_hair(edge))
 
     def _carry(self, layer: int, nodes: Nodes, passes: Floats, fails: Floats) -> None:
         """Learn how much of the earlier belief holds on a layer; before that, as much as on the one above."""

@@ -37,7 +37,8 @@ class Policy:
     def settled(self, layer: int, doubt: float, waiting: int) -> bool:
         """Of a node with enough images of its own."""
         shared = self.shared_doubt[min(layer, 1)] / max(waiting, 1)
-        return doubt <= min(self.doubt[min(layer, len(self.doubt) - 1)], shared)
+        wanted = self.doubt[min(layer, len(self.doubt) - 1)]
+        return doubt <= min(wanted, max(shared, wanted / 2))
 
 
 class Agenda:

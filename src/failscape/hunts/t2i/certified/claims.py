@@ -51,6 +51,12 @@ class Levels:
     fails: float
     minimal: float
 
+    def of_list(self, count: int) -> Levels:
+        """Of a list with so many claims: a short one must be surer."""
+        early = tuning.FILLED_EARLY
+        part = min(1.0, early + (1 - early) * (count - 1) / tuning.MANY_CLAIMS)
+        return Levels(part * self.fails, part * self.minimal)
+
 
 class ClaimBook:
     """The claims that stand, and those that were withdrawn. Changes by `revise` alone."""
@@ -187,18 +193,16 @@ class ClaimBook:
         count = len(self._standing)
         fails = sum(claim.doubt_fails for claim in self._standing.values())
         minimal = sum(claim.doubt for claim in self._standing.values())
-        levels, taken = self._levels, []
-        resting = self._resting()
+        taken, resting = [], self._resting()
         for claim in sorted(weighed, key=lambda one: (one.doubt + one.doubt_fails, one.slot)):
-            own = claim.doubt_fails
             bases = ancestors_of(self._ledger.keys[claim.slot])
-            if any(resting[base] >= self._most_on_one(count + 1) for base in bases):
-                continue
-            part = min(1.0, tuning.FILLED_EARLY + (1 - tuning.FILLED_EARLY) * count / tuning.MANY_CLAIMS)
-            most_fails = part * max(levels.fails * (count + 1) - fails / part, levels.fails)
-            most_minimal = part * max(levels.minimal * (count + 1) - minimal / part, levels.minimal)
-            if own <= most_fails and claim.doubt <= most_minimal:
-                count, fails, minimal = count + 1, fails + own, minimal + claim.doubt
+            level = self._levels.of_list(count + 1)
+            if (
+                all(resting[base] < self._most_on_one(count + 1) for base in bases)
+                and claim.doubt_fails <= max(level.fails * (count + 1) - fails, level.fails)
+                and claim.doubt <= max(level.minimal * (count + 1) - minimal, level.minimal)
+            ):
+                count, fails, minimal = count + 1, fails + claim.doubt_fails, minimal + claim.doubt
                 taken.append(claim)
                 resting.update(bases)
         return taken
@@ -247,12 +251,11 @@ def weigh_claims(
         ancestors = bases[slot]
         if ancestors is not None and all(doubts[base] * resting[base] <= most for base in ancestors):
             doubt = doubt_minimal(posterior, slot, [doubts[base] for base in ancestors])
-            unsure = posterior.misread(slot) if slot in certified else 1 - posterior.fails(slot)
-            claim = Claim(slot, doubt, unsure)
-            if posterior.misread(slot) > tuning.MOST_MISREAD:
-                continue  # labels of the word must tell: images cannot
-            if claim.doubt <= tuning.MOST_NESTED and claim.doubt_fails < tuning.MOST_DOUBT:
-                found.append(claim)
+            misread = posterior.misread(slot)
+            unsure = misread if slot in certified else 1 - posterior.fails(slot)
+            # Whether a word is misread labels must tell: images cannot.
+            if misread <= tuning.MOST_MISREAD and doubt <= tuning.MOST_NESTED and unsure < tuning.MOST_DOUBT:
+                found.append(Claim(slot, doubt, unsure))
     return found
 
 

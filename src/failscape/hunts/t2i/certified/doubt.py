@@ -20,7 +20,7 @@ def temper(believed: float, passes: int, fails: int, bar: float, trust: float = 
 
 def trust_in(layer: int, resting: int) -> float:
     """How much the model's word weighs for a node that so many claims rest on."""
-    return tuning.TRUST if layer else tuning.TRUST_ENTITY / max(1.0, resting / tuning.TRUSTED_CLAIMS)
+    return tuning.TRUST if layer else tuning.TRUST / max(1.0, resting / tuning.TRUSTED_CLAIMS)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from failscape.hunts.belief.nodes import Ints, Nodes
 from failscape.hunts.t2i.certified import tuning
-from failscape.hunts.t2i.certified.doubt import temper, trust_in
+from failscape.hunts.t2i.certified.doubt import temper
 from failscape.spaces.corpus import Corpus
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy, Limits
@@ -260,7 +260,7 @@ class Forecast:
     ) -> tuple[float, float]:
         """The chance that a node can be settled to pass, and the images that it takes on average."""
         images, passing = sum(counts), _sides(limit).passing
-        doubt = temper(1 - ok, *counts, limit.passes, trust_in(layer, 0))
+        doubt = temper(1 - ok, *counts, limit.passes)
         missing = math.log(doubt / tuning.DOUBT[min(layer, len(tuning.DOUBT) - 1)])
         least = float(max(tuning.LEAST_IMAGES - images, 0))
         if missing <= 0:
