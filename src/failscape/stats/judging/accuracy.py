@@ -232,6 +232,14 @@ class JudgeAccuracy:
         now, limits = self.chances(kinds), self.limits(kinds, threshold)
         return limits.fail - now.slips_most, now.right - limits.passes
 
+    def as_measured(self) -> JudgeAccuracy:
+        """The same without doubt: what was measured is taken to be exact."""
+        exact = {
+            kind: KindAccuracy(Measured(one.sensitivity.rate), Measured(one.specificity.rate))
+            for kind, one in self.kinds.items()
+        }
+        return replace(self, kinds=exact)
+
     def _mended(self, kind: str) -> JudgeAccuracy:
         return replace(self, kinds={**self.kinds, kind: KindAccuracy()})
 

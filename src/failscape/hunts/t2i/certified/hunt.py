@@ -74,10 +74,10 @@ class CertifiedHunt(Hunt):
         self._places = [self.ledger.place_of[entity] for entity in entities]
         self._mine = frozenset(entities)
         self._candidates = Candidates(lattice, np.array(self._places, dtype=np.int64), seed)
-        self.bars = Bars(
-            lattice.corpus, accuracy or JudgeAccuracy.perfect(), settings.threshold, settings.tolerance
-        )
-        half = Bars(lattice.corpus, accuracy or JudgeAccuracy.perfect(), settings.threshold / 2)
+        judge, threshold = accuracy or JudgeAccuracy.perfect(), settings.threshold
+        self.bars = Bars(lattice.corpus, judge, threshold, settings.tolerance)
+        self._as_measured = Bars(lattice.corpus, judge.as_measured(), threshold)
+        half = Bars(lattice.corpus, judge, threshold / 2)
         self.groups = GroupTests((half, self.bars), self.ledger.width, seed)
         self._taxonomy = Taxonomy.of_lattice(lattice)
         self._earlier: Belief | None = None
@@ -285,8 +285,8 @@ class CertifiedHunt(Hunt):
 
     def _judged_thresholds(self, counts: CountsAtRefit) -> list[float]:
         """By layer: what the judge makes of the threshold, for the usual node of the layer."""
-        bars = self.bars.of(counts.nodes)
-        limits = np.array([limit.fail for limit in self.bars.limits])
+        bars = self._as_measured.of(counts.nodes)
+        limits = np.array([limit.fail for limit in self._as_measured.limits])
         layers = range(self.lattice.depth + 1)
         met = [limits[bars[counts.layers == layer]] for layer in layers]
         return [float(np.median(one)) if len(one) else self.settings.threshold for one in met]
