@@ -53,9 +53,9 @@ class Levels:
 
     def of_list(self, count: int) -> Levels:
         """Of a list with so many claims: a short one must be surer."""
-        early = tuning.FILLED_EARLY
-        part = min(1.0, early + (1 - early) * (count - 1) / tuning.MANY_CLAIMS)
-        return Levels(part * self.fails, part * self.minimal)
+        grown = min(1.0, (count - 1) / tuning.MANY_CLAIMS)
+        fails, minimal = (early + (1 - early) * grown for early in tuning.FILLED_EARLY)
+        return Levels(fails * self.fails, minimal * self.minimal)
 
 
 class ClaimBook:
