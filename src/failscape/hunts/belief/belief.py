@@ -22,8 +22,6 @@ from failscape.stats.effects import Effects, Levels, fit_effects
 from failscape.stats.rate_priors import (
     GRID,
     Seen,
-    barely_failing,
-    barely_passing,
     bell_priors,
     by_a_hair,
     log_likelihoods,
@@ -214,8 +212,8 @@ class Belief:
         nodes, passes, fails, slots = counts.of_layer(layer)
         self._carry(layer, nodes, passes, fails)
         if len(nodes) < _LEAST_NODES:
-            first, edge = bell_priors(_FIRST_SPREAD), self._edges[layer]
-            self._layers.append(_Layer(first, (barely_passing(first, edge), barely_failing(first, edge))))
+            first = bell_priors(_FIRST_SPREAD)  # made of no counts: nothing to be wary of
+            self._layers.append(_Layer(first, (first, first)))
             if len(nodes):
                 self.slot_rows[slots] = row_of(self._predict(layer, nodes))
         else:

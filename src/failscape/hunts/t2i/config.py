@@ -63,7 +63,7 @@ class SearchConfig(Settings):
         description="certified, listed: largest expected share of false claims",
     )
     minimal_doubt: float = Field(
-        0.03, gt=0, le=0.5, description="certified, listed: largest mean doubt that claims are minimal"
+        0.04, gt=0, le=0.5, description="certified, listed: largest mean doubt that claims are minimal"
     )
     minimal: Literal["strict", "tolerant"] = Field(
         "strict",

@@ -46,16 +46,19 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Largest mean doubts over all claims: that they fail, and that they are minimal."""
+    """Largest mean doubts over all claims: that they fail, and that they are minimal; in a space with so many
+    entities."""
 
     fails: float
     minimal: float
+    entities: int = tuning.MANY_ENTITIES
 
     def of_list(self, count: int) -> Levels:
         """Of a list with so many claims: a short one must be surer."""
-        grown = min(1.0, (count - 1) / tuning.MANY_CLAIMS)
-        fails, minimal = (early + (1 - early) * grown for early in tuning.FILLED_EARLY)
-        return Levels(fails * self.fails, minimal * self.minimal)
+        missing = max(0.0, 1 - (count - 1) / tuning.MANY_CLAIMS)
+        missing *= min(1.0, self.entities / tuning.MANY_ENTITIES)
+        fails, minimal = (1 - (1 - early) * missing for early in tuning.FILLED_EARLY)
+        return Levels(fails * self.fails, minimal * self.minimal, self.entities)
 
 
 class ClaimBook:

@@ -84,7 +84,8 @@ class CertifiedHunt(Hunt):
         self._first: deque[Node] = deque()
         self._policy = Policy(parks=not settings.listing)
         self._tests = Tests(self.ledger, self.bars, settings, len(self._places))
-        levels = Levels(tuning.FILLED * settings.fdr, settings.minimal_doubt)
+        filled = tuning.FILLED * settings.fdr, tuning.FILLED_MINIMAL * settings.minimal_doubt
+        levels = Levels(*filled, len(lattice.entities))
         self.book = ClaimBook(self.ledger, levels, settings.listing)
         self.panel = draw_panel(lattice, entities, settings.share(settings.panel, 400), seed)
         self.replicates = Draws("r", REPLICATED_IMAGES)

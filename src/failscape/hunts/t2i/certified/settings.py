@@ -19,7 +19,7 @@ class CertifiedSettings:
     threshold: float = 0.8
     fdr: float = 0.05
     strategy: str = "certified"
-    minimal_doubt: float = 0.03
+    minimal_doubt: float = 0.04
     tolerance: float = 0.0
     openings: float = 0.12
     explore: float = 0.02

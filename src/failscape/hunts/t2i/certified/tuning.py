@@ -48,10 +48,13 @@ LISTED = 0.94
 #: learned from few. At .8 to .9 of it 3 to 5 % of a short list did not fail in planted worlds.
 FILLED = 0.65
 
-#: A short list is filled to these parts of its levels (that claims fail, that they are minimal), and to the
-#: whole only from so many claims on: early the belief is made of few images, and one ancestor that passed by
-#: luck weighs more among fewer claims.
-FILLED_EARLY, MANY_CLAIMS = (0.7, 0.4), 250
+#: The same for `minimal_doubt`: with more, 5.5 % of claims were not minimal where entities fail by a hair.
+FILLED_MINIMAL = 0.75
+
+#: A short list is filled to these parts of that (that claims fail, that they are minimal), and to the whole
+#: only from so many claims on, where there are so many entities or more, and less strictly with fewer: the
+#: first claims of many rest on the ancestors that had most luck.
+FILLED_EARLY, MANY_CLAIMS, MANY_ENTITIES = (0.7, 0.4), 250, 150
 
 #: What is expected of an entity before its own images counts at most this much for failing. Where 40 % of
 #: the entities of planted worlds fail, false claims of the list were entities near τ whose class looked
