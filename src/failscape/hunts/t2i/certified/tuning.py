@@ -54,7 +54,7 @@ FILLED_MINIMAL = 0.75
 #: A short list is filled to these parts of that (that claims fail, that they are minimal), and to the whole
 #: only from so many claims on, where there are so many entities or more, and less strictly with fewer: the
 #: first claims of many rest on the ancestors that had most luck.
-FILLED_EARLY, MANY_CLAIMS, MANY_ENTITIES = (0.7, 0.4), 250, 150
+FILLED_EARLY, MANY_CLAIMS, MANY_ENTITIES = (0.7, 0.4), 250, 50
 
 #: What is expected of an entity before its own images counts at most this much for failing. Where 40 % of
 #: the entities of planted worlds fail, false claims of the list were entities near τ whose class looked
