@@ -142,7 +142,8 @@ def assert_none_vanished(hunt: CertifiedHunt, before: dict[int, tuple[int, int]]
 @pytest.mark.parametrize("shape", [*sorted(SHAPES.keys() - {"planted"}), UNEVEN])
 def test_the_list_keeps_its_level_and_none_vanish_in_worlds_of_other_shapes(shape: str) -> None:
     """Claims of all worlds together, at every moment with at least 50 of them: 5 % do not fail, but for luck
-    that one of twenty such looks has; 10 % are not minimal, for those about one entity fall together.
+    that one of twenty such looks has; 10 % are not minimal, and the few that rest on one entity: they fall
+    together.
 
     Where all that passes is near τ, where 30 % of the entities fail by a hair, and with an uneven judge
     lists were wrong in 13, 28 and 13 % of their claims before priors were wary and words could be misread.
@@ -154,7 +155,8 @@ def test_the_list_keeps_its_level_and_none_vanish_in_worlds_of_other_shapes(shap
             passing = sum(not truth.fails(subject) for truth, subject in found)
             nested = sum(truth.fails(one) and one not in truth.subjects for truth, one in found)
             assert passing <= stats.binom.isf(0.05, len(found), 0.05), f"{passing} of {len(found)} pass"
-            assert nested <= 0.1 * len(found), f"{nested} of {len(found)} are not minimal"
+            most = 0.1 * len(found) + tuning.FEW_ON_ONE
+            assert nested <= most, f"{nested} of {len(found)} are not minimal"
     assert len(found) >= 10
 
 
