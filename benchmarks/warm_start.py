@@ -15,7 +15,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt
+from failscape.hunts.t2i.certified.settings import CertifiedSettings
 from failscape.spaces import Lattice, Wording
 from failscape.spaces.earlier import Earlier
 from failscape.testing.planted import PlantedWorld, simulate

@@ -22,6 +22,7 @@ from benchmarks.toybox_truth import MeasuredNode, lattice, measure, models, pain
 from failscape.spaces.lattice import Node
 from failscape.testing.scoring import Checkpoint, score_claims
 from failscape.toybox.provider import weights_digest
+from failscape.toybox.sessions import MODELS
 from failscape.trials import Decide, Finding, Generate, Probe, Trial, reach_verdict
 
 BATCH = 32
@@ -123,7 +124,7 @@ def _trial(probe: Probe, decided: list[bool | None]) -> Trial:
 
 @cache
 def _weights() -> str:
-    return weights_digest("painter.onnx")[:8] + weights_digest("eyes.onnx")[:8]
+    return weights_digest(MODELS / "painter.onnx")[:8] + weights_digest(MODELS / "eyes.onnx")[:8]
 
 
 def _ancestors(subject: str) -> list[str]:

@@ -15,9 +15,11 @@ from scipy import stats
 import failscape
 from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.hunts.t2i.certified import tuning
-from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt
+from failscape.hunts.t2i.certified.settings import CertifiedSettings
 from failscape.hunts.t2i.certified.standing import ancestors_of
 from failscape.spaces import Lattice, Wording, load_corpus
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.planted import SHAPES, PlantedWorld, simulate
 from failscape.testing.planted_corpus import planted_corpus
 from failscape.testing.scoring import Truth
@@ -86,17 +88,30 @@ def test_a_hunt_does_not_end_with_questions_that_images_could_answer() -> None:
 
 CORPUS = planted_corpus(50, 24, 5_000)
 LATTICE = Lattice(CORPUS, depth=2)
+MEAN = {"*": (0.96, 0.96)}
+UNEVEN = "uneven"
+HARD = ("adversarial", "near-miss", "entity-dominated", UNEVEN)
 
 
 @cache
 def hunted(
     shape: str, regime: str, seed: int, images: int, depth: int = 2
 ) -> tuple[Truth, list[list[Finding]]]:
-    """Findings at ten moments of a hunt with `strategy: listed`; what went without a reason is an error."""
+    """Findings at ten moments of a hunt with `strategy: listed`; what went without a reason is an error.
+
+    `uneven` is the usual shape seen by a judge that is right on 96 % in the mean, which is all that the hunt
+    knows of it, and on one word in twenty only half of the time."""
     lattice = LATTICE if depth == 2 else Lattice(CORPUS, depth=depth)
-    truth = Truth(PlantedWorld(lattice, regime, seed, shape=shape))
+    if shape == UNEVEN:
+        truth = Truth(PlantedWorld(lattice, regime, seed, MEAN, uneven=(0.05, 0.5)))
+    else:
+        truth = Truth(PlantedWorld(lattice, regime, seed, shape=shape))
     hunt = CertifiedHunt(
-        lattice, Wording(CORPUS), CertifiedSettings(strategy="listed", images=images), seed=seed
+        lattice,
+        Wording(CORPUS),
+        CertifiedSettings(strategy="listed", images=images),
+        accuracy=JudgeAccuracy.from_rates(MEAN) if shape == UNEVEN else None,
+        seed=seed,
     )
     shown: list[list[Finding]] = []
     standing: dict[int, tuple[int, int]] = {}
@@ -124,15 +139,25 @@ def assert_none_vanished(hunt: CertifiedHunt, before: dict[int, tuple[int, int]]
         assert new > 0, f"{ledger.subjects[slot]} went without a new image: {reason}"
 
 
-@pytest.mark.parametrize("shape", sorted(SHAPES.keys() - {"planted"}))
-def test_few_claims_are_false_and_none_vanish_in_worlds_of_other_shapes(shape: str) -> None:
-    claims = false = 0
-    for seed in range(2):
-        truth, shown = hunted(shape, "medium", seed, 2_000)
-        claims += len(shown[-1])
-        false += sum(not truth.fails(finding.subject) for finding in shown[-1])
-    assert claims >= 10
-    assert false <= stats.binom.isf(1e-4, claims, 0.05)
+@pytest.mark.parametrize("shape", [*sorted(SHAPES.keys() - {"planted"}), UNEVEN])
+def test_the_list_keeps_its_level_and_none_vanish_in_worlds_of_other_shapes(shape: str) -> None:
+    """Claims of all worlds together, at every moment with at least 50 of them: 5 % do not fail, but for luck
+    that one of twenty such looks has; 10 % are not minimal, and the few that rest on one entity: they fall
+    together.
+
+    Where all that passes is near τ, where 30 % of the entities fail by a hair, and with an uneven judge
+    lists were wrong in 13, 28 and 13 % of their claims before priors were wary and words could be misread.
+    """
+    runs = [hunted(shape, "medium", seed, 2_000) for seed in range(4 if shape in HARD else 2)]
+    for moment in range(10):
+        found = [(truth, finding.subject) for truth, shown in runs for finding in shown[moment]]
+        if len(found) >= 50:
+            passing = sum(not truth.fails(subject) for truth, subject in found)
+            nested = sum(truth.fails(one) and one not in truth.subjects for truth, one in found)
+            assert passing <= stats.binom.isf(0.05, len(found), 0.05), f"{passing} of {len(found)} pass"
+            most = 0.1 * len(found) + tuning.FEW_ON_ONE
+            assert nested <= most, f"{nested} of {len(found)} are not minimal"
+    assert len(found) >= 10
 
 
 def test_as_much_is_found_where_entities_fail_as_by_the_failureatlas_rule() -> None:

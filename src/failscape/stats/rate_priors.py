@@ -152,3 +152,72 @@ def mean_above(weights: Floats, threshold: float) -> Floats:
     total = kept.sum(axis=1)
     barely = float(special.logit(threshold))
     return np.asarray(np.where(total > 1e-12, (kept @ GRID) / np.maximum(total, 1e-12), barely))
+
+
+#: Grid points from a threshold on that are just above it: rates of .8 to .87 at .8.
+_NEAR = 2
+
+
+def barely_passing(table: Floats, threshold: float) -> Floats:
+    """Distributions ([row, grid point]) for who would claim that a rate is below a threshold.
+
+    A few images per node cannot tell rates just above a threshold from a mixture of better and worse ones. So
+    whatever passes is taken to pass just so: that is the hardest to tell from what fails.
+    """
+    return _gathered(table, int(np.searchsorted(RATES, threshold)))
+
+
+def barely_failing(table: Floats, threshold: float) -> Floats:
+    """The same for who would claim that a rate is not below it: whatever fails is taken to fail just so."""
+    return _gathered(table[:, ::-1], len(GRID) - int(np.searchsorted(RATES, threshold)))[:, ::-1]
+
+
+def _gathered(table: Floats, first: int) -> Floats:
+    """With all from the point `first` on gathered in that point and the next."""
+    if first + _NEAR > len(GRID):
+        return table
+    gathered = table.copy()
+    beyond = table[:, first + _NEAR :].sum(axis=1)
+    gathered[:, first : first + _NEAR] += (beyond / _NEAR)[:, None]
+    gathered[:, first + _NEAR :] = 0.0
+    return gathered
+
+
+#: Shares that may be mixed in, and how many nats worse than the best the counts may fit a share that they
+#: still allow: the one-sided 95 %.
+_SHARES: Floats = np.linspace(0.0, 1.0, 41)
+_ALLOWED = 1.35
+
+
+class Seen:
+    """Nodes with their predictions and counts, to hold tables of priors against them."""
+
+    def __init__(self, predicted: Floats, successes: Floats, failures: Floats) -> None:
+        rows = np.stack([row_of(predicted), successes, failures], axis=1)
+        distinct, self._times = np.unique(rows, axis=0, return_counts=True)
+        self._rows = distinct[:, 0].astype(np.int64)
+        logs = log_likelihoods(distinct[:, 1], distinct[:, 2])
+        self._likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
+
+    def mixed(self, table: Floats, other: Floats) -> Floats:
+        """The table with as much of the other mixed in as the counts allow."""
+        one, two = ((self._likelihood * part[self._rows]).sum(axis=1) for part in (table, other))
+        chances = np.multiply.outer(1 - _SHARES, one) + np.multiply.outer(_SHARES, two)
+        fits = np.log(np.maximum(chances, 1e-300)) @ self._times
+        share = float(_SHARES[fits >= fits.max() - _ALLOWED].max())
+        return np.asarray((1 - share) * table + share * other)
+
+
+def wary_priors(table: Floats, seen: Seen, threshold: float) -> tuple[Floats, Floats]:
+    """Two tables in place of one: for who would claim that a rate is below a threshold, and for who would
+    claim that it is not. Each has as much as the counts allow of what is hardest to tell from its claim."""
+    below = seen.mixed(table, barely_passing(table, threshold))
+    return below, seen.mixed(table, barely_failing(table, threshold))
+
+
+def by_a_hair(threshold: float) -> Floats:
+    """A table in which everything fails, by a hair."""
+    first = max(int(np.searchsorted(RATES, threshold)), _NEAR)
+    table = np.zeros((len(ROWS), len(GRID)))
+    table[:, first - _NEAR : first] = 1 / _NEAR
+    return table

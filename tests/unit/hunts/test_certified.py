@@ -13,7 +13,8 @@ import pytest
 from failscape.errors import ConfigError
 from failscape.hunts.t2i.build import build_hunt, forewarn, least_images
 from failscape.hunts.t2i.certified import tuning
-from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt
+from failscape.hunts.t2i.certified.settings import CertifiedSettings
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.hunts.t2i.survey.judge_view import PANEL_IMAGES, draw_panel
 from failscape.spaces import Lattice, Wording, load_corpus

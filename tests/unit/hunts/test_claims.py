@@ -14,9 +14,10 @@ from failscape.hunts.certify import certify, evidence_needed
 from failscape.hunts.t2i.certified.agenda import Policy
 from failscape.hunts.t2i.certified.claims import CERTIFIED, LISTED, ClaimBook, Levels, weigh_claims
 from failscape.hunts.t2i.certified.doubt import temper
-from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt
 from failscape.hunts.t2i.certified.ledger import Ledger
 from failscape.hunts.t2i.certified.posterior import Posterior
+from failscape.hunts.t2i.certified.settings import CertifiedSettings
 from failscape.hunts.t2i.certified.standing import Standing
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 
@@ -33,6 +34,7 @@ def posterior_with(doubt: float, fails: float = 0.99) -> Posterior:
         before=lambda slot: row,
         of=lambda slot: sure if slot else entity,
         fails=lambda slot: fails if slot else doubt,
+        misread=lambda slot: 0.0,
     )
     return cast(Posterior, made)
 
@@ -69,7 +71,8 @@ def test_many_claims_do_not_rest_on_one_doubtful_ancestor() -> None:
 def test_claims_stop_where_their_mean_doubt_would_pass_the_level() -> None:
     ledger, failing = cat_with_failing_children(2)
     assert len(claimed(ledger, posterior_with(0.06), failing)) == 0
-    assert len(claimed(ledger, posterior_with(0.03), failing)) == 2
+    assert len(claimed(ledger, posterior_with(0.03), failing)) == 0, "a short list must be surer"
+    assert len(claimed(ledger, posterior_with(0.01), failing)) == 2
 
 
 def test_what_is_likely_is_listed_beside_what_is_certified() -> None:

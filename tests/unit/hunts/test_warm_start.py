@@ -15,7 +15,8 @@ from failscape.hunts.belief.belief import Belief, Taxonomy, counts_of
 from failscape.hunts.belief.nodes import Nodes
 from failscape.hunts.belief.transfer import learn_share, to_try_first
 from failscape.hunts.classifier.hunt import ClassifierHunt
-from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt
+from failscape.hunts.t2i.certified.settings import CertifiedSettings
 from failscape.hunts.t2i.prompts.hunt import PromptHunt, PromptSettings
 from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.plugins import begin_hunt

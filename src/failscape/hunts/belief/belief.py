@@ -19,7 +19,17 @@ from failscape.hunts.belief.nodes import NO_VALUE, Codes, Ints, Nodes
 from failscape.hunts.belief.transfer import learn_share
 from failscape.spaces.lattice import Lattice
 from failscape.stats.effects import Effects, Levels, fit_effects
-from failscape.stats.rate_priors import GRID, bell_priors, log_likelihoods, mean_above, mix_priors, row_of
+from failscape.stats.rate_priors import (
+    GRID,
+    Seen,
+    bell_priors,
+    by_a_hair,
+    log_likelihoods,
+    mean_above,
+    mix_priors,
+    row_of,
+    wary_priors,
+)
 
 Floats = NDArray[np.float64]
 
@@ -98,6 +108,7 @@ class Taxonomy:
 @dataclass(slots=True)
 class _Layer:
     priors: Floats
+    wary: tuple[Floats, Floats]
     fit: Effects | None = None
     pairs: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     seen: Floats = field(default_factory=lambda: np.zeros(_BINS))
@@ -115,8 +126,11 @@ class Belief:
         threshold: float,
         earlier: Belief | None = None,
         hope: float = 0.0,
+        edges: Sequence[float] = (),
     ) -> None:
-        """`earlier` is what another hunt made one expect. How much of it holds here is learned from `counts`
+        """`edges`: by layer, the rate that the judge makes of the threshold.
+
+        `earlier` is what another hunt made one expect. How much of it holds here is learned from `counts`
         layer by layer; `hope` is the share that is taken to hold before anything is known."""
         self._taxonomy = taxonomy
         self._earlier = earlier
@@ -132,6 +146,7 @@ class Belief:
         self._singles: dict[bool, Floats] = {}
         self._doubt_singles: Floats | None = None
         self._threshold = threshold
+        self._edges = edges or [threshold] * (depth + 1)
         self._entity_if_pass, self._single_if_pass = self._entity, self._single
         self._seen = tuple(_bins(part) for part in counts.seen)
         for layer in range(depth + 1):
@@ -140,6 +155,14 @@ class Belief:
     @property
     def priors(self) -> list[Floats]:
         return [layer.priors for layer in self._layers]
+
+    @property
+    def wary(self) -> list[tuple[Floats, Floats]]:
+        """By layer the priors for who would claim that a node fails, and for who would claim that it passes.
+
+        Claims fall with their entity, so there as many fail by a hair as the counts allow.
+        """
+        return [layer.wary for layer in self._layers]
 
     @property
     def singles(self) -> Floats:
@@ -189,11 +212,13 @@ class Belief:
         nodes, passes, fails, slots = counts.of_layer(layer)
         self._carry(layer, nodes, passes, fails)
         if len(nodes) < _LEAST_NODES:
-            self._layers.append(_Layer(bell_priors(_FIRST_SPREAD)))
+            first = bell_priors(_FIRST_SPREAD)  # made of no counts: nothing to be wary of
+            self._layers.append(_Layer(first, (first, first)))
             if len(nodes):
                 self.slot_rows[slots] = row_of(self._predict(layer, nodes))
         else:
-            known = _Layer(np.zeros((0, 0)), None, self._seen_pairs(nodes) if layer >= 2 else _EMPTY)
+            none = np.zeros((0, 0))
+            known = _Layer(none, (none, none), None, self._seen_pairs(nodes) if layer >= 2 else _EMPTY)
             self._layers.append(known)
             levels, sizes = self._levels(layer, nodes)
             offset = self._offset(layer, nodes)
@@ -205,9 +230,16 @@ class Belief:
                 bins = self._bins_of(layer, nodes)
                 known.seen = _learn_seen(bins, predicted, passes, fails)
                 predicted = predicted + _look_up(known.seen, bins)
-            known.priors = mix_priors(predicted, passes, fails, max(fit.spread, _LEAST_SPREAD))
+            spread = max(fit.spread, _LEAST_SPREAD)
+            known.priors = mix_priors(predicted, passes, fails, spread)
+            known.wary = self._wary(layer, known.priors, Seen(predicted, passes, fails))
             self.slot_rows[slots] = row_of(predicted)
         self._pass_on(layer, nodes, passes, fails, slots)
+
+    def _wary(self, layer: int, priors: Floats, seen: Seen) -> tuple[Floats, Floats]:
+        edge = self._edges[layer]
+        failing, passing = wary_priors(priors, seen, edge)
+        return failing, passing if layer else seen.mixed(passing, by_a_hair(edge))
 
     def _carry(self, layer: int, nodes: Nodes, passes: Floats, fails: Floats) -> None:
         """Learn how much of the earlier belief holds on a layer; before that, as much as on the one above."""

@@ -12,7 +12,8 @@ from failscape.hunts.protocol import Content, Hunt
 from failscape.hunts.t2i.baselines.failureatlas import RULES, FailureAtlasHunt
 from failscape.hunts.t2i.baselines.predictors import build_ordering, forewarn_predictor
 from failscape.hunts.t2i.certified import tuning
-from failscape.hunts.t2i.certified.hunt import CertifiedHunt, CertifiedSettings
+from failscape.hunts.t2i.certified.hunt import CertifiedHunt
+from failscape.hunts.t2i.certified.settings import CertifiedSettings
 from failscape.hunts.t2i.config import T2IConfig
 from failscape.hunts.t2i.probes import Prompting
 from failscape.hunts.t2i.prompts.build import build_prompt_hunt, forewarn_prompts

@@ -82,8 +82,8 @@ class SearchConfig(Settings):
     openings: float = Field(
         0.12, gt=0, le=1, description="certified: most nodes that become tests per image, beside entities"
     )
-    rules: Literal[1, 2, 3] = Field(
-        3, description="certified, listed: version of the rules that claims are made by; kept in the atlas"
+    rules: Literal[1, 2, 3, 4] = Field(
+        4, description="certified, listed: version of the rules that claims are made by; kept in the atlas"
     )
     at_threshold: Literal["pass", "fail"] = Field(
         "pass", description="baselines: what a rate equal to it means"

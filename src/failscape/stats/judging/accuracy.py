@@ -110,6 +110,11 @@ class JudgeAccuracy:
         return json.dumps(data, indent=1, ensure_ascii=False)
 
     @property
+    def only_in_the_mean(self) -> bool:
+        """Is one number for all checks all that is known? Then it may hide words that the judge misreads."""
+        return all(kind == ALL_OTHERS or "=" in kind for kind in self.kinds)
+
+    @property
     def digest(self) -> str:
         """A short name for what it says, wherever it came from."""
         said = replace(self, source="").to_json()
@@ -226,6 +231,14 @@ class JudgeAccuracy:
         """How far the worst failing and a flawless node are on the right side of the limits."""
         now, limits = self.chances(kinds), self.limits(kinds, threshold)
         return limits.fail - now.slips_most, now.right - limits.passes
+
+    def as_measured(self) -> JudgeAccuracy:
+        """The same without doubt: what was measured is taken to be exact."""
+        exact = {
+            kind: KindAccuracy(Measured(one.sensitivity.rate), Measured(one.specificity.rate))
+            for kind, one in self.kinds.items()
+        }
+        return replace(self, kinds=exact)
 
     def _mended(self, kind: str) -> JudgeAccuracy:
         return replace(self, kinds={**self.kinds, kind: KindAccuracy()})

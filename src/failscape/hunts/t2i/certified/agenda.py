@@ -29,13 +29,16 @@ class Policy:
     """`doubt[layer]`: an ancestor counts as passing when its chance to fail is at most this."""
 
     doubt: tuple[float, ...] = tuning.DOUBT
-    shared_doubt: float = 0.8 * tuning.SHARED
+    #: What is shared among those that wait for an entity, and for a larger ancestor.
+    shared_doubt: tuple[float, float] = (tuning.ENTITY_SHARED, 1.6 * tuning.SHARED)
     #: When no further node may become evidence, is one that should put off, or drawn without being it?
     parks: bool = True
 
     def settled(self, layer: int, doubt: float, waiting: int) -> bool:
         """Of a node with enough images of its own."""
-        return doubt <= min(self.doubt[min(layer, len(self.doubt) - 1)], self.shared_doubt / max(waiting, 1))
+        shared = self.shared_doubt[min(layer, 1)] / max(waiting, 1)
+        wanted = self.doubt[min(layer, len(self.doubt) - 1)]
+        return doubt <= min(wanted, max(shared, wanted / 2))
 
 
 class Agenda:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
+from failscape.hunts.belief.nodes import Key
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.ledger import Ledger
 from failscape.hunts.t2i.certified.posterior import Posterior
@@ -45,10 +46,19 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Largest mean doubts over all claims: that they fail, and that they are minimal."""
+    """Largest mean doubts over all claims: that they fail, and that they are minimal; in a space with so many
+    entities."""
 
     fails: float
     minimal: float
+    entities: int = tuning.MANY_ENTITIES
+
+    def of_list(self, count: int) -> Levels:
+        """Of a list with so many claims: a short one must be surer."""
+        missing = max(0.0, 1 - (count - 1) / tuning.MANY_CLAIMS)
+        missing *= min(1.0, self.entities / tuning.MANY_ENTITIES)
+        fails, minimal = (1 - (1 - early) * missing for early in tuning.FILLED_EARLY)
+        return Levels(fails * self.fails, minimal * self.minimal, self.entities)
 
 
 class ClaimBook:
@@ -91,7 +101,7 @@ class ClaimBook:
         failing = self.failing(posterior)
         self._withdraw(posterior, failing, told)
         candidates = set(self._candidates(posterior, failing)) - self._standing.keys()
-        weighed = weigh_claims(self._ledger, posterior, candidates, failing, self._standing)
+        weighed = weigh_claims(self._ledger, posterior, candidates, failing, self._standing, self.certified)
         self._refresh(posterior)
         for claim in self._affordable(weighed):
             self._enter(claim, told)
@@ -125,6 +135,19 @@ class ClaimBook:
             else:
                 self._standing[slot] = replace(claim, images=images)
 
+    def doubtful(self, posterior: Posterior) -> list[int]:
+        """Slots whose images would tell most about claims that are by now too doubtful to stay, the worst
+        first. What is believed changes without new images of a claim; it must not stay unasked."""
+        worst: dict[int, float] = {}
+        for slot, claim in self._standing.items():
+            if claim.status == LISTED and claim.doubt_fails > 1 - tuning.KEEP_FAILS:
+                worst[slot] = max(claim.doubt_fails, worst.get(slot, 0.0))
+            if claim.doubt > tuning.KEEP_MINIMAL:
+                bases = (self._ledger.slot_by_key[key] for key in ancestors_of(self._ledger.keys[slot]))
+                base = max(bases, key=posterior.doubt)
+                worst[base] = worst.get(base, 0.0) + claim.doubt
+        return sorted(worst, key=lambda slot: (-worst[slot], slot))
+
     def _images_behind(self, slot: int) -> tuple[int, int]:
         ledger = self._ledger
         bases = (ledger.slot_by_key[key] for key in ancestors_of(ledger.keys[slot]))
@@ -132,11 +155,10 @@ class ClaimBook:
 
     def _against_it(self, posterior: Posterior, slot: int) -> str:
         """What new images of a node say against the claim that it fails; empty if it stays."""
-        fails = posterior.of(slot).fails
+        fails = posterior.fails(slot)
         if fails >= tuning.KEEP_FAILS:
             return ""
-        counts = _counts(self._ledger, slot)
-        return f"more images of it passed: {counts}, it fails with a chance of {fails:.0%}"
+        return f"by more images of it ({_counts(self._ledger, slot)}) it fails with a chance of {fails:.0%}"
 
     def _against_ancestors(self, posterior: Posterior, failing: set[int], slot: int) -> str:
         """What new images of ancestors say against the claim that a node is minimal; empty if it stays."""
@@ -148,7 +170,7 @@ class ClaimBook:
         doubt = doubt_minimal(posterior, slot, [posterior.doubt(base) for base in bases])
         if doubt > tuning.KEEP_MINIMAL:
             worst = max(bases, key=posterior.doubt)
-            return f"more images of “{ledger.subjects[worst]}” failed: {_counts(ledger, worst)}"
+            return f"by more images “{ledger.subjects[worst]}” may fail by itself: {_counts(ledger, worst)}"
         return ""
 
     def _refresh(self, posterior: Posterior) -> None:
@@ -160,9 +182,8 @@ class ClaimBook:
         for slot, claim in self._standing.items():
             doubt = doubt_minimal(posterior, slot, [doubts[base] for base in above[slot]])
             status = CERTIFIED if slot in self.certified else LISTED
-            self._standing[slot] = replace(
-                claim, doubt=doubt, doubt_fails=1 - posterior.fails(slot), status=status
-            )
+            unsure = posterior.misread(slot) if status == CERTIFIED else 1 - posterior.fails(slot)
+            self._standing[slot] = replace(claim, doubt=doubt, doubt_fails=unsure, status=status)
 
     # What is new
 
@@ -173,17 +194,31 @@ class ClaimBook:
         surer than that, each of which lowers the mean.
         """
         count = len(self._standing)
-        fails = sum(claim.doubt_fails for claim in self._standing.values() if claim.status == LISTED)
+        fails = sum(claim.doubt_fails for claim in self._standing.values())
         minimal = sum(claim.doubt for claim in self._standing.values())
-        levels, taken = self._levels, []
+        taken, resting = [], self._resting()
         for claim in sorted(weighed, key=lambda one: (one.doubt + one.doubt_fails, one.slot)):
-            own = 0.0 if claim.slot in self.certified else claim.doubt_fails
-            most_fails = max(levels.fails * (count + 1) - fails, levels.fails)
-            most_minimal = max(levels.minimal * (count + 1) - minimal, levels.minimal)
-            if own <= most_fails and claim.doubt <= most_minimal:
-                count, fails, minimal = count + 1, fails + own, minimal + claim.doubt
+            bases = ancestors_of(self._ledger.keys[claim.slot])
+            level = self._levels.of_list(count + 1)
+            if (
+                all(resting[base] < self._most_on_one(count + 1) for base in bases)
+                and claim.doubt_fails <= max(level.fails * (count + 1) - fails, level.fails)
+                and claim.doubt <= max(level.minimal * (count + 1) - minimal, level.minimal)
+            ):
+                count, fails, minimal = count + 1, fails + claim.doubt_fails, minimal + claim.doubt
                 taken.append(claim)
+                resting.update(bases)
         return taken
+
+    def _resting(self) -> Counter[Key]:
+        """How many claims rest on each ancestor."""
+        keys = self._ledger.keys
+        return Counter(base for slot in self._standing for base in ancestors_of(keys[slot]))
+
+    def _most_on_one(self, count: int) -> float:
+        """How many of so many claims may rest on one ancestor: they would all fall with it."""
+        entities = len(self._ledger.lattice.entities)
+        return max(tuning.FEW_ON_ONE, max(tuning.SHARE_ON_ONE, tuning.FEW_ON_ONE / entities) * count)
 
     def _enter(self, claim: Claim, told: int) -> None:
         status = CERTIFIED if claim.slot in self.certified else LISTED
@@ -202,8 +237,10 @@ def weigh_claims(
     candidates: Collection[int],
     failing: Collection[int],
     standing: Collection[int] = (),
+    certified: Collection[int] = (),
 ) -> list[Claim]:
-    """Candidates whose ancestors seem to pass, with their doubts. `standing` ones are claimed already.
+    """Candidates whose ancestors seem to pass, with their doubts. `standing` ones are claimed already. That a
+    `certified` one fails is in doubt only as far as the judge is.
 
     Where many claims would rest on one doubtful ancestor, all of them wait until more is known of it.
     """
@@ -217,9 +254,11 @@ def weigh_claims(
         ancestors = bases[slot]
         if ancestors is not None and all(doubts[base] * resting[base] <= most for base in ancestors):
             doubt = doubt_minimal(posterior, slot, [doubts[base] for base in ancestors])
-            claim = Claim(slot, doubt, 1 - posterior.fails(slot))
-            if claim.doubt + claim.doubt_fails < tuning.MOST_DOUBT:
-                found.append(claim)
+            misread = posterior.misread(slot)
+            unsure = misread if slot in certified else 1 - posterior.fails(slot)
+            # Whether a word is misread labels must tell: images cannot.
+            if misread <= tuning.MOST_MISREAD and doubt <= tuning.MOST_NESTED and unsure < tuning.MOST_DOUBT:
+                found.append(Claim(slot, doubt, unsure))
     return found
 
 

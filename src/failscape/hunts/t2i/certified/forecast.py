@@ -211,7 +211,7 @@ def best_stop(weights: Floats, images: Floats, otherwise: float) -> tuple[float,
 class Forecast:
     """Forecast rows under one belief."""
 
-    def __init__(self, priors: Sequence[Floats], limits: Sequence[Limits], goal: Goal) -> None:
+    def __init__(self, priors: Sequence[tuple[Floats, Floats]], limits: Sequence[Limits], goal: Goal) -> None:
         self.goal = goal
         self._priors = priors
         self._limits = limits
@@ -228,7 +228,7 @@ class Forecast:
         """These fields of the forecasts for nodes without images."""
         width = len(self._limits)
         codes = rows * width + bars if width > 1 else rows
-        table = np.zeros((len(fields), len(self._priors[layer]) * width))
+        table = np.zeros((len(fields), len(self._priors[layer][0]) * width))
         for code in np.flatnonzero(np.bincount(codes)).tolist():
             view = self.of((layer, code // width, code % width))
             table[:, code] = [getattr(view, field) for field in fields]
@@ -240,17 +240,19 @@ class Forecast:
         """`counts` are all images of a node (passes, fails), `bets` those that are evidence."""
         limit, (passes, fails) = self._limits[bar], counts
         sides = _sides(limit)
-        weights = self._priors[layer][row] * _likelihood(passes, fails)
+        likelihood = _likelihood(passes, fails)
+        weights, as_ancestor = (table[row] * likelihood for table in self._priors[layer])
         weights /= total(weights)
+        as_ancestor /= total(as_ancestor)
         failing = weights[sides.failing]
         evidence = log_evidence(*bets, limit.fail)
         fail = float(total(failing))
-        ok = float(total(weights[sides.passing]))
+        ok = float(total(as_ancestor[sides.passing]))
         missing, value = self.goal.missing(layer, fail, passes + fails, evidence)
         images = np.maximum(1.0, missing / sides.nats)
         likely, cost = best_stop(failing, images, tuning.WASTED)
         worth = 0.0 if fail < tuning.NEGLIGIBLE and passes + fails else value * likely / max(cost, 1e-9)
-        settles, settling = self._settling(weights, ok, limit, layer, counts)
+        settles, settling = self._settling(as_ancestor, ok, limit, layer, counts)
         return ForecastRow(worth, fail, ok, evidence, settles, settling)
 
     def _settling(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter, deque
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,20 +17,23 @@ from failscape.errors import ConfigError
 from failscape.hunts.belief.belief import Belief, CountsAtRefit, Taxonomy, counts_of
 from failscape.hunts.belief.nodes import Key, Nodes
 from failscape.hunts.belief.transfer import to_try_first
-from failscape.hunts.certify import certify, evidence_for, evidence_needed
 from failscape.hunts.protocol import Hunt
 from failscape.hunts.t2i.baselines.failureatlas import entities_of_shard
 from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.agenda import Agenda, Policy
 from failscape.hunts.t2i.certified.candidates import Candidates
 from failscape.hunts.t2i.certified.claims import LISTED, Claim, ClaimBook, Levels
+from failscape.hunts.t2i.certified.evidence import Tests
 from failscape.hunts.t2i.certified.findings import describe_claim, describe_group, survey_hunt
-from failscape.hunts.t2i.certified.forecast import Bars, Forecast, Goal, log_evidence
+from failscape.hunts.t2i.certified.forecast import Bars, Forecast
 from failscape.hunts.t2i.certified.group_choice import GroupChoice
 from failscape.hunts.t2i.certified.group_tests import GroupTests, codes_of, most_groups
 from failscape.hunts.t2i.certified.groups import MEASURED, TESTED
 from failscape.hunts.t2i.certified.ledger import Ledger
+from failscape.hunts.t2i.certified.notices import mostly_failing, why_over
 from failscape.hunts.t2i.certified.posterior import Posterior
+from failscape.hunts.t2i.certified.reading import read_words
+from failscape.hunts.t2i.certified.settings import CertifiedSettings
 from failscape.hunts.t2i.certified.sharpening import Sharpening
 from failscape.hunts.t2i.certified.suspects import describe_suspects
 from failscape.hunts.t2i.probes import Prompting
@@ -46,34 +48,6 @@ from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_se
 
 SEEDS_OF = {"s": 0, "": 0, "p": 1_000_000, "r": 2_000_000, TESTED: 3_000_000, MEASURED: 4_000_000}
 """Where the image numbers of a stream start, so that its images are nobody else's."""
-
-
-@dataclass(frozen=True, slots=True)
-class CertifiedSettings:
-    """`strategy` is `certified` (claims by e-BH only) or `listed` (beside them claims by posterior).
-
-    `minimal_doubt` bounds the mean posterior chance that a claim is not minimal; with a `tolerance` a parent
-    passes from `threshold` − `tolerance` on. `openings`: at most so many nodes become tests per image,
-    besides the entities: e-BH counts that limit, which no outcome can move. `panel` and `replication` are
-    the shares of `images` (the budget, if there is one) that go there.
-    """
-
-    threshold: float = 0.8
-    fdr: float = 0.05
-    strategy: str = "certified"
-    minimal_doubt: float = 0.04
-    tolerance: float = 0.0
-    openings: float = 0.12
-    explore: float = 0.02
-    panel: float = 0.04
-    replication: float = 0.03
-    images: int | None = None
-    rules: int = tuning.RULES
-    """The version that its trials were recorded under."""
-
-    @property
-    def listing(self) -> bool:
-        return self.strategy == LISTED
 
 
 class CertifiedHunt(Hunt):
@@ -100,19 +74,20 @@ class CertifiedHunt(Hunt):
         self._places = [self.ledger.place_of[entity] for entity in entities]
         self._mine = frozenset(entities)
         self._candidates = Candidates(lattice, np.array(self._places, dtype=np.int64), seed)
-        self.bars = Bars(
-            lattice.corpus, accuracy or JudgeAccuracy.perfect(), settings.threshold, settings.tolerance
-        )
-        half = Bars(lattice.corpus, accuracy or JudgeAccuracy.perfect(), settings.threshold / 2)
+        judge, threshold = accuracy or JudgeAccuracy.perfect(), settings.threshold
+        self.bars = Bars(lattice.corpus, judge, threshold, settings.tolerance)
+        self._as_measured = Bars(lattice.corpus, judge.as_measured(), threshold)
+        half = Bars(lattice.corpus, judge, threshold / 2)
         self.groups = GroupTests((half, self.bars), self.ledger.width, seed)
         self._taxonomy = Taxonomy.of_lattice(lattice)
         self._earlier: Belief | None = None
         self._first: deque[Node] = deque()
         self._policy = Policy(parks=not settings.listing)
-        self._size = sum(lattice.layer_size(layer) for layer in range(lattice.depth + 1))
-        levels = Levels(tuning.FILLED * settings.fdr, settings.minimal_doubt)
+        self._tests = Tests(self.ledger, self.bars, settings, len(self._places))
+        filled = tuning.FILLED * settings.fdr, tuning.FILLED_MINIMAL * settings.minimal_doubt
+        levels = Levels(*filled, len(lattice.entities))
         self.book = ClaimBook(self.ledger, levels, settings.listing)
-        self.panel = draw_panel(lattice, entities, self._share(settings.panel, 400), seed)
+        self.panel = draw_panel(lattice, entities, settings.share(settings.panel, 400), seed)
         self.replicates = Draws("r", REPLICATED_IMAGES)
         self._reserved = self._codes_to_reserve()
         self._told = 0
@@ -122,18 +97,15 @@ class CertifiedHunt(Hunt):
         self._heard = 0
         self._next_revision = tuning.FIRST_REVISION
         self._revised_at = 0
-        self._counts_at_refit, self._goal = self._count(), self._current_goal()
+        self._counts_at_refit, self._goal = self._count(), self._tests.goal(self._told, self.claims())
         self._posterior: Posterior | None = None
         self._agenda: Agenda | None = None
         self._touched: set[int] = set()
         self._sharpening: Sharpening | None = None
         self._filled: Counter[int] = Counter()
+        self._again: list[int] = []
         self._mostly_failing = ""
         self._sampled = self._over = False
-
-    def _share(self, share: float, otherwise: int) -> int:
-        images = self.settings.images
-        return otherwise if images is None else round(share * images)
 
     def _codes_to_reserve(self) -> NDArray[np.uint64]:
         """Panel nodes of the deepest layer are kept from the search, so that rules can be held against
@@ -235,7 +207,7 @@ class CertifiedHunt(Hunt):
         return node
 
     def _refit(self) -> None:
-        self._counts_at_refit, self._goal = self._count(), self._current_goal()
+        self._counts_at_refit, self._goal = self._count(), self._tests.goal(self._told, self.claims())
         self._refits += 1
         self._next_refit = self._told + self._interval()
         self._posterior = self._agenda = None
@@ -247,13 +219,19 @@ class CertifiedHunt(Hunt):
         self._revised_at = self._heard
         self._sharpening = None
         self._filled.clear()
-        if self.lattice.depth:
-            self.groups.revise(tuning.FOR_GROUPS * self.settings.fdr, self.group_tests, self._heard)
-            self.groups.open_more(
-                self._group_choice(), self._refits, min(most_groups(self._heard), self.group_tests)
-            )
-        self._mostly_failing = self._mostly_failing or self._look_at_entities()
         self._next_revision = self._heard + max(tuning.FIRST_REVISION, self._heard // tuning.REVISIONS)
+        most = (self._next_revision - self._heard) // tuning.LOOKED_AT_AGAIN
+        self._again = self.book.doubtful(self.posterior)[:most]
+        if self.lattice.depth:
+            self.groups.revise(
+                tuning.FOR_GROUPS * self.settings.fdr, self._tests.groups(self._told), self._heard
+            )
+            self.groups.open_more(
+                self._group_choice(),
+                self._refits,
+                min(most_groups(self._heard), self._tests.groups(self._told)),
+            )
+        self._mostly_failing = self._mostly_failing or mostly_failing(self, len(self._places))
 
     def _interval(self) -> int:
         """Trials until the next refit: few at first, then a tenth of what is known, never above 4,000.
@@ -273,72 +251,21 @@ class CertifiedHunt(Hunt):
 
     @property
     def tests(self) -> tuple[int, int]:
-        """The numbers of tests that e-BH counts: entities, and the most other nodes that may become tests.
-
-        No outcome can move them: they depend on the budget alone, or, without one or beyond it, on the number
-        of trials, in steps of two. They never exceed the space.
-        """
-        entities = len(self._places)
-        return entities, min(math.ceil(self.settings.openings * self._counted_images), self._size - entities)
-
-    @property
-    def group_tests(self) -> int:
-        """The number of groups that e-BH counts: the most that may become tests."""
-        return most_groups(self._counted_images)
-
-    @property
-    def _counted_images(self) -> int:
-        budget = self.settings.images or 0
-        return budget if self._told <= budget else max(1 << (self._told - 1).bit_length(), 512)
+        """The numbers of tests that e-BH counts: entities, and the most other nodes that may become tests."""
+        return self._tests.counted(self._told)
 
     @property
     def levels(self) -> tuple[float, float]:
         """What entities and other nodes have of `fdr`; groups have the rest."""
-        if not self.lattice.depth:
-            return self.settings.fdr, self.settings.fdr
-        above = 1 - tuning.FOR_ENTITIES - tuning.FOR_GROUPS
-        return tuning.FOR_ENTITIES * self.settings.fdr, above * self.settings.fdr
-
-    def _current_goal(self) -> Goal:
-        """The evidence at which a node is left alone: e-BH will claim it, with a margin.
-
-        Among other nodes than entities, e-BH will be asked about more tests and more claims in the end; the
-        share of claims among the tests so far stands for that of the end.
-        """
-        entities, others = self.tests
-        so_far = min(others, max(math.ceil(self.settings.openings * self._told), 1))
-        alone, evidence, levels = self.ledger.layers == 0, self.evidence(), self.levels
-        if not self.settings.listing:
-            above = evidence_needed(evidence[~alone], levels[1], max(so_far, 1))
-            return Goal((evidence_needed(evidence[alone], levels[0], entities), above))
-        # What is listed may all be certified in the end: then e-BH asks so much of each.
-        listed = [len(self.ledger.keys[claim.slot]) == 1 for claim in self.claims()]
-        counts = max(sum(listed), 1), max(len(listed) - sum(listed), 1)
-        needs = (
-            evidence_for(counts[0], levels[0], entities),
-            evidence_for(counts[1], levels[1], max(so_far, 1)),
-        )
-        return Goal(needs, tuning.LISTED)
+        return self._tests.levels
 
     def certified_now(self) -> set[int]:
-        """Slots that e-BH claims by the evidence so far: entities at their level, all others at theirs."""
-        evidence, keys = self.evidence(), self.ledger.keys
-        found: set[int] = set()
-        for above, (level, total) in enumerate(zip(self.levels, self.tests, strict=True)):
-            tests = [slot for slot in self.ledger.adopted if (len(keys[slot]) > 1) == bool(above)]
-            if tests:
-                found |= certify(evidence, tests, level, total)
-        return found
+        """Slots that e-BH claims by the evidence so far."""
+        return self._tests.certified(self._told)
 
     def evidence(self) -> NDArray[np.float64]:
         """log e of every opened node; 0 where nothing is evidence."""
-        evidence, bets = np.zeros(len(self.ledger)), self.ledger.bets
-        slots = np.flatnonzero(bets.sum(axis=1))
-        bars = self.bars.of(self.ledger.nodes[slots])
-        limits = [limit.fail for limit in self.bars.limits]
-        rows = zip(*bets[slots].T.tolist(), bars.tolist(), strict=True)
-        evidence[slots] = [log_evidence(s, f, limits[bar]) for s, f, bar in rows]
-        return evidence
+        return self._tests.evidence()
 
     @property
     def posterior(self) -> Posterior:
@@ -349,9 +276,21 @@ class CertifiedHunt(Hunt):
 
     def _believe(self, hope: float = 0.0) -> Posterior:
         counts, depth = self._counts_at_refit, self.lattice.depth
-        belief = Belief(self._taxonomy, depth, counts, self.settings.threshold, self._earlier, hope)
-        forecast = Forecast(belief.priors, self.bars.limits, self._goal)
-        return Posterior(self.ledger, belief, forecast, self.bars)
+        edges = self._judged_thresholds(counts)
+        belief = Belief(self._taxonomy, depth, counts, self.settings.threshold, self._earlier, hope, edges)
+        forecast = Forecast(belief.wary, self.bars.limits, self._goal)
+        reading = None
+        if self.accuracy is not None and depth and self.accuracy.only_in_the_mean:
+            reading = read_words(self.ledger, self.accuracy, belief, edges[1])
+        return Posterior(self.ledger, belief, forecast, self.bars, reading)
+
+    def _judged_thresholds(self, counts: CountsAtRefit) -> list[float]:
+        """By layer: what the judge makes of the threshold, for the usual node of the layer."""
+        bars = self._as_measured.of(counts.nodes)
+        limits = np.array([limit.fail for limit in self._as_measured.limits])
+        layers = range(self.lattice.depth + 1)
+        met = [limits[bars[counts.layers == layer]] for layer in layers]
+        return [float(np.median(one)) if len(one) else self.settings.threshold for one in met]
 
     @property
     def _guide(self) -> Posterior:
@@ -391,7 +330,7 @@ class CertifiedHunt(Hunt):
         probes: list[Probe] = []
         while len(probes) < count:
             probe = self._next_panel() or self._next_replicate() or self._next_of_group()
-            probe = probe or self._next_search(self._worthwhile)
+            probe = probe or self._next_again() or self._next_search(self._worthwhile)
             probe = probe or self._next_sharpening() or self._next_search(self._least)
             probe = probe or self._next_of_group(due=True)
             probe = probe or self._next_panel(due=True) or self._next_replicate(due=True)
@@ -412,6 +351,13 @@ class CertifiedHunt(Hunt):
     def _least(self) -> float:
         """The index below which nothing is tried: with a budget, whatever could still change a claim is."""
         return 1 / tuning.TOO_DEAR if self.settings.images is None else 0.0
+
+    def _next_again(self) -> Probe | None:
+        """One more image of what claims rest on that have become doubtful without new images."""
+        if not self._again:
+            return None
+        slot = self._again.pop(0)
+        return self._probe_slot(slot, bet=slot in self.ledger.adopted)
 
     def _next_sharpening(self) -> Probe | None:
         """One more image of the finding whose rate is known worst, from the images that it is shown with."""
@@ -460,7 +406,7 @@ class CertifiedHunt(Hunt):
     def _next_replicate(self, due: bool = False) -> Probe | None:
         """Near the end of the budget, or when the search is over, some findings are tried again."""
         images = self.settings.images
-        share = self._share(self.settings.replication, MOST_REPLICATED * REPLICATED_IMAGES)
+        share = self.settings.share(self.settings.replication, MOST_REPLICATED * REPLICATED_IMAGES)
         if not due and (images is None or self._asked < images - share):
             return None
         if not self._sampled and not (due and self._in_flight):
@@ -482,7 +428,7 @@ class CertifiedHunt(Hunt):
         earlier session stay, so that no image of theirs is wasted."""
         self._sampled = True
         found = [self.ledger.subjects[claim.slot] for claim in self.claims()]
-        for subject in choose_sample(found, wanted, self._seed):
+        for subject in choose_sample(found, len(found), self._seed):
             node = self.lattice.parse(subject)
             nodes = (node, *ancestors(node))
             if len(self.replicates) + len(nodes) <= max(wanted, len(nodes)):
@@ -496,21 +442,13 @@ class CertifiedHunt(Hunt):
         subject, node, number = drawn
         return self._probe(subject, node, draws.mark, number)
 
-    @property
-    def _room(self) -> int:
-        """How many more nodes may become tests now. They are given out with the images, so that the model
-        has learnt something by the time that the last are chosen."""
-        entities, others = self.tests
-        now = min(others, math.ceil(self.settings.openings * (self._told + self._in_flight)))
-        return entities + now - len(self.ledger.adopted)
-
     def _next_search(self, least: float) -> Probe | None:
         while self._first:
             node = self._first.popleft()
             subject = self.lattice.subject(node)
             if subject not in self.ledger.slot_of and subject not in self.panel.subjects:
                 return self._probe_slot(self.ledger.open(subject, node), bet=False)
-        taken = self._current_agenda().take(self._room, least)
+        taken = self._current_agenda().take(self._tests.room(self._told, self._in_flight), least)
         if taken is None:
             return None
         key, bet = taken
@@ -572,25 +510,7 @@ class CertifiedHunt(Hunt):
 
     def notices(self) -> list[str]:
         told = [self._mostly_failing] if self._mostly_failing else []
-        return [*told, self._why_over()] if self._over and not self._flying else told
-
-    def _look_at_entities(self) -> str:
-        """What to say if most entities fail by themselves: then little is left to be found above them."""
-        failing = [slot for slot in self.failing if len(self.ledger.keys[slot]) == 1]
-        if len(failing) * 2 <= len(self._places):
-            return ""
-        return (
-            f"{len(failing)} of {len(self._places)} entities fail by themselves at threshold "
-            f"{self.settings.threshold:g}, and nothing above those is tried: a lower threshold, or "
-            "`minimal: tolerant` with a tolerance, looks further"
-        )
-
-    def _why_over(self) -> str:
-        """One line on why a hunt ended before its budget."""
-        shown = f"the rates of all {len(self.book):,} findings are known to ± {tuning.SHARP:.0%}"
-        if self.settings.images is None:
-            return f"one more claim would take over {tuning.TOO_DEAR:,} images, and {shown}: the hunt is over"
-        return f"nothing that is left could change a claim, and {shown}: the hunt is over before its budget"
+        return [*told, why_over(self)] if self._over and not self._flying else told
 
     def survey(self) -> T2ISurvey:
         return survey_hunt(self)

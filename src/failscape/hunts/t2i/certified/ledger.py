@@ -40,6 +40,9 @@ class Ledger:
         size, values = len(lattice.entities), len(lattice.corpus.values)
         #: What images of larger nodes show of an entity, and of an entity with one value: held, looked at.
         self.seen = (np.zeros((size, 2), dtype=np.int32), np.zeros((size, values, 2), dtype=np.int32))
+        #: [entity, (held, asked)] and [entity, value, (held, asked)]: what the judge said of single words.
+        self.entity_checks = np.zeros((size, 2), dtype=np.int32)
+        self.value_checks = np.zeros((size, values, 2), dtype=np.int32)
 
     def __len__(self) -> int:
         return len(self.subjects)
@@ -126,9 +129,12 @@ class Ledger:
 
     def _see(self, key: tuple[int, ...], dropped: Sequence[int]) -> None:
         """Note for the smaller nodes inside this one whether their checks held in its image."""
+        held = 0 not in dropped
+        self.entity_checks[key[0]] += (held, 1)
+        for place, value in enumerate(key[1:], 1):
+            self.value_checks[key[0], value] += (place not in dropped, 1)
         if len(key) == 1:
             return
-        held = 0 not in dropped
         entity, singles = self.seen
         entity[key[0]] += (held, 1)
         if len(key) > 2:

@@ -10,16 +10,26 @@ from failscape.hunts.t2i.certified import tuning
 from failscape.hunts.t2i.certified.doubt import temper, trust_in
 from failscape.hunts.t2i.certified.forecast import Bars, Forecast, ForecastRow, Prior
 from failscape.hunts.t2i.certified.ledger import Ledger
+from failscape.hunts.t2i.certified.reading import Reading
 
 
 class Posterior:
     """Forecast rows of slots under a belief. Slots opened after the belief was formed are predicted."""
 
-    def __init__(self, ledger: Ledger, belief: Belief, forecast: Forecast, bars: Bars) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        belief: Belief,
+        forecast: Forecast,
+        bars: Bars,
+        reading: Reading | None = None,
+    ) -> None:
         self.belief = belief
         self.forecast = forecast
         self._ledger = ledger
         self._bars = bars
+        #: Which words the judge may misread; None if it makes no errors.
+        self.reading = reading
         self._priors: list[Prior] = []
 
     def of(self, slot: int) -> ForecastRow:
@@ -37,8 +47,15 @@ class Posterior:
         """The chance that it fails, as the list of findings reckons with it.
 
         What classes say of an entity speaks for others of its class; there are few of them to learn from, and
-        it counts at most as even odds for failing. Else it is what is believed.
+        it counts at most as even odds for failing. Else it is what is believed, if the judge can be.
         """
+        return self._fails(slot) * (1 - self.misread(slot))
+
+    def misread(self, slot: int) -> float:
+        """The chance that it only looks failing, because the judge misreads a word of it."""
+        return 0.0 if self.reading is None else self.reading.doubt(self._ledger.keys[slot])
+
+    def _fails(self, slot: int) -> float:
         chance = self.of(slot).fails
         if self._prior(slot)[0]:
             return chance

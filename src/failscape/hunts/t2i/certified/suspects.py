@@ -13,6 +13,7 @@ from failscape.hunts.t2i.certified.claims import doubt_minimal
 from failscape.hunts.t2i.certified.findings import describe_node, images_of, passing_at
 from failscape.hunts.t2i.certified.standing import ancestors_of
 from failscape.hunts.t2i.findings import ClaimDetails
+from failscape.stats.judging.words import LABELS
 from failscape.trials import Finding
 
 if TYPE_CHECKING:
@@ -69,7 +70,9 @@ def _suspicions(hunt: CertifiedHunt) -> list[Suspicion]:
             continue
         doubts = [_doubt(hunt, base) for base in bases.values()]
         doubt = doubt_minimal(posterior, slot, doubts)
-        missing = _withdrawn(hunt, slot) + (_own(hunt, slot, slot in failing) or _parents(hunt, bases))
+        missing = _withdrawn(hunt, slot) + (
+            _misread(hunt, slot) or _own(hunt, slot, slot in failing) or _parents(hunt, bases)
+        )
         found.append(Suspicion(slot, fails * (1 - doubt), doubt, missing))
     return found
 
@@ -84,6 +87,20 @@ def _withdrawn(hunt: CertifiedHunt, slot: int) -> str:
     if before is None:
         return ""
     return f"claimed after {before.since:,} trials, withdrawn after {before.at:,}: {before.reason}. "
+
+
+def _misread(hunt: CertifiedHunt, slot: int) -> str:
+    """What to label where the judge may not recognise a word of it; empty if that is no matter."""
+    reading, key = hunt.posterior.reading, hunt.ledger.keys[slot]
+    if reading is None or reading.doubt(key) <= tuning.MOST_MISREAD:
+        return ""
+    place, node = reading.worst(key), hunt.ledger.node(slot)
+    corpus = hunt.lattice.corpus
+    word = corpus.values[node.values[place - 1]] if place else corpus.entities[node.entity]
+    return (
+        f"it looks failing, but the judge was hardly seen to recognise “{word.name}”: {LABELS} labels of "
+        "that check (`failscape review`) would show whether it does"
+    )
 
 
 def _own(hunt: CertifiedHunt, slot: int, fails: bool) -> str:
