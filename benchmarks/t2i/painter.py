@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks.toybox_truth import MeasuredNode, lattice, measure, models, painter_truth
 from failscape.spaces.lattice import Node
 from failscape.testing.scoring import Checkpoint, score_claims
+from failscape.toybox.networks import MODELS
 from failscape.toybox.provider import weights_digest
-from failscape.toybox.sessions import MODELS
 from failscape.trials import Decide, Finding, Generate, Probe, Trial, reach_verdict
 
 BATCH = 32
