@@ -20,7 +20,7 @@ from failscape.hunts.classifier.details import (
 )
 from failscape.hunts.classifier.drawing import names_class
 from failscape.hunts.classifier.prompts import Clause, Description
-from failscape.hunts.classifier.sentences import cause_words, many, points, sentence
+from failscape.hunts.classifier.sentences import cause_words, many, sentence
 from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.tallies import Arm, Block, ImageCounts, Target
 from failscape.stats.differences import absent_share, paired_difference
@@ -210,13 +210,11 @@ def toggle_of(
 
 
 def _cause(causes: Sequence[Toggle]) -> str:
-    if not causes:
-        return ""
-    strongest = max(causes, key=lambda toggle: toggle.effect)
+    """No number: toggles count other pictures than the sentence that this ends, and stand beside it."""
+    words = " and ".join(toggle.words for toggle in causes)
     if len(causes) > 1:
-        words = " and ".join(toggle.words for toggle in causes)
-        return f"{words} together are the cause ({points(-strongest.effect)} without one of them)"
-    return f"{strongest.words} is the cause ({points(-strongest.effect)} without it)"
+        return f"{words} together are the cause"
+    return f"{words} is the cause" if causes else ""
 
 
 def _parent(arena: Arena, label: int) -> dict[str, Any]:
