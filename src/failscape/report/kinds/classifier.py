@@ -106,8 +106,12 @@ def sections(context: Context) -> Iterator[Section]:
             LEAD,
             "Bugs",
             "Each bug is a description of pictures that the classifier gets wrong more often than pictures "
-            "of the same class in general. Rates and causes come from fresh images that had no part in "
-            "finding it.",
+            "of the same class in general. "
+            + (
+                "Rates count the photos that show it."
+                if photos
+                else "Rates and causes come from fresh images that had no part in finding it."
+            ),
             "Left bars: what pictures of the class in general are mistaken for; right bars: pictures of the "
             "description. Causes: the same seeds with the clause, without it, and with another value in its "
             "place; points are the change in the failure rate, with a 95% interval. A cause that belongs to "
