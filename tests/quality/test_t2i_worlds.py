@@ -239,12 +239,16 @@ class GroupFailures:
 
 
 def test_groups_that_fail_as_a_whole_are_rules_and_no_others_are() -> None:
-    """Claimed groups fail in most of their members, in as many as they say, and cover what they should."""
+    """Claimed groups fail in most of their members, in as many as they say, and cover what they should.
+
+    2,500 images: to be sure of 120 entities takes more of them since rules 4 (with 2,000 one run in three
+    knew 60 of the 70 that fail).
+    """
     whole = 0
     for seed in range(3):
-        world, settings = GroupFailures(seed), CertifiedSettings(strategy="listed", images=2_000)
+        world, settings = GroupFailures(seed), CertifiedSettings(strategy="listed", images=2_500)
         hunt = CertifiedHunt(MANY_WITH_ONE, Wording(MANY), settings, seed=seed)
-        play(hunt, world, 2_000)
+        play(hunt, world, 2_500)
         for group in hunt.groups.claimed:
             failing = [world.rate(MANY_WITH_ONE.subject(hunt.node_of(key))) < 0.8 for key in group.cases()]
             assert sum(failing) > len(failing) / 2, "a false group: expected in one of 200 hunts"

@@ -218,7 +218,7 @@ class ClaimBook:
     def _most_on_one(self, count: int) -> float:
         """How many of so many claims may rest on one ancestor: they would all fall with it."""
         entities = len(self._ledger.lattice.entities)
-        return max(tuning.FEW_ON_ONE, max(tuning.SHARE_ON_ONE, tuning.FEW_ON_ONE / entities) * count)
+        return max(tuning.FEW_ON_ONE, max(tuning.SHARE_ON_ONE, tuning.TIMES_EVEN / entities) * count)
 
     def _enter(self, claim: Claim, told: int) -> None:
         status = CERTIFIED if claim.slot in self.certified else LISTED

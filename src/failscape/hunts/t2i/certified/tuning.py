@@ -30,9 +30,9 @@ SHARED = 0.2
 #: So large a share of all claims may be expected to fall with a single ancestor, and a little more.
 SHARE_AT_RISK = 0.003
 
-#: No more claims than these few, or than this share of all, rest on one ancestor (where there are many
-#: entities): should it fail after all, they fall together.
-FEW_ON_ONE, SHARE_ON_ONE = 3, 0.06
+#: No more claims than these few, or than this share of all, rest on one ancestor: should it fail after all,
+#: they fall together. Where entities are few it is so many times what each would have if all had as many.
+FEW_ON_ONE, SHARE_ON_ONE, TIMES_EVEN = 3, 0.06, 4
 
 #: A child is never taken to fail by itself with a smaller chance than this when its failure is held against
 #: its parents: the model's very low predictions are too sure of themselves.
@@ -54,7 +54,7 @@ FILLED_MINIMAL = 0.75
 #: A short list is filled to these parts of that (that claims fail, that they are minimal), and to the whole
 #: only from so many claims on, where there are so many entities or more, and less strictly with fewer: the
 #: first claims of many rest on the ancestors that had most luck.
-FILLED_EARLY, MANY_CLAIMS, MANY_ENTITIES = (0.7, 0.4), 250, 50
+FILLED_EARLY, MANY_CLAIMS, MANY_ENTITIES = (0.7, 0.4), 250, 75
 
 #: What is expected of an entity before its own images counts at most this much for failing. Where 40 % of
 #: the entities of planted worlds fail, false claims of the list were entities near τ whose class looked
