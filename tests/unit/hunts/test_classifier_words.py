@@ -7,8 +7,8 @@ import pytest
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.candidates import CorpusCandidates
 from failscape.hunts.classifier.clause_mining import Words, about_it, over_represented, parse_list, proposals
-from failscape.hunts.classifier.findings import many, points, sentence
 from failscape.hunts.classifier.prompts import Clause, Description, Template, clause_of, describe, said_clause
+from failscape.hunts.classifier.sentences import many, points, sentence
 from failscape.hunts.classifier.tallies import Described, Target
 from failscape.spaces.corpus import load_corpus
 
