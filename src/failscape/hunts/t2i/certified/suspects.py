@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 SUSPECT = "suspect"
 #: More images than this are not promised to decide anything: the node is as good as at the threshold.
 MOST_WANTED = 2_000
+#: Fewer are no forecast: the node is as good as settled, and waits for the list's mean doubt to fall.
+A_FEW = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,4 +135,4 @@ def _parents(hunt: CertifiedHunt, bases: dict[tuple[int, ...], int | None]) -> s
 def _images(number: float) -> str:
     if number > MOST_WANTED:
         return f"over {MOST_WANTED:,}"
-    return f"about {max(math.ceil(number), 1):,}"
+    return f"about {math.ceil(number):,}" if number > A_FEW else "a few"
