@@ -39,6 +39,16 @@ def test_a_judge_that_sees_is_never_taken_for_blind(asked: float, unasked: float
     assert not any(told(asked, unasked, seed, 150).is_blind for seed in range(20))
 
 
+def test_a_judge_that_never_answers_is_told_of_and_one_answer_is_enough() -> None:
+    sight = ClauseSight()
+    for number in range(100):
+        sight.note(True, [(number, None)])
+        sight.note(False, [(number, None)])
+    assert "none of 100 questions about them was answered, so rates are as asked" in sight.sentence
+    sight.note(True, [("seen", True)])
+    assert not sight.sentence
+
+
 def test_one_clause_that_cannot_be_drawn_does_not_speak_for_all() -> None:
     sight = told(0.95, 0.02, clauses=40)
     for _ in range(2_000):
