@@ -120,6 +120,20 @@ def test_the_terminal_names_slices_by_their_column_and_counts_looks_as_trials(hu
     assert f"in {hunt.trials:,} trials of hunt 1" in output
 
 
+def test_a_matrix_counts_a_photo_once(hunted: Path, tmp_path: Path) -> None:
+    """The folder that was hunted, given again by name, is one set: twice the photos would halve the doubt."""
+    photos = hunted.parent / "photos"
+    arguments = ["compare", str(hunted), "--target", "toybox:vit", "--matrix", "--photos", str(photos)]
+    result = CliRunner().invoke(cli, [*arguments, "--json", "--atlas", str(tmp_path / "compared")])
+    assert result.exit_code == 0, result.output
+    sets = json.loads(result.stdout.splitlines()[-1])["matrix"]["sets"]
+    assert {one["name"]: one["given"] for one in sets if "findings" not in one["name"]} == {
+        str(photos): 3 * PER_CLASS,
+        "all sets": 3 * PER_CLASS,
+    }
+    assert any("findings" in one["name"] for one in sets), "slices are sets of their own"
+
+
 class Headings(HTMLParser):
     def __init__(self, page: str) -> None:
         super().__init__()
