@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from failscape.errors import BadReply
 from failscape.picture_limits import DEFAULT_LIMITS, PictureLimits
@@ -103,6 +103,8 @@ class Picture:
 
     def _unreadable(self, error: Exception) -> BadReply:
         start = f"{len(self.data)} bytes that start with {self.data[:24]!r}"
+        if isinstance(error, UnidentifiedImageError):  # says no more than an address in memory
+            return BadReply(f"not a readable image: {start}")
         return BadReply(f"not a readable image: {start} ({' '.join(str(error).split())[:100]})")
 
     @property

@@ -124,7 +124,7 @@ def print_text(
         console.print(_table(hunt, shown))
         of = f"{len(shown):,} of {len(chosen):,}" if len(shown) < len(chosen) else f"{len(chosen):,}"
         what = "findings" if len(chosen) != 1 else "finding"
-        tried = f"{hunt.trials:,} {hunt.unit}s"
+        tried = _tried(hunt)
         console.print(f"\n{of} {what} in {tried} of hunt {hunt.row.id}.", highlight=False)
         if hunt.judge is not None:
             console.print(f"Rates allow for the judge's errors ({hunt.judge.source}).", highlight=False)
@@ -137,6 +137,11 @@ def print_text(
     if number:
         who = "1 subject used up its" if number == 1 else f"{number:,} subjects used up their"
         console.print(f"{who} trials without a verdict.", highlight=False)
+
+
+def _tried(hunt: HuntEvidence) -> str:
+    """How much was looked at: a photo has a trial for each look at it, so photos are not trials."""
+    return f"{hunt.trials:,} {'trial' if hunt.unit == 'photo' else hunt.unit}s"
 
 
 def tested_rules(hunt: HuntEvidence) -> list[Rule]:
@@ -182,7 +187,10 @@ def print_suspects(hunt: HuntEvidence, console: Console, atlas: str) -> None:
     if not hunt.suspects:
         return
     total = len(hunt.suspects)
-    console.print(f"\n[bold]Suspects[/bold]: {total:,} look failing, not proven.", highlight=False)
+    console.print(
+        f"\n[bold]Suspects[/bold]: {total:,} {'looks' if total == 1 else 'look'} failing, not proven.",
+        highlight=False,
+    )
     for finding in hunt.suspects[:SUSPECT_ROWS]:
         rate, missing = hunt.rate(finding), missing_of(finding)
         seen = f"{rate.failures} of {rate.of} {hunt.unit}s fail"
@@ -199,7 +207,7 @@ def print_nothing_found(hunt: HuntEvidence, console: Console) -> None:
     valid = seen.of + hunt.seen_rate(apart=True).of
     invalid = hunt.counts[Verdict.INVALID]
     console.print(
-        f"Nothing is proven yet after {hunt.trials:,} {hunt.unit}s ({hunt.progress.phase}): {valid:,} valid, "
+        f"Nothing is proven yet after {_tried(hunt)} ({hunt.progress.phase}): {valid:,} valid, "
         f"{invalid:,} invalid.",
         highlight=False,
     )

@@ -67,7 +67,7 @@ def describe(summary: Summary) -> str:
     spent = summary.spent
     money = f", {spent.money:,.2f} in money" if spent.money else ""
     return (
-        f"{outcome(summary)}. {summary.findings:,} findings.\n"
+        f"{outcome(summary)}. {summary.findings:,} finding{'' if summary.findings == 1 else 's'}.\n"
         f"This session: {summary.trials:,} trials in {duration(summary.seconds)} ({rate:,.0f}/s). "
         f"In all: {spent.images:,} images, {spent.requests:,} requests{money}."
     )

@@ -41,6 +41,7 @@ from failscape.evidence import config_of
 from failscape.hunts.certify import evidence_needed
 from failscape.hunts.classifier.build import album_of, photos_of, targets_of
 from failscape.hunts.classifier.config import ClassifierConfig
+from failscape.hunts.classifier.kind import ClassifierKind
 from failscape.hunts.fresh import AskedBefore
 from failscape.models.roles import Identity
 from failscape.plugins import kind_of
@@ -49,6 +50,9 @@ from failscape.runtime.session import run_hunt
 from failscape.runtime.walk import Team
 from failscape.stats.evalues import Floats
 from failscape.trials import Classify, Decide, Probe, Show, Step, Verdict
+
+#: The letter in the key of a case that is a photo of the hunt's folder.
+PHOTO = "p"
 
 #: The role under test → those that a case calls. Others of a hunt (captioners, questioners) stay at home.
 NEEDED = {
@@ -404,8 +408,8 @@ async def ask_sets(
     sides: Sequence[ModelSide], folder: Path, photos: Sequence[Path], reporter: Reporter
 ) -> tuple[list[ModelSide], list[CaseSet], bool]:
     """The sides with what they lacked of all sets, the sets, and whether somebody interrupted."""
-    albums = [photo_set(sides[0], one) for one in photos]
-    sets = [*recorded_sets(sides), *albums]
+    recorded, albums = once_each(recorded_sets(sides), [photo_set(sides[0], one) for one in photos])
+    sets = [*recorded, *albums]
     if not any(one.cases for one in sets):
         raise ConfigError(
             f"{sides[0].folder} has neither a random sample nor findings to make sets of",
@@ -432,6 +436,15 @@ async def ask_sets(
             if stopped:
                 return [*found, *sides[at + 1 :]], sets, True
     return found, sets, False
+
+
+def once_each(recorded: Sequence[CaseSet], albums: Sequence[CaseSet]) -> tuple[list[CaseSet], list[CaseSet]]:
+    """A photo that a hunt has recorded is the same case in a folder: totals count it once."""
+    known = {case.case: case for one in recorded for case in one.cases if case.mark == PHOTO}
+    joined = [replace(one, cases=tuple(known.get(case.case, case) for case in one.cases)) for one in albums]
+    given = {place for one in joined for place in one.places}
+    name = ClassifierKind.sample_names[PHOTO]
+    return [one for one in recorded if one.name != name or not given.issuperset(one.places)], joined
 
 
 async def _asked(

@@ -100,6 +100,14 @@ def test_photo_hunts_are_examined_with_all_their_roles(tmp_path: Path) -> None:
     assert {"judge-picture: entity", "classifier-right", "captioner-names", "editor-edits"} <= set(found)
     assert found["embedder-matches"].n == 20
     assert found["judge-picture: entity"].n == 32
+    assert found["photos-labelled"].status == "ok"
+
+
+def test_photos_without_labels_are_found_before_the_run(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(Picture.from_array(np.zeros((8, 8, 3), np.uint8)).data)
+    found = examine({"hunt": "classifier", "target": {**TOY, "model": "cnn"}, "photos": str(tmp_path)})
+    assert failed(found) == {"photos-labelled"}
+    assert found["photos-labelled"].seen.startswith("0 of 1 photos")
 
 
 def test_a_role_that_cannot_even_be_made_is_named() -> None:

@@ -113,6 +113,27 @@ def test_the_photos_that_count_add_up_to_the_rate(hunted: Path) -> None:
         assert (counted.count("fail"), len(counted)) == (record["failures"], record["trials"])
 
 
+def test_the_terminal_names_slices_by_their_column_and_counts_looks_as_trials(hunted: Path) -> None:
+    hunt, output = loaded(hunted), CliRunner().invoke(cli, ["findings", str(hunted)]).output
+    assert "cows whose camera is B" in output
+    assert hunt.trials > 3 * PER_CLASS
+    assert f"in {hunt.trials:,} trials of hunt 1" in output
+
+
+def test_a_matrix_counts_a_photo_once(hunted: Path, tmp_path: Path) -> None:
+    """The folder that was hunted, given again by name, is one set: twice the photos would halve the doubt."""
+    photos = hunted.parent / "photos"
+    arguments = ["compare", str(hunted), "--target", "toybox:vit", "--matrix", "--photos", str(photos)]
+    result = CliRunner().invoke(cli, [*arguments, "--json", "--atlas", str(tmp_path / "compared")])
+    assert result.exit_code == 0, result.output
+    sets = json.loads(result.stdout.splitlines()[-1])["matrix"]["sets"]
+    assert {one["name"]: one["given"] for one in sets if "findings" not in one["name"]} == {
+        str(photos): 3 * PER_CLASS,
+        "all sets": 3 * PER_CLASS,
+    }
+    assert any("findings" in one["name"] for one in sets), "slices are sets of their own"
+
+
 class Headings(HTMLParser):
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -132,7 +153,9 @@ class Headings(HTMLParser):
 def test_the_page_leads_with_what_is_wrong(hunted: Path) -> None:
     result = CliRunner().invoke(cli, ["report", str(hunted)])
     assert result.exit_code == 0, result.output
-    headings = Headings((hunted / "report" / "index.html").read_text()).found
+    page = (hunted / "report" / "index.html").read_text()
+    assert "than usual. <b>How sure:</b>" in page
+    headings = Headings(page).found
     places = [at for at, text in enumerate(headings) if "photos are wrong" in text]
     assert places == [0], headings
     assert headings[1] == "Bugs in plain words"

@@ -8,7 +8,7 @@ import pytest
 
 from failscape.errors import ConfigError
 from failscape.hunts.classifier.hunt import ClassifierHunt
-from failscape.hunts.classifier.prompts import Template
+from failscape.hunts.classifier.prompts import Template, clause_of
 from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.spaces.wording import with_article
 from failscape.testing.hunt_suite import HuntSuite
@@ -180,3 +180,21 @@ def test_what_is_not_proven_is_a_suspect_that_says_what_is_missing() -> None:
         assert one.subject not in claimed
         assert "more images of it would prove it" in one.details.missing
         assert one.counted == ("search",)
+
+
+def test_what_became_of_written_descriptions_is_said_and_a_cap_that_stopped_them_named() -> None:
+    world = PlantedClassifier(classes=2, bugs=1, seed=4, rates=(0.2, 0.2), base=(1, 60))
+    value = next(one for one in world.corpus.values if one.label == world.bugs[0].values[0])
+    rules = ClassifierRules(seed=1, images=2_000, most_images=24)
+    written = {0: [clause_of(value)]}
+    hunt = ClassifierHunt(world.targets(), TEMPLATE, None, rules, always=written)
+    simulate(hunt, world, 2_000)
+    assert hunt.done
+    (end,) = hunt.notices()
+    assert "not proven in the 24 images that one may take (`search.most_images`): 1" in end
+    assert any(f"(as you wrote): {seen_in(hunt)}, not proven" in line for line in hunt.survey().notes)
+
+
+def seen_in(hunt: ClassifierHunt) -> str:
+    (arm,) = [one for one in hunt.arena.arms.values() if one.tested]
+    return f"{arm.counts.fails} of {arm.counts.valid} pictures failed in its test"

@@ -168,6 +168,23 @@ def test_labels_that_two_classes_share_are_warned_of(tmp_path: Path) -> None:
     assert any("'feline' counts as right for cat and tiger" in line for line in warned)
 
 
+def test_the_classifiers_own_list_may_spell_a_class_in_another_case(tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_text("Persian cat\ntiger\n")
+    (tmp_path / "own.txt").write_text("persian cat\nTIGER\n")
+    target = {"provider": "onnx", "path": "net.onnx", "labels": str(tmp_path / "own.txt")}
+    spelled = config(target=target, labels=str(tmp_path / "labels.txt"), classes=["Persian Cat", "tiger"])
+    assert [one.name for one in targets_of(spelled)] == ["Persian cat", "tiger"]
+
+
+def test_photos_that_belong_to_no_class_are_counted(tmp_path: Path) -> None:
+    for number, name in enumerate(("owl/a.png", "heron/b.png", "c.png")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(tmp_path / name)
+    warned = forewarn(config(generator=None, photos=str(tmp_path), classes=["owl"]))
+    assert f"{tmp_path}: 1 photo has no label: left out" in warned
+    assert f"{tmp_path}: 1 photo is of no class that is hunted, most often of 'heron': left out" in warned
+
+
 def test_a_corpus_of_five_thousand_values_is_planned_at_once(tmp_path: Path) -> None:
     (tmp_path / "entities.json").write_text(json.dumps({"animal": {"mammal": ["cat", "dog"]}}))
     kinds = {f"kind {kind}": [f"value {kind} {number}" for number in range(100)] for kind in range(50)}

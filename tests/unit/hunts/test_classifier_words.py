@@ -172,3 +172,11 @@ def test_findings_read_as_english() -> None:
     assert "most often as horse" in one
     assert points(-0.352) == "−35 points"
     assert points(0.01) == "+1 point"
+
+
+def test_a_value_without_a_wording_is_not_left_out_of_the_name() -> None:
+    """A person's corpus has kinds that nobody worded: they stand in the prompt as sentences of their own."""
+    fog = Clause("Background: Weather", "fog", "The background weather is {value}.")
+    red = clause("Base: Colour=red")
+    assert "fog" in TEMPLATE.prompt("owl", "bird", [fog, red]).partition("). ")[2]
+    assert many("owl", [fog, red]) == "red owls, when “the background weather is fog”,"

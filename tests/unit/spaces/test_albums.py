@@ -54,6 +54,12 @@ def test_broken_and_repeated_photos_are_skipped_with_a_reason(tmp_path: Path) ->
     assert album.skipped[1].startswith("c.png: not a readable image")
 
 
+def test_the_reason_names_no_address_in_memory(tmp_path: Path) -> None:
+    save(tmp_path / "a.png", 1)
+    (tmp_path / "b.png").write_bytes(b"nope")
+    assert load_album(tmp_path).skipped == ("b.png: not a readable image: 4 bytes that start with b'nope'",)
+
+
 def test_a_folder_without_photos_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no photo that can be read"):
         load_album(tmp_path)

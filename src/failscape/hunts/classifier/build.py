@@ -113,8 +113,8 @@ def contents(config: ClassifierConfig) -> dict[str, Content]:
 
 
 def forewarn(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
-    warnings = _about_photos(config.photos) if config.photos else []
     targets, search = targets_of(config), config.search
+    warnings = [*_about_photos(config.photos), *_not_hunted(config, targets)] if config.photos else []
     number = len(targets)
     warnings += list(_shared_names(targets))[:SKIPPED]
     images, least = config.budget.images, number * search.baseline
@@ -138,6 +138,20 @@ def _about_photos(folder: str) -> list[str]:
     skipped = album_of(folder).skipped
     more = [f"{folder}: {len(skipped) - SKIPPED} more files were left out"] if len(skipped) > SKIPPED else []
     return [*(f"{folder}: left out {line}" for line in skipped[:SKIPPED]), *more]
+
+
+def _not_hunted(config: ClassifierConfig, targets: Sequence[Target]) -> Iterator[str]:
+    """Photos that no class of the hunt owns: without a label, or with another one."""
+    hunted = {photo.digest for photo in photos_of(config, targets)}
+    rest = [photo for photo in album_of(config.photos).photos if photo.digest not in hunted]
+    bare, others = sum(not photo.label for photo in rest), Counter(one.label for one in rest if one.label)
+    if bare:
+        yield f"{config.photos}: {bare:,} {'photo has' if bare == 1 else 'photos have'} no label: left out"
+    if others and config.generator is None:
+        names = ", ".join(repr(name) for name, _ in others.most_common(SKIPPED))
+        number = others.total()
+        are = "photo is" if number == 1 else "photos are"
+        yield f"{config.photos}: {number:,} {are} of no class that is hunted, most often of {names}: left out"
 
 
 def targets_of(config: ClassifierConfig) -> list[Target]:
@@ -215,8 +229,9 @@ def _refuse_strangers(labels: Sequence[Label], config: ClassifierConfig) -> None
     if not (config.labels and file and Path(file).expanduser().is_file()):
         return
     carried = {name for label in load_labels(file).labels for name in label.accept}
+    spelled = {name.lower() for name in carried}
     for label in labels:
-        if not carried.intersection(label.accept):
+        if not spelled.intersection(map(str.lower, label.accept)):
             raise ConfigError(
                 f"the classifier has no class {label.name!r}: {file} lists none of its names",
                 suggest(label.name, carried),

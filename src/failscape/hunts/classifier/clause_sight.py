@@ -29,17 +29,22 @@ UNASKED = 3
 #: all. Those that were not asked for are drawn by lot.
 MOST_OF_ONE = 6
 
+#: Questions about clauses that were asked for, none of which it answered: then it has nothing to say of them.
+SILENT = 60
+
 
 class ClauseSight:
     def __init__(self) -> None:
         self._yes: Counter[bool] = Counter()
         self._all: Counter[bool] = Counter()
         self._known: Counter[Hashable] = Counter()
+        self._unanswered = 0
         self.is_blind = False
 
     def note(self, asked: bool, answers: Iterable[tuple[Hashable, bool | None]]) -> None:
         """What the judge said of clauses, by class and clause; `asked` for or not."""
         for name, holds in answers:
+            self._unanswered += holds is None and asked
             if holds is not None and not (asked and self._known[name] >= MOST_OF_ONE):
                 self._known[name] += asked
                 self._all[asked] += 1
@@ -68,7 +73,12 @@ class ClauseSight:
 
     @property
     def sentence(self) -> str:
-        """What was seen, where the judge is blind; "" where it is not."""
+        """What was seen, where the judge is blind or says nothing; "" where it sees."""
+        if self._unanswered >= SILENT and not self._all:
+            return (
+                f"the judge does not say whether clauses are there: none of {self._unanswered:,} questions "
+                "about them was answered, so rates are as asked"
+            )
         if not self.is_blind:
             return ""
         asked, other = (f"{self._yes[side]:,} of {self._all[side]:,}" for side in (True, False))

@@ -25,7 +25,7 @@ from failscape.hunts.classifier.real_photos import RealPhotos
 from failscape.hunts.classifier.scales import Scales
 from failscape.hunts.classifier.scouting import AGAIN, scouts_of
 from failscape.hunts.classifier.settings import ClassifierRules, stream_seed
-from failscape.hunts.classifier.survey import ClassifierSurvey, survey_of
+from failscape.hunts.classifier.survey import WRITTEN, ClassifierSurvey, survey_of
 from failscape.hunts.classifier.suspicions import Suspicions
 from failscape.hunts.classifier.tallies import ClassState, LabelledPhoto, Look, Target
 from failscape.hunts.rounds import Planned, RoundHunt
@@ -119,7 +119,7 @@ class ClassifierHunt(RoundHunt[Planned]):
     def _enter_written(self, written: Mapping[int, Sequence[Clause]]) -> None:
         for label, clauses in written.items():
             for clause in clauses:
-                arm = self.arena.enter(describe(label, [clause]), "written", 0.3)
+                arm = self.arena.enter(describe(label, [clause]), WRITTEN, 0.3)
                 if arm is not None:
                     arm.urgent = self.arena.test(arm)
 
@@ -468,7 +468,16 @@ class ClassifierHunt(RoundHunt[Planned]):
         return (
             f"nothing is left that could be proven: {rest}, {tested:,} of {self.arena.most_tried:,} "
             f"descriptions tested, and a proof takes evidence of {np.exp(min(need, 700.0)):,.0f}"
+            + self._capped()
         )
+
+    def _capped(self) -> str:
+        """Tests that ended unproven at the most images of one description: a person may allow more."""
+        proven, most = {arm.subject for arm in self.arena.claimed}, self.rules.most_in_test
+        tests = [arm for arm in self.arena.arms.values() if arm.counts.drawn >= most]
+        capped = sum(arm.subject not in proven for arm in tests)
+        each = f"; not proven in the {most:,} images that one may take (`search.most_images`)"
+        return f"{each}: {capped:,}" if capped else ""
 
     def progress(self) -> Progress:
         tried = sum(arm.tested for arm in self.arena.arms.values())

@@ -23,7 +23,7 @@ from failscape.hunts.classifier.findings import gone_of, growth, widened
 from failscape.hunts.classifier.judge_looks import JudgeLook, JudgeLooks, absorb_look
 from failscape.hunts.classifier.photo_survey import PhotoSurvey, photo_survey
 from failscape.hunts.classifier.prompts import CLUSTER, COLUMN, Clause, describe
-from failscape.hunts.classifier.sentences import points, sentence
+from failscape.hunts.classifier.sentences import many, points, sentence
 from failscape.hunts.classifier.settings import ClassifierRules
 from failscape.hunts.classifier.slices import cluster_clauses, metadata_clauses
 from failscape.hunts.classifier.tallies import ImageCounts, LabelledPhoto, Look, SeenPhoto, Target
@@ -271,7 +271,7 @@ class PhotoHunt(ProbeRounds):
             parents=({"subject": target.name, "failures": rest.fails, "trials": rest.valid},),
             details=BugDetails(
                 class_name=target.name,
-                short=f"{target.name}: {one.clause.value}",
+                short=many(target.name, [one.clause]).rstrip(","),
                 clauses=(clause,),
                 source="photos",
                 confirmed=True,

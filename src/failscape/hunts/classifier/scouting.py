@@ -77,7 +77,7 @@ class Crowd:
 
 
 @dataclass(slots=True)
-class Unasked:
+class SeenUnasked:
     """What captions say of plain pictures: values of each that failed, and how many of the others show one.
 
     A plain picture that shows something unasked is a crowd that nobody had to draw.
@@ -110,7 +110,7 @@ class ClassLooks:
     beside: Floats = field(default_factory=lambda: np.zeros(0))
     """A value for each time that it was in a failed crowd, and how likely the rest of the crowd fails."""
     stale: bool = False
-    unasked: Unasked = field(default_factory=lambda: Unasked())
+    unasked: SeenUnasked = field(default_factory=lambda: SeenUnasked())
     met: dict[int, set[int]] = field(default_factory=dict)
     """Value → those that it was seen with in this pass over all pairs."""
     pairs: int = 0
@@ -302,7 +302,7 @@ class Scouts:
         looks.beside = np.clip(total[rows] - usual - rate[values], 0.0, 0.95)[own]
         looks.failed = np.bincount(values, failed[rows], minlength=size).astype(float)
 
-    def _passed_unasked(self, unasked: Unasked, base: Floats) -> Floats:
+    def _passed_unasked(self, unasked: SeenUnasked, base: Floats) -> Floats:
         """Plain pictures that show a value and pass, as many as go with the failed ones that were captioned.
 
         Few that pass are captioned: what the generator draws unasked is taken from all classes as well.

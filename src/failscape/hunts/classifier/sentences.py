@@ -1,5 +1,6 @@
 """Findings of a classifier hunt in plain English. Pure."""
 
+import re
 from collections.abc import Sequence
 
 from failscape.hunts.classifier.prompts import CLUSTER, COLUMN, SAID, Clause, Template
@@ -28,11 +29,14 @@ def many(name: str, clauses: Sequence[Clause]) -> str:
     outside = [clause for clause in clauses if clause.kind == CLUSTER or clause.kind.startswith(COLUMN)]
     worked = [one for one in clauses if one.kind != SAID and one not in single and one not in outside]
     counted = any("{things}" in clause.wording for clause in worked)
-    text = _PLAIN.prompt(name if counted else plural_of(name), "", worked).partition(".")[0]
+    prompt = _PLAIN.prompt(name if counted else plural_of(name), "", worked).strip().rstrip(".")
+    # Values without a wording that fits into the phrase are sentences of their own after it.
+    text, *apart = re.split(r"\.\s+", prompt)
     text = f"single {text}" if single else text
     text = " ".join([text, *(_outside_words(clause) for clause in outside)])
     text = f"{text}," if "," in text else text
-    said = [clause.value for clause in clauses if clause.kind == SAID]
+    said = [f"{one[:1].lower()}{one[1:]}" for one in apart]
+    said += [clause.value for clause in clauses if clause.kind == SAID]
     return f"{text.rstrip(',')}, when “{'” and “'.join(said)}”," if said else text
 
 

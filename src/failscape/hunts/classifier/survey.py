@@ -11,11 +11,16 @@ from failscape.hunts.classifier.caption_study import CaptionStudy, CaptionSurvey
 from failscape.hunts.classifier.details import RateCounts
 from failscape.hunts.classifier.findings import rate_counts
 from failscape.hunts.classifier.prompts import SAID
+from failscape.hunts.classifier.sentences import many
 from failscape.spaces.wording import capitalised, plural_of
 
 if TYPE_CHECKING:
     from failscape.hunts.classifier.arena import Arena
     from failscape.hunts.classifier.scouting import Scouts
+
+
+#: The source of descriptions from `descriptions:`.
+WRITTEN = "written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +104,23 @@ def survey_of(
         arena.rules.margin,
         arena.rules.fdr,
         arena.rules.slip,
-        tuple(notes),
+        (*notes, *_about_written(arena)),
         study.survey(_plain_rate(arena)),
     )
+
+
+def _about_written(arena: Arena) -> list[str]:
+    """What became of the descriptions that a person wrote, proven or not."""
+    claimed = {arm.subject for arm in arena.claimed}
+    lines = []
+    for arm in arena.arms.values():
+        if arm.source != WRITTEN:
+            continue
+        name = capitalised(many(arena.targets[arm.description.label].name, arm.clauses).rstrip(","))
+        seen = f"{arm.counts.fails:,} of {arm.counts.valid:,} pictures failed in its test"
+        proof = "proven" if arm.subject in claimed else "not proven"
+        lines.append(f"{name} (as you wrote): {f'{seen}, {proof}' if arm.counts.drawn else 'not tested'}")
+    return lines
 
 
 def _plain_rate(arena: Arena) -> float:
