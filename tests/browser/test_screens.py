@@ -22,6 +22,19 @@ LINES_ARE_SORTED = """() => {
 SIGNS_DIFFER = """() =>
   new Set([...document.querySelectorAll(".cell .verdict i")].map((one) => one.innerText)).size > 1"""
 
+#: An answer that is broken off while its body is read, as when the page has asked anew.
+BROKEN_OFF = """async () => {
+  const { fetchJson } = await import("/static/js/base.js");
+  const body = () => Promise.reject(new DOMException("broken off", "AbortError"));
+  window.fetch = async () => ({ ok: true, status: 200, json: body });
+  return fetchJson("/api/t2i/1/overview").then(() => "taken for data", (error) => error.name);
+}"""
+
+
+def test_an_answer_that_was_broken_off_is_no_data(open_page, viewer) -> None:
+    page = settled(open_page(viewer, "/t2i/1/overview"))
+    assert page.evaluate(BROKEN_OFF) == "AbortError"
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_screen_opens_at_both_widths_and_in_both_lights(open_page, viewer, kind) -> None:

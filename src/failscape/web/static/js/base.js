@@ -90,7 +90,9 @@ export function useNews(atlas, act) {
 export async function fetchJson(path, signal, late = () => {}) {
   for (;;) {
     const reply = await fetch(path, { signal });
-    const data = await reply.json().catch(() => ({ error: "The viewer gave no answer.", fix: "Is it still running?" }));
+    const data = await reply.json().catch((error) => {  // nobody waits for an answer that was broken off
+      throw error.name === "AbortError" ? error : { error: "The viewer gave no answer.", fix: "Is it still running?" };
+    });
     if (!reply.ok) throw data;
     if (reply.status !== 202) return data;
     late(data.reading);
@@ -121,7 +123,7 @@ export function useAnswer(question, params = {}, live = true) {
     const stop = new AbortController();
     const late = (reading) => { if (!stop.signal.aborted) change((old) => ({ ...old, reading })); };
     fetchJson(path, stop.signal, late).then(
-      (data) => change({ path, data, error: null }),
+      (data) => { if (!stop.signal.aborted) change({ path, data, error: null }); },
       (error) => { if (error.name !== "AbortError") change((old) => ({ ...old, path, error: asError(error) })); });
     return () => stop.abort();
   }, [path, turn]);
