@@ -46,7 +46,7 @@ from failscape.report.sections import Section as Section
 from failscape.report.sections import Tile as Tile
 from failscape.runtime.progress import RunSnapshot as RunSnapshot
 from failscape.servers.backends import ImageBackend as ImageBackend
-from failscape.servers.requests import RequestError as RequestError
+from failscape.servers.backends import RequestError as RequestError
 from failscape.spaces.corpus import Corpus as Corpus
 from failscape.spaces.corpus import load_corpus as load_corpus
 from failscape.trials import Answer as Answer

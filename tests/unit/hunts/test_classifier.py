@@ -195,6 +195,16 @@ def test_what_became_of_written_descriptions_is_said_and_a_cap_that_stopped_them
     assert any(f"(as you wrote): {seen_in(hunt)}, not proven" in line for line in hunt.survey().notes)
 
 
+def test_a_test_goes_on_beyond_its_share_where_nothing_else_is_left() -> None:
+    world = PlantedClassifier(classes=2, bugs=1, seed=4, rates=(0.2, 0.2), base=(1, 60))
+    value = next(one for one in world.corpus.values if one.label == world.bugs[0].values[0])
+    rules = ClassifierRules(seed=1, images=2_000, confirm=20, toggles=0)
+    hunt = ClassifierHunt(world.targets(), TEMPLATE, None, rules, always={0: [clause_of(value)]})
+    simulate(hunt, world, 2_000)
+    assert max(arm.counts.drawn for arm in hunt.arena.arms.values()) > rules.most_in_test
+    assert hunt.findings() or (hunt.arena.left or 0) < 100
+
+
 def seen_in(hunt: ClassifierHunt) -> str:
     (arm,) = [one for one in hunt.arena.arms.values() if one.tested]
     return f"{arm.counts.fails} of {arm.counts.valid} pictures failed in its test"

@@ -27,7 +27,7 @@ from failscape.hunts.classifier.scouting import AGAIN, scouts_of
 from failscape.hunts.classifier.settings import ClassifierRules, stream_seed
 from failscape.hunts.classifier.survey import WRITTEN, ClassifierSurvey, survey_of
 from failscape.hunts.classifier.suspicions import Suspicions
-from failscape.hunts.classifier.tallies import ClassState, LabelledPhoto, Look, Target
+from failscape.hunts.classifier.tallies import Arm, ClassState, LabelledPhoto, Look, Target
 from failscape.hunts.rounds import Planned, RoundHunt
 from failscape.spaces.corpus import Corpus
 from failscape.spaces.earlier import Earlier, refuse_strangers
@@ -158,7 +158,14 @@ class ClassifierHunt(RoundHunt[Planned]):
             room = room if left is None or part in (self._plan_helpers, self._real.plan) else min(room, left)
             if room > 0:
                 planned += part(room)
-        return planned
+        return planned or self._plan_capped_tests(size)
+
+    def _plan_capped_tests(self, room: int) -> list[Planned]:
+        """Where nothing else is left, tests go on beyond what one may take of a budget that others need."""
+        left = self.arena.left
+        if self.under_way or left is None or self.rules.most_images is not None:
+            return []
+        return self._plan_tests(min(room, left), tests=self._prospects.capped)
 
     def _spare(self) -> float:
         """Images that need not be kept for the fresh ones of what is proven, or about to be."""
@@ -227,10 +234,12 @@ class ClassifierHunt(RoundHunt[Planned]):
     def _plan_cheap_tests(self, room: int) -> list[Planned]:
         return self._plan_tests(room, self._prospects.costly)
 
-    def _plan_tests(self, room: int, later: Collection[str] = ()) -> list[Planned]:
+    def _plan_tests(
+        self, room: int, later: Collection[str] = (), tests: Sequence[tuple[Arm, int]] | None = None
+    ) -> list[Planned]:
         """The most promising tests first, without those that are for `later`."""
         planned: list[Planned] = []
-        for arm, images in self._prospects.tests:
+        for arm, images in self._prospects.tests if tests is None else tests:
             if arm.subject in later:
                 continue
             if len(planned) >= min(room, self._spare()):

@@ -59,6 +59,8 @@ class Prospects:
         self._arena, self._scouts = arena, scouts
         self.tests: list[tuple[Arm, int]] = []
         self.looks: list[tuple[Arm, int]] = []
+        #: Tests that took all images that one may take, and may still be bugs.
+        self.capped: list[tuple[Arm, int]] = []
         self.hot: list[set[frozenset[int]]] = [set() for _ in arena.classes]
         self.costly: set[str] = set()
         self.demand = 0.0
@@ -82,6 +84,7 @@ class Prospects:
         self._shown = [self._scouts.shown_on_average(label) for label in range(len(arena.classes))]
         self.hot = [set() for _ in arena.classes]
         tests: list[tuple[float, Arm, int]] = []
+        capped: list[tuple[float, Arm, int]] = []
         looks: dict[str, tuple[float, Arm, int]] = {}
         live: list[int] = []
         for at in self._worth_a_thought(arms, chances):
@@ -92,18 +95,20 @@ class Prospects:
             if self._is_settled(arm, rate, need):
                 continue
             if arm.tested or arm.urgent or (chance >= ADMITTED and arm.looks.valid):
+                size = int(np.clip(chance * images, 2, 16)) if arm.counts.drawn else FIRST
                 if self._is_given_up(arm, chance):
+                    capped += [(worth, arm, size)] if chance >= HOPELESS else []
                     continue
                 waiting, is_free = self._parts_first(arm, rate, need)
                 for part, number in waiting:
                     looks[part.subject] = max(looks.get(part.subject, (0.0, part, 0))[0], worth), part, number
                 if is_free:
-                    size = int(np.clip(chance * images, 2, 16)) if arm.counts.drawn else FIRST
                     tests.append((worth * (8.0 if arm.urgent else 1.0), arm, size))
                     live.append(at)
             elif chance >= self._promising(arm) or _is_new(arm):
                 looks.setdefault(arm.subject, (worth, arm, FIRST))
         self.tests, self.looks = _in_order(tests), _in_order(list(looks.values()))
+        self.capped = _in_order(capped)
         self._weigh_costs(arms, np.array(live, np.intp), chances)
 
     def _weigh_costs(self, arms: list[Arm], tested: NDArray[np.intp], chances: BugChances) -> None:
