@@ -196,7 +196,7 @@ def test_what_became_of_written_descriptions_is_said_and_a_cap_that_stopped_them
 
 
 def test_a_test_goes_on_beyond_its_share_where_nothing_else_is_left() -> None:
-    world = PlantedClassifier(classes=2, bugs=1, seed=4, rates=(0.2, 0.2), base=(1, 60))
+    world = PlantedClassifier(classes=2, bugs=1, seed=4, rates=(0.13, 0.13), base=(1, 60))
     value = next(one for one in world.corpus.values if one.label == world.bugs[0].values[0])
     rules = ClassifierRules(seed=1, images=2_000, confirm=20, toggles=0)
     hunt = ClassifierHunt(world.targets(), TEMPLATE, None, rules, always={0: [clause_of(value)]})
