@@ -6,6 +6,8 @@ a grid is estimated by EM from the counts of the nodes in it. Nothing is assumed
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
@@ -199,13 +201,21 @@ class Seen:
         logs = log_likelihoods(distinct[:, 1], distinct[:, 2])
         self._likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
 
-    def mixed(self, table: Floats, other: Floats) -> Floats:
-        """The table with as much of the other mixed in as the counts allow."""
+    def mixed(self, table: Floats, other: Floats, shifts: Sequence[float] = (0.0,)) -> Floats:
+        """The table with as much of the other mixed in as the counts allow, if it is moved by one of these
+        shifts: where some rates are lower than was thought, the rest are higher."""
+        moved = [np.array([_moved(row, by) for row in table]) for by in shifts]
+        fits = np.array([self._fits(one, other) for one in moved])
+        allowed = fits >= fits.max() - _ALLOWED
+        most = int(np.flatnonzero(allowed.any(axis=0)).max())
+        best = int(fits[:, most].argmax())
+        return np.asarray((1 - _SHARES[most]) * moved[best] + _SHARES[most] * other)
+
+    def _fits(self, table: Floats, other: Floats) -> Floats:
+        """The log-likelihood of the counts by the share of the other table."""
         one, two = ((self._likelihood * part[self._rows]).sum(axis=1) for part in (table, other))
         chances = np.multiply.outer(1 - _SHARES, one) + np.multiply.outer(_SHARES, two)
-        fits = np.log(np.maximum(chances, 1e-300)) @ self._times
-        share = float(_SHARES[fits >= fits.max() - _ALLOWED].max())
-        return np.asarray((1 - share) * table + share * other)
+        return np.asarray(np.log(np.maximum(chances, 1e-300)) @ self._times)
 
 
 def wary_priors(table: Floats, seen: Seen, threshold: float) -> tuple[Floats, Floats]:

@@ -5,7 +5,8 @@ Children may be tried before their parents are settled; parents are settled once
 """
 
 import heapq
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from failscape.hunts.t2i.certified.candidates import Candidates
 from failscape.hunts.t2i.certified.forecast import Bars, Forecast
 from failscape.hunts.t2i.certified.ledger import Ledger
 from failscape.hunts.t2i.certified.posterior import Posterior
-from failscape.hunts.t2i.certified.standing import Standing, ancestors_of
+from failscape.hunts.t2i.certified.standing import Standing, State, ancestors_of
 
 #: A node with its index, negated: the smallest comes first.
 Entry = tuple[float, Key]
@@ -56,10 +57,12 @@ class Agenda:
         refit: int,
         explore: int,
         members: Collection[Key] = (),
+        claimed: Container[int] = (),
         kept: int = tuning.KEPT,
     ) -> None:
         """`reserved` are codes of nodes that are not opened; `members`, of groups that fail as a whole, get
-        no further images for their own sake, and nothing below them is tried."""
+        no further images for their own sake, and nothing below them is tried. Slots that are `claimed` are
+        only worth a certificate."""
         self.forecast = forecast
         self._ledger = ledger
         self._belief = belief
@@ -68,6 +71,7 @@ class Agenda:
         self._policy = policy
         self._kept = kept
         self._members = members
+        self._claimed = claimed
         self._posterior = Posterior(ledger, belief, forecast, bars)
         self._reached: set[int] = set()
         self._proven: set[int] = set()
@@ -75,7 +79,8 @@ class Agenda:
         self._parked: list[Entry] = []
         self._betting: set[Key] = set()
         self._now: dict[Key, float] = {}
-        self._waited_for: set[Key] = set()
+        #: By ancestor: slots that are taken to fail and wait to learn whether it passes.
+        self._waiting: dict[Key, set[int]] = {}
         self.standing = self._predicted_standing()
         for key in members:
             self.standing.put(key, 0.0, 1.0, settled=False, dead=True)
@@ -83,9 +88,9 @@ class Agenda:
         for slot in slots:
             self._place(slot)
         for slot in sorted(self._reached):
-            self._waited_for.update(self._let_wait(slot, 1))
+            self._let_wait(slot, 1)
         for slot in slots:
-            if self._ledger.keys[slot] in self._waited_for:
+            if self._ledger.keys[slot] in self._waiting:
                 self._place(slot)  # again, now that it is known who waits
         for slot in slots:
             self._score(slot)
@@ -143,7 +148,7 @@ class Agenda:
             self._now.update(zip(keys, entered.tolist(), strict=True))
             self._heap += zip((-entered).tolist(), keys, strict=True)
             start += len(nodes)
-        for key in sorted(self._waited_for):
+        for key in sorted(self._waiting):
             if key not in self._ledger.slot_by_key:
                 self._enter(max(self._worth_settling(key), self._now.get(key, 0.0)), key, push=False)
 
@@ -194,20 +199,20 @@ class Agenda:
         (self._reached.add if reached else self._reached.discard)(slot)
         (self._proven.add if proven else self._proven.discard)(slot)
         waiting = self.standing.get(key).waiting
-        settled = images >= tuning.LEAST_IMAGES and self._policy.settled(
-            len(key) - 1, self._posterior.doubt(slot, waiting), waiting
-        )
+        doubt = self._posterior.doubt(slot, waiting) if images >= tuning.LEAST_IMAGES else 1.0
+        settled = self._policy.settled(len(key) - 1, doubt, waiting)
         chance = view.passes if settled else view.settles
         # With a tolerance a node can both fail and pass as an ancestor: then nodes below it are still tried.
         dead = (reached and view.passes < tuning.MOST_DOUBT) or key in self._members
-        self.standing.put(key, chance, view.settling, settled, dead)
+        self.standing.put(key, chance, view.settling, settled, dead, doubt)
 
     def _let_wait(self, slot: int, by: int) -> list[Key]:
         """A certified failure waits for its ancestors, unless one of them is certified itself."""
-        waited = []
-        for ancestor in ancestors_of(self._ledger.keys[slot]):
+        waited = ancestors_of(self._ledger.keys[slot])
+        for ancestor in waited:
             self.standing.wait(ancestor, by)
-            waited.append(ancestor)
+            slots = self._waiting.setdefault(ancestor, set())
+            (slots.add if by > 0 else slots.discard)(slot)
         return waited
 
     def _score(self, slot: int, push: bool = False) -> None:
@@ -225,15 +230,47 @@ class Agenda:
         self._enter(best, key, push, bet)
 
     def _worth_settling(self, key: Key) -> float:
-        """The index of a node as an ancestor that certified failures wait for."""
-        state = self.standing.get(key)
-        if state.waiting <= 0 or state.settled or state.dead:
+        """The index of a node as an ancestor that failures wait for: of so many of them as make it highest.
+
+        Of several ancestors that a failure waits for, the one that is most likely to fail comes first by
+        this: should it, images of the others would be lost.
+        """
+        state, slot = self.standing.get(key), self._ledger.slot_by_key.get(key)
+        if state.waiting <= 0 or state.dead or (slot is not None and self._ledger.unjudgeable(slot)):
             return 0.0
-        slot = self._ledger.slot_by_key.get(key)
-        if slot is not None and self._ledger.unjudgeable(slot):
+        if self.standing.weigh(key)[2]:
             return 0.0
-        chance, _, dead = self.standing.weigh(key)
-        return 0.0 if dead else chance * state.waiting * state.passes / max(state.price, 1.0)
+        ways = [self._way_of(waiting, key) for waiting in self._waiting.get(key, ())]
+        ways = sorted(
+            (way for way in ways if way[1] > 0), key=lambda way: way[0] / sum(way[1:]), reverse=True
+        )
+        best = gain = price = others = 0.0
+        for chance, own, further in ways:
+            gain, price, others = gain + chance, max(price, own), others + further
+            best = max(best, state.passes * gain / (price + state.passes * others))
+        return best
+
+    def _way_of(self, slot: int, key: Key) -> tuple[float, float, float]:
+        """What a failure that waits for an ancestor still needs: the chance that all others pass, the images
+        that this ancestor takes, and those that the others take."""
+        chance, own, further = 1.0, 0.0, 0.0
+        for ancestor in ancestors_of(self._ledger.keys[slot]):
+            state = self.standing.get(ancestor)
+            price = self._price_for(slot, state)
+            if ancestor == key:
+                own = price
+            else:
+                chance *= 0.0 if state.dead else state.passes
+                further += price / max(state.waiting, 1)
+        return chance, own, further
+
+    def _price_for(self, slot: int, state: State) -> float:
+        """Images until an ancestor is settled for a failure that waits for it; 0 if it is. The less the
+        failure was expected, the surer one must be of the ancestor: its failing would explain it."""
+        expected = max(self._posterior.before(slot).fails, tuning.LEAST_EXPECTED)
+        excess = min(state.doubt, tuning.DOUBT[-1]) / (tuning.TOLERATED * expected)
+        further = tuning.IMAGES_PER_NAT * math.log(max(excess, 1.0))
+        return further if state.settled else max(state.price, 1.0) + further
 
     def _own_index(self, slot: int, chance: float, cost: float) -> float:
         """The index of a node for its own sake: `chance` and `cost` are those of its ancestors.
@@ -242,6 +279,8 @@ class Agenda:
         more so the less it was expected.
         """
         worth = self._posterior.of(slot).worth
+        if slot in self._claimed and slot not in self._reached:
+            worth *= tuning.CERTIFICATE
         if worth <= 0:
             return 0.0
         expected = max(self._posterior.before(slot).fails, tuning.LEAST_EXPECTED)

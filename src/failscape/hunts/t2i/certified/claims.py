@@ -88,6 +88,13 @@ class ClaimBook:
     def __contains__(self, slot: object) -> bool:
         return slot in self._standing
 
+    @property
+    def crowded(self) -> bool:
+        """Are claims so doubtful in the mean that new ones may have to wait for them to be surer?"""
+        count = len(self._standing)
+        doubts = sum(claim.doubt_fails for claim in self._standing.values())
+        return doubts > tuning.CROWDED * self._levels.of_list(count + 1).fails * count
+
     def failing(self, posterior: Posterior) -> set[int]:
         """Slots taken to fail, minimal or not."""
         found = {slot for slot in self.certified if posterior.of(slot).fails >= tuning.KEEP_FAILS}

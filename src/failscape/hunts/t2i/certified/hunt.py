@@ -317,6 +317,7 @@ class CertifiedHunt(Hunt):
                 self._refits,
                 explore,
                 members,
+                self.book if self.settings.listing and not self.book.crowded else (),
                 min(tuning.KEPT, tuning.KEPT_PER_TRIAL * (self._interval() + self._in_flight)),
             )
         elif self._touched:

@@ -19,13 +19,15 @@ Floats = NDArray[np.float64]
 
 class State(NamedTuple):
     """`passes`: the chance that it can be shown to pass; `price`: the images that this takes; `settled`: it
-    is sure enough; `dead`: certified to fail; `waiting`: so many certified failures wait for it."""
+    is sure enough for most that wait; `dead`: certified to fail; `waiting`: so many certified failures wait
+    for it; `doubt`: the chance that it fails, 1 where too little is known."""
 
     passes: float
     price: float
     settled: bool
     dead: bool
     waiting: int
+    doubt: float = 1.0
 
 
 _UNKNOWN = State(*tuning.UNKNOWN, False, False, 0)
@@ -70,19 +72,21 @@ class Standing:
         state = self._known[key] = State(passes, price, False, False, 0)
         return state
 
-    def put(self, key: Key, passes: float, price: float, settled: bool, dead: bool) -> None:
-        self._known[key] = State(passes, price, settled, dead, self.get(key).waiting)
+    def put(
+        self, key: Key, passes: float, price: float, settled: bool, dead: bool, doubt: float = 1.0
+    ) -> None:
+        self._known[key] = State(passes, price, settled, dead, self.get(key).waiting, doubt)
 
     def wait(self, key: Key, by: int) -> None:
         """One more (or less) certified failure waits to learn whether this node passes."""
-        passes, price, settled, dead, waiting = self.get(key)
-        self._known[key] = State(passes, price, settled, dead, waiting + by)
+        state = self.get(key)
+        self._known[key] = state._replace(waiting=state.waiting + by)
 
     def weigh(self, key: Key) -> tuple[float, float, bool]:
         """For one node: the chance that all its ancestors pass, the images to settle them, is one dead?"""
         chance, cost = 1.0, 0.0
         for ancestor in ancestors_of(key):
-            passes, price, settled, dead, waiting = self.get(ancestor)
+            passes, price, settled, dead, waiting, _ = self.get(ancestor)
             if dead:
                 return 0.0, 0.0, True
             chance *= passes if settled else suspect(passes, waiting)

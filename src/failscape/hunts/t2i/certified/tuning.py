@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 #: The version of what a claim says. An atlas recorded under an earlier one is read anew, and says so.
-RULES = 4
+RULES = 5
 
 # What a claim says of its error rests on these. Changing one changes the rules of the hunt.
 
@@ -54,7 +54,7 @@ FILLED_MINIMAL = 0.75
 #: A short list is filled to these parts of that (that claims fail, that they are minimal), and to the whole
 #: only from so many claims on, where there are so many entities or more, and less strictly with fewer: the
 #: first claims of many rest on the ancestors that had most luck.
-FILLED_EARLY, MANY_CLAIMS, MANY_ENTITIES = (0.7, 0.4), 250, 75
+FILLED_EARLY, MANY_CLAIMS, MANY_ENTITIES = (0.7, 0.25), 250, 75
 
 #: What is expected of an entity before its own images counts at most this much for failing. Where 40 % of
 #: the entities of planted worlds fail, false claims of the list were entities near τ whose class looked
@@ -139,8 +139,13 @@ LITTLE = 0.05
 #: Without a budget a hunt ends where one more claim would take more images than this.
 TOO_DEAR = 2_000
 
-#: To certify what is listed is worth this part of a new claim: it adds trust, not a finding.
-CERTIFICATE = 0.2
+#: To certify what is listed is worth this part of a new claim: it adds trust, not a finding. At .2 a fifth of
+#: the images of large planted worlds went to certificates of which hardly any was ever reached.
+CERTIFICATE = 0.02
+
+#: When claims are so doubtful in the mean (this part of what their level allows), those that are less sure
+#: than they were get images as if they were new: others may have to wait for them to be surer.
+CROWDED = 0.75
 
 #: What is more likely to fail than not is a suspect.
 SUSPECTED = 0.5
@@ -154,6 +159,13 @@ MOST_INVALID = 12
 
 #: By layer: an ancestor counts as settled when its chance to fail is at most this.
 DOUBT = (0.01, 0.03)
+
+#: For a failure that waits, an ancestor counts as settled when its chance to fail is at most this part of the
+#: chance at which the failure was expected: then a claim of it is about as doubtful as claims may be.
+TOLERATED = 0.03
+
+#: An image that passes brings −log τ nats against a rate of τ, which is .8 as a rule.
+IMAGES_PER_NAT = 4.5
 
 #: An entity that many claims wait for is settled at a smaller chance to fail: at this shared among them. With
 #: ten of them that is a dozen more images, about one for each.
