@@ -72,22 +72,22 @@ def test_claims_stop_where_their_mean_doubt_would_pass_the_level() -> None:
     ledger, failing = cat_with_failing_children(2)
     assert len(claimed(ledger, posterior_with(0.06), failing)) == 0
     assert len(claimed(ledger, posterior_with(0.03), failing)) == 0, "a short list must be surer"
-    assert len(claimed(ledger, posterior_with(0.01), failing)) == 2
+    assert len(claimed(ledger, posterior_with(0.005), failing)) == 2
 
 
 def test_what_is_likely_is_listed_beside_what_is_certified() -> None:
     ledger, failing = cat_with_failing_children(3)
-    book = claimed(ledger, posterior_with(0.01), {1}, listing=True)
+    book = claimed(ledger, posterior_with(0.005), {1}, listing=True)
     assert {claim.slot: claim.status for claim in book.claims} == {1: CERTIFIED, 2: LISTED, 3: LISTED}
-    assert len(claimed(ledger, posterior_with(0.01), {1})) == 1
-    doubtful = claimed(ledger, posterior_with(0.01, fails=0.9), set(), listing=True)
+    assert len(claimed(ledger, posterior_with(0.005), {1})) == 1
+    doubtful = claimed(ledger, posterior_with(0.005, fails=0.9), set(), listing=True)
     assert len(doubtful) == 0, "a mean doubt of 10 % is above the level"
     assert failing == {1, 2, 3}
 
 
 def test_a_claim_stays_until_images_speak_against_it() -> None:
     ledger, failing = cat_with_failing_children(3)
-    book = claimed(ledger, posterior_with(0.01), failing)
+    book = claimed(ledger, posterior_with(0.005), failing)
     book.revise(posterior_with(0.4), set(), told=200)
     assert len(book) == 3, "a change of belief alone withdraws nothing"
     ledger.count(0, 12, passed=False, bet=True)
@@ -108,11 +108,11 @@ def test_a_claim_stays_until_images_speak_against_it() -> None:
 
 def test_a_withdrawn_claim_comes_back_with_its_first_date() -> None:
     ledger, failing = cat_with_failing_children(1)
-    book = claimed(ledger, posterior_with(0.01), failing)
+    book = claimed(ledger, posterior_with(0.005), failing)
     ledger.count(1, 8, passed=True, bet=True)
-    book.revise(posterior_with(0.01, fails=0.5), set(), told=200)
+    book.revise(posterior_with(0.005, fails=0.5), set(), told=200)
     assert len(book) == 0
-    book.revise(posterior_with(0.01), failing, told=300)
+    book.revise(posterior_with(0.005), failing, told=300)
     assert [claim.since for claim in book.claims] == [100]
     assert not book.withdrawn
 

@@ -431,10 +431,11 @@ class CertifiedHunt(Hunt):
         found = [self.ledger.subjects[claim.slot] for claim in self.claims()]
         for subject in choose_sample(found, len(found), self._seed):
             node = self.lattice.parse(subject)
-            nodes = (node, *ancestors(node))
-            if len(self.replicates) + len(nodes) <= max(wanted, len(nodes)):
-                for each in nodes:
-                    self.replicates.add(self.lattice.subject(each), each)
+            named = {self.lattice.subject(each): each for each in (node, *ancestors(node))}
+            new = named.keys() - set(self.replicates.subjects)
+            if len(self.replicates) + len(new) <= max(wanted, len(named)):
+                for name, each in named.items():
+                    self.replicates.add(name, each)
 
     def _draw(self, draws: Draws) -> Probe | None:
         drawn = None if draws.complete else draws.next_try()
