@@ -19,7 +19,7 @@ from failscape.config import HuntConfig, ModelConfig
 from failscape.config.files import parse_config
 from failscape.errors import MissingExtra
 from failscape.models.registry import create_model
-from failscape.models.training.classroom import Classroom, Stopped, Task
+from failscape.models.training.classroom import Classroom, Graded, Stopped, Task
 from failscape.pictures import Picture
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import Summary, run_session
@@ -92,11 +92,11 @@ async def test_a_vision_language_model_learns_in_all_its_parts(tmp_path: Path) -
     study.log = logged.append
     before = {name: value.clone() for name, value in study.model.state_dict().items()}
     with ThreadPoolExecutor(1) as worker:
-        training = asyncio.get_running_loop().run_in_executor(worker, study.train, [])
+        training = asyncio.get_running_loop().run_in_executor(worker, study.train)
 
         async def lesson(number: int) -> None:
             texts = await room.ask(Task(f"lesson {number}", f"lesson {number}: ", (noise(56, number),), 2))
-            room.grade(number, texts, [1.0, -1.0])
+            room.grade(number, Graded(tuple(texts), (1.0, -1.0), (1, 0), ("counting", "")))
 
         await asyncio.gather(*(lesson(number) for number in range(4)), training)
     after = study.model.state_dict()
