@@ -123,6 +123,26 @@ def test_a_tokenizer_without_chat_template_reads_plain_text(tmp_path: Path) -> N
     }
 
 
+@needs_rl
+def test_what_is_learned_again_is_learned_question_by_question(tmp_path: Path) -> None:
+    """Padding changes no loss, and no gradient is left for the next update by reward to add to."""
+    from failscape.models.providers.grpo import locate
+    from failscape.models.training.grpo import Study
+    from failscape.models.training.imitation import _loss, imitate
+
+    study = Study(*locate("toybox"), PARAMS, tmp_path, Classroom())
+    long = Task("lesson 0", "lesson 0: a small red cow and two large blue kites on a beach", (), 1)
+    both = [
+        (long, "how many kites are there?"),
+        (Task("lesson 1", "lesson 1: a cow", (), 1), "where is this?"),
+    ]
+    single = [_loss(study, study.model, [one]).item() for one in both]
+    assert _loss(study, study.model, both).item() == pytest.approx(np.mean(single), rel=1e-4)
+    imitate(study, study.model, [(*one, 2, "counting") for one in both], 1, 0.0, 2)
+    assert all(value.grad is None for value in study.model.parameters())
+    assert _loss(study, study.model, both).item() < np.mean(single)
+
+
 def settings(**budget: int) -> HuntConfig:
     training = {"steps": 4, "group": 2, "pictures": 2, "save_steps": 2, "warmup": 8}
     return parse_config(
@@ -151,7 +171,8 @@ def written(folder: Path) -> dict[str, Any]:
 @needs_rl
 async def test_a_training_that_was_cut_off_goes_on_exactly(tmp_path: Path) -> None:
     await run(tmp_path / "whole", settings())
-    for budget in ({"requests": 14}, {"images": 8}):  # the first cuts between questions and answers
+    # The first cuts between questions and answers, the last after a checkpoint and a replay.
+    for budget in ({"requests": 14}, {"images": 8}, {"images": 10}):
         stopped = await run(tmp_path / "cut", settings(**budget))
         assert stopped.stop.kind == "budget"
     halfway = written(tmp_path / "cut")

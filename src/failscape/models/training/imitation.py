@@ -81,6 +81,7 @@ def imitate(
         torch.nn.utils.clip_grad_norm_(learning, 1.0)
         optimizer.step()
         study.log({"phase": "replay" if step else "warm-up", "step": step, "loss": float(loss.detach())})
+    optimizer.zero_grad()  # else the next update by reward would add to the last batch's gradient
 
 
 def _loss(study: Study, model: Any, examples: Sequence[tuple[Task, str]]) -> Any:
