@@ -2,7 +2,7 @@
 
     python -m benchmarks.vlm run --out runs/vlm-bench [--arms "evolve;named: grpo"] [--seeds 0,1] [--steps 40]
     python -m benchmarks.vlm table --out runs/vlm-bench
-    python -m benchmarks.vlm ideal
+    python -m benchmarks.vlm ideal --seeds 51,52,53 --steps 28
 
 Arms with a network need the extra `rl`. A finished cell (arm, seed, steps) is kept as a JSON file and never
 run again: a campaign that was stopped goes on where it was. Each finished cell is told in one line.
@@ -215,7 +215,7 @@ def main() -> None:
     parser.add_argument("--no-confirmation", action="store_true", help="end with the lessons")
     chosen = parser.parse_args()
     if chosen.command == "ideal":
-        print(ideal())
+        print(ideal([int(seed) for seed in chosen.seeds.split(",") if seed], chosen.steps))
         return
     if chosen.no_confirmation:
         lessons.KEPT_FOR_CONFIRMATION = 0.0
