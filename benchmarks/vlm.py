@@ -2,7 +2,7 @@
 
     python -m benchmarks.vlm run --out runs/vlm-bench [--arms "evolve;named: grpo"] [--seeds 0,1] [--steps 40]
     python -m benchmarks.vlm table --out runs/vlm-bench
-    python -m benchmarks.vlm ideal
+    python -m benchmarks.vlm ideal --seeds 51,52,53 --steps 28
 
 Arms with a network need the extra `rl`. A finished cell (arm, seed, steps) is kept as a JSON file and never
 run again: a campaign that was stopped goes on where it was. Each finished cell is told in one line.
@@ -33,8 +33,12 @@ from failscape.hunts.vlm.training.quarters import LEAST
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 
-STILL = {"rate": 1e-12, "kl": 0.0}
+NO_REWARD = {"rate": 1e-12, "kl": 0.0}
+STILL = {**NO_REWARD, "replay": 0}
 """Weights that do not move: the same lessons, no update worth the name."""
+
+ALONE = {"warmup": 0, "replay": 0, "rate": 5e-4}
+"""Updates by reward and nothing learned by imitation, at the rate that was best for it."""
 
 ROUND = 96
 """Questions planned together in confirmation, alike for all arms."""
@@ -52,21 +56,22 @@ ARMS: dict[str, dict[str, Any]] = {
     "evolve": {"strategy": "evolve"},
     "free: zero-shot": _grpo(warmup=0, **STILL, **FREE),
     "free: SFT": _grpo(**STILL, **FREE),
-    "free: grpo": _grpo(warmup=0, **FREE),
+    "free: grpo": _grpo(**ALONE, **FREE),
     "free: SFT + grpo": _grpo(**FREE),
     "named: zero-shot": _grpo(warmup=0, adapt=False, **STILL),
     "named: frozen, adaptive naming": _grpo(warmup=0, **STILL),
     "named: SFT": _grpo(**STILL),
-    "named: grpo": _grpo(warmup=0),
+    "named: grpo": _grpo(**ALONE),
     "named: SFT + grpo": _grpo(),
+    "free: SFT + grpo, no replay": _grpo(replay=0, **FREE),
+    "free: SFT + grpo, no reward": _grpo(**NO_REWARD, **FREE),
     "free: SFT + grpo, no semantic term": _grpo({"semantic": 0}, **FREE),
     "free: SFT + grpo, no lexical term": _grpo({"lexical": 0}, **FREE),
     "free: SFT + grpo, no invalid penalty": _grpo({"invalid": 0}, **FREE),
     "free: SFT + grpo, no share credit": _grpo({"share": 1}, **FREE),
     "free: SFT + grpo, no promise": _grpo({"promise": 0}, **FREE),
-    "free: SFT + grpo, scaled by group": _grpo(options={"scale_rewards": "group"}, **FREE),
 }
-WARM_UP = 256
+WARM_UP = 512
 
 
 def config(arm: str, seed: int, steps: int) -> dict[str, Any]:
@@ -210,10 +215,11 @@ def main() -> None:
     parser.add_argument("--no-confirmation", action="store_true", help="end with the lessons")
     chosen = parser.parse_args()
     if chosen.command == "ideal":
-        print(ideal())
+        print(ideal([int(seed) for seed in chosen.seeds.split(",") if seed], chosen.steps))
         return
     if chosen.no_confirmation:
         lessons.KEPT_FOR_CONFIRMATION = 0.0
+        lessons.LessonPlanner._plan = lambda *_: []  # type: ignore[method-assign]
     chosen.out.mkdir(parents=True, exist_ok=True)
     if chosen.command == "run":
         for seed in map(int, chosen.seeds.split(",")):

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from failscape.hunts.vlm.config import TrainingConfig
 from failscape.hunts.vlm.confirm import spread
+from failscape.spaces.questions import Sight
 from failscape.toybox.asking import SKILLS_OF, ToyGrammar, scenes_of
 from failscape.toybox.question_sampling import draw_slots
 from failscape.toybox.questions import BASIC, BY_KEY, word_question
@@ -41,12 +44,29 @@ class Seen(NamedTuple):
     looks: dict[str, Look]
 
 
-def look_at(pictures: int = PICTURES) -> list[Seen]:
-    """Every form on pictures that are drawn as lessons without a named skill draw them."""
-    rng, grammar, target = random.Random("ideal"), ToyGrammar(), ToyVlm()
+def drawn(pictures: int = PICTURES) -> list[Sight]:
+    """Pictures that are drawn as lessons without a named skill draw them."""
+    rng, grammar = random.Random("ideal"), ToyGrammar()
+    return [grammar.pick(rng, False) for _ in range(pictures)]
+
+
+def of_the_last_quarter(seed: int, steps: int) -> list[Sight]:
+    """The very pictures that a run without named skills asks about in its last quarter."""
+    grammar, training = ToyGrammar(), TrainingConfig(named=0.0)
     found = []
-    for number in range(pictures):
-        scene = scenes_of(grammar.pick(rng, False).key)[0]
+    for number in range(steps - steps // 4, steps):
+        rng = random.Random(f"{seed}/lesson/{number}")
+        for _ in range(training.pictures):
+            rng.random()  # whether a skill is named
+            found.append(grammar.pick(rng, False))
+    return found
+
+
+def look_at(sights: Sequence[Sight]) -> list[Seen]:
+    """Every form on each of these pictures."""
+    target, found = ToyVlm(), []
+    for number, sight in enumerate(sights):
+        scene = scenes_of(sight.key)[0]
         draws = np.random.default_rng(number)
         asked = [
             (form.key, slots, form.solve(scene, slots))
@@ -67,8 +87,9 @@ def look_at(pictures: int = PICTURES) -> list[Seen]:
     return found
 
 
-def ideal(pictures: int = PICTURES) -> str:
-    seen = look_at(pictures)
+def ideal(seeds: Sequence[int] = (), steps: int = 0) -> str:
+    """The ceiling over many pictures; with seeds, also on those of the last quarter of each one's run."""
+    seen = look_at(drawn())
     keys = [form.key for form in BASIC]
     totals = {key: _total(seen, key) for key in keys}
     rates = {key: look.failed / max(1, look.valid) for key, look in totals.items()}
@@ -78,6 +99,9 @@ def ideal(pictures: int = PICTURES) -> str:
     lines.append("|---|---|---|---|---|")
     lines.append(_line("ideal", seen, rates, True))
     lines.append(_line("ideal, forms in proportion", seen, rates, False))
+    for seed in seeds:
+        own = look_at(of_the_last_quarter(seed, steps))
+        lines.append(_line(f"ideal, last quarter of seed {seed}", own, rates, True))
     lines += ["", "| form | valid, of written | failed, of valid |", "|---|---|---|"]
     for key in sorted(keys, key=lambda key: -rates[key]):
         look = totals[key]

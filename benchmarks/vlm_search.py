@@ -27,7 +27,7 @@ from failscape.hunts.vlm.hunt import VlmHunt
 from failscape.hunts.vlm.items import Item
 from failscape.hunts.vlm.outcomes import QuestionLog
 from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
-from failscape.spaces.questions import Pattern
+from failscape.spaces.questions import Pattern, explains
 from failscape.testing.planted_questions import (
     PlantedAnswerer,
     PlantedGrammar,
@@ -60,10 +60,41 @@ class TwoStages(ZeroShotPlanner):
             super()._open_slots()
 
 
+class Told(Planner):
+    """A ceiling for any search: looks as `evolve` does, but is told which planted mode a failure is of, and
+    puts just that to the test. Nothing is spent on telling explanations apart, or on names."""
+
+    planted: frozenset[Pattern] = frozenset()
+
+    def _open_slots(self) -> None:
+        failed = [one.full for one in self._ledger.outcomes if one.failed]
+        for pattern in sorted(p for p in self.planted if any(explains(p, one) for one in failed)):
+            self._confirmation.open(pattern, "told")
+
+    def _to_look_at(self) -> list[Pattern]:
+        return []
+
+
+class Oracle(Told):
+    """Knows all planted modes before the first question, and only proves them."""
+
+    def _open_slots(self) -> None:
+        for pattern in sorted(self.planted):
+            self._confirmation.open(pattern, "known")
+
+    def _room_to_confirm(self, room: int, left: int) -> int:
+        return room
+
+    def _searching(self, number: int, rng: random.Random, room: int, first: int) -> list[Item]:
+        return []
+
+
 ARMS: dict[str, type[Planner]] = {
     "evolve": Planner,
     "zero-shot": ZeroShotPlanner,
     "zero-shot in two stages": TwoStages,
+    "told what each failure is of": Told,
+    "knows all modes": Oracle,
 }
 MARGIN = 0.2
 PURPOSES = ("search", "look", "confirm")
@@ -111,6 +142,8 @@ def hunted(world: str, arm: str, modes: int, questions: int, seed: int, size: in
     planner = ARMS[arm](grammar, log, confirmation, Rounds(size).of(questions), seed)
     hunt = VlmHunt(grammar, log, confirmation, planner, questions)
     weak = plant(seed, modes, grammar) if isinstance(grammar, PlantedGrammar) else {}
+    if isinstance(planner, Told):
+        planner.planted = frozenset(weak)
     simulate(hunt, PlantedAnswerer(weak, seed=seed) if weak else ToyAnswerer())  # type: ignore[arg-type]
     certified = confirmation.certified()
     listed = {Pattern.parse(finding.subject) for finding in hunt.findings()}
@@ -142,18 +175,20 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=300)
     parser.add_argument("--round", type=int, default=16)
     chosen = parser.parse_args()
-    names = [*Row._fields[:-1], "search / look / confirm", "seconds"]
+    arms = [arm for arm in ARMS if chosen.world != "toybox" or not issubclass(ARMS[arm], Told)]
+    names = [*Row._fields[:-1], "per 1,000 calls", "search / look / confirm", "seconds"]
     print(f"| modes × seeds | questions | arm | {' | '.join(names)} |")
     print("|---" * (len(names) + 3) + "|")
     for modes in map(int, chosen.modes.split(",")):
         for questions in map(int, chosen.questions.split(",")):
-            for arm in ARMS:
+            for arm in arms:
                 clock = time.process_time()
                 seeds = range(chosen.first, chosen.first + chosen.seeds)
                 rows = [hunted(chosen.world, arm, modes, questions, seed, chosen.round) for seed in seeds]
                 calls: Counter[str] = sum((row.calls for row in rows), Counter())
-                cells = [*(sum(row[at] for row in rows) for at in range(4))]  # type: ignore[misc]
+                cells: list[float] = [sum(row[at] for row in rows) for at in range(4)]  # type: ignore[misc]
                 cells += [round(float(np.mean([row[at] for row in rows])), 1) for at in range(4, 7)]  # type: ignore[arg-type]
+                cells.append(round(1000 * cells[0] / calls.total(), 1))
                 spent = " / ".join(str(calls[name]) for name in PURPOSES)
                 many = f"{modes} × {chosen.seeds}" if chosen.world != "toybox" else f"? × {chosen.seeds}"
                 seconds = f"{time.process_time() - clock:.0f}"

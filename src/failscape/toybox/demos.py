@@ -63,6 +63,6 @@ VLM = Demo(
     },
     {
         "evolve": {},
-        "grpo": {"questions": 4800, "questioner": {"strategy": "grpo", "training": {"steps": 50}}},
+        "grpo": {"questions": 4800, "questioner": {"strategy": "grpo", "training": {"steps": 48}}},
     },
 )

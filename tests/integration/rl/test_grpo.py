@@ -19,7 +19,7 @@ from failscape.config import HuntConfig, ModelConfig
 from failscape.config.files import parse_config
 from failscape.errors import MissingExtra
 from failscape.models.registry import create_model
-from failscape.models.training.classroom import Classroom, Stopped, Task
+from failscape.models.training.classroom import Classroom, Graded, Stopped, Task
 from failscape.pictures import Picture
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import Summary, run_session
@@ -92,11 +92,11 @@ async def test_a_vision_language_model_learns_in_all_its_parts(tmp_path: Path) -
     study.log = logged.append
     before = {name: value.clone() for name, value in study.model.state_dict().items()}
     with ThreadPoolExecutor(1) as worker:
-        training = asyncio.get_running_loop().run_in_executor(worker, study.train, [])
+        training = asyncio.get_running_loop().run_in_executor(worker, study.train)
 
         async def lesson(number: int) -> None:
             texts = await room.ask(Task(f"lesson {number}", f"lesson {number}: ", (noise(56, number),), 2))
-            room.grade(number, texts, [1.0, -1.0])
+            room.grade(number, Graded(tuple(texts), (1.0, -1.0), (1, 0), ("counting", "")))
 
         await asyncio.gather(*(lesson(number) for number in range(4)), training)
     after = study.model.state_dict()
@@ -121,6 +121,26 @@ def test_a_tokenizer_without_chat_template_reads_plain_text(tmp_path: Path) -> N
     assert Study(source, template, PARAMS, tmp_path, Classroom()).row(task) == {
         "prompt": "a red cow | <any> :"
     }
+
+
+@needs_rl
+def test_what_is_learned_again_is_learned_question_by_question(tmp_path: Path) -> None:
+    """Padding changes no loss, and no gradient is left for the next update by reward to add to."""
+    from failscape.models.providers.grpo import locate
+    from failscape.models.training.grpo import Study
+    from failscape.models.training.imitation import _loss, imitate
+
+    study = Study(*locate("toybox"), PARAMS, tmp_path, Classroom())
+    long = Task("lesson 0", "lesson 0: a small red cow and two large blue kites on a beach", (), 1)
+    both = [
+        (long, "how many kites are there?"),
+        (Task("lesson 1", "lesson 1: a cow", (), 1), "where is this?"),
+    ]
+    single = [_loss(study, study.model, [one]).item() for one in both]
+    assert _loss(study, study.model, both).item() == pytest.approx(np.mean(single), rel=1e-4)
+    imitate(study, study.model, [(*one, 2, "counting") for one in both], 1, 0.0, 2)
+    assert all(value.grad is None for value in study.model.parameters())
+    assert _loss(study, study.model, both).item() < np.mean(single)
 
 
 def settings(**budget: int) -> HuntConfig:
@@ -151,7 +171,8 @@ def written(folder: Path) -> dict[str, Any]:
 @needs_rl
 async def test_a_training_that_was_cut_off_goes_on_exactly(tmp_path: Path) -> None:
     await run(tmp_path / "whole", settings())
-    for budget in ({"requests": 14}, {"images": 8}):  # the first cuts between questions and answers
+    # The first cuts between questions and answers, the last after a checkpoint and a replay.
+    for budget in ({"requests": 14}, {"images": 8}, {"images": 10}):
         stopped = await run(tmp_path / "cut", settings(**budget))
         assert stopped.stop.kind == "budget"
     halfway = written(tmp_path / "cut")

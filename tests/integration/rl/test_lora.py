@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from failscape.models.training.classroom import Classroom, Task
+from failscape.models.training.classroom import Classroom, Graded, Task
 
 pytestmark = pytest.mark.extra("torch", "trl", "peft", "datasets")
 PARAMS: dict[str, Any] = {
@@ -24,6 +25,7 @@ PARAMS: dict[str, Any] = {
     "save_steps": 2,
     "seed": 0,
     "lora": 4,
+    "replay": 1,
 }
 
 
@@ -32,14 +34,17 @@ def task(number: int, count: int) -> Task:
 
 
 async def train(study: Any, room: Classroom) -> None:
-    warm = [(task(99, 1), "what colour is the cow?", 1.0, "colour")]
+    warm = replace(task(99, 1), name="warm-up 0")
+    room.begin_warm_up(warm)
+    room.grade_warm_up(warm.name, Graded(("what colour is the cow?",), (0.0,), (1,), ("colour",)))
 
     async def lesson(number: int) -> None:
         texts = await room.ask(task(number, 4))
-        room.grade(number, texts, [float(len(text)) for text in texts])
+        rewards = tuple(float(len(text)) for text in texts)
+        room.grade(number, Graded(tuple(texts), rewards, (1,) * len(texts), ("colour",) * len(texts)))
 
     with ThreadPoolExecutor(1) as worker:
-        training = asyncio.get_running_loop().run_in_executor(worker, study.train, warm)
+        training = asyncio.get_running_loop().run_in_executor(worker, study.train)
         training.add_done_callback(lambda _: room.stop())  # a training that breaks is not waited for
         await asyncio.gather(training, *(lesson(number) for number in range(PARAMS["steps"])))
 
@@ -66,7 +71,7 @@ async def test_only_the_adapter_learns_and_a_whole_model_is_saved(tmp_path: Path
         "one adapter each for warm-up and reward"
     )
     losses = [row["loss"] for row in logged if "loss" in row]
-    assert {row["phase"] for row in logged} == {"warm-up", "grpo"}
+    assert {row["phase"] for row in logged} == {"warm-up", "grpo", "replay"}
     assert np.isfinite(losses).all()
     saved = tmp_path / "checkpoints" / "checkpoint-2"
     assert (saved / "adapter_model.safetensors").exists()

@@ -39,9 +39,9 @@ class TrainingConfig(Settings):
         "toybox", description="a folder or hub name of a causal LM or VLM; toybox: toy-questioner"
     )
     steps: int = Field(80, ge=1, description="updates by reward")
-    group: int = Field(8, ge=2, description="questions per picture")
-    pictures: int = Field(8, ge=1, description="pictures per step")
-    rate: float = Field(5e-4, gt=0, description="learning rate")
+    group: int = Field(4, ge=2, description="questions per picture")
+    pictures: int = Field(16, ge=1, description="pictures per step")
+    rate: float = Field(2e-4, gt=0, description="learning rate by reward")
     kl: float = Field(0.05, ge=0, description="weight of the KL divergence to where it started")
     temperature: float = Field(1.0, gt=0)
     longest: int = Field(16, ge=4, description="most tokens of a question")
@@ -49,10 +49,14 @@ class TrainingConfig(Settings):
     adapt: bool = Field(True, description="name skills that bring failures more often")
     lora: int = Field(0, ge=0, description="rank of LoRA; 0 trains all weights")
     warmup: int = Field(
-        256, ge=0, description="questions asked first; the valid ones are what SFT learns from"
+        512, ge=0, description="questions asked first; the valid ones are what SFT learns from"
     )
     warmup_epochs: int = Field(4, ge=1)
-    warmup_rate: float = Field(3e-4, gt=0)
+    warmup_rate: float = Field(3e-4, gt=0, description="learning rate of the warm-up")
+    replay: int = Field(
+        10, ge=0, description="after every second update: batches of what was found so far, learned again"
+    )
+    replay_rate: float = Field(1e-3, gt=0, description="learning rate of that")
     save_steps: int = Field(10, ge=1, description="updates between checkpoints")
     options: dict[str, Any] = Field(default_factory=dict, description="passed through to TRL's GRPOConfig")
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra, ModelError
 from failscape.models.roles import Identity, Model, Reply, Usage
-from failscape.models.training.classroom import Classroom, Stopped, Task, number_of
+from failscape.models.training.classroom import Classroom, Graded, Stopped, Task, number_of
 from failscape.pictures import Picture
 
 NEEDED = ("torch", "transformers", "trl", "peft", "datasets")
@@ -30,6 +30,7 @@ class LessonLike(Protocol):
     images: tuple[str, ...]
     texts: tuple[str, ...]
     rewards: tuple[float, ...]
+    outcomes: tuple[int, ...]
     kinds: tuple[str, ...]
 
 
@@ -55,8 +56,6 @@ class GrpoQuestioner:
         self._training: Future[None] | None = None
         self._taught = 0
         self._resumed = False
-        self._warm: list[tuple[str, str, float, str]] = []
-        self._warm_tasks: dict[str, Task] = {}
 
     def prepare(
         self,
@@ -71,7 +70,7 @@ class GrpoQuestioner:
             pictures = tuple(load(digest) for digest in lesson.images)
             task = Task(lesson.name, lesson.guidance, pictures, len(lesson.texts))
             if lesson.name.startswith(WARM_UP):
-                self._warm_tasks[lesson.name] = task
+                self._room.begin_warm_up(task)
             else:
                 self._room.remember(task)
                 self._resumed = True
@@ -104,7 +103,7 @@ class GrpoQuestioner:
             texts = await self._room.ask(task)
         else:
             if name.startswith(f"{WARM_UP} "):
-                self._warm_tasks[name] = task
+                self._room.begin_warm_up(task)
             texts = await self._run(self._study.write, task)
         usage = Usage(requests=0)
         return (
@@ -116,11 +115,11 @@ class GrpoQuestioner:
         fresh = list(lessons)[self._taught :]
         self._taught += len(fresh)
         for lesson in fresh:
+            graded = Graded(lesson.texts, lesson.rewards, lesson.outcomes, lesson.kinds)
             if lesson.name.startswith(WARM_UP):
-                rows = zip(lesson.texts, lesson.rewards, lesson.kinds, strict=True)
-                self._warm += [(lesson.name, *row) for row in rows if row[1] > 0]
+                self._room.grade_warm_up(lesson.name, graded)
             else:
-                self._room.grade(number_of(lesson.name), lesson.texts, lesson.rewards)
+                self._room.grade(number_of(lesson.name), graded)
 
     @property
     def waiting(self) -> bool:
@@ -131,10 +130,9 @@ class GrpoQuestioner:
         self._room.stop()
 
     def _begin(self) -> None:
-        """The first lesson starts the training; the warm-up is complete by then."""
+        """The first lesson starts the training: all questions of the warm-up are written by then."""
         if self._training is None:
-            rows = [(self._warm_tasks[name], *row) for name, *row in self._warm]
-            self._training = self._worker.submit(self._study.train, rows)
+            self._training = self._worker.submit(self._study.train)
             self._training.add_done_callback(self._ended)
 
     def _ended(self, training: Future[None]) -> None:

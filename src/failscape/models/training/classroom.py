@@ -43,12 +43,22 @@ class Task:
         return self.guidance.partition(": ")[2]
 
 
+ValidQuestion = tuple[Task, str, int, str]
+"""A valid question: its task and text, 2 if the target got it wrong and else 1, and its kind (its skills)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """What was written in a lesson, and what each question was worth."""
+    """What was written in a lesson, what each question was worth, and what came of it: see `Lesson`."""
 
     texts: tuple[str, ...]
     rewards: tuple[float, ...]
+    outcomes: tuple[int, ...]
+    kinds: tuple[str, ...]
+
+    def valid(self, task: Task) -> list[ValidQuestion]:
+        rows = zip(self.texts, self.outcomes, self.kinds, strict=True)
+        return [(task, *row) for row in rows if row[1]]
 
 
 class Classroom:
@@ -58,6 +68,8 @@ class Classroom:
         self._changed = threading.Condition()
         self._tasks: dict[int, Task] = {}
         self._graded: dict[int, Graded] = {}
+        self._warm_tasks: dict[str, Task] = {}
+        self._warm_graded: dict[str, Graded] = {}
         self._waiting: dict[int, tuple[asyncio.AbstractEventLoop, asyncio.Future[list[str]]]] = {}
         self._stopped = False
         #: Whether the training thread has nothing to do until the loop gives it a task or grades.
@@ -83,9 +95,19 @@ class Classroom:
             self._tasks.setdefault(task.number, task)
             self._changed.notify_all()
 
-    def grade(self, number: int, texts: Sequence[str], rewards: Sequence[float]) -> None:
+    def grade(self, number: int, graded: Graded) -> None:
         with self._changed:
-            self._graded[number] = Graded(tuple(texts), tuple(rewards))
+            self._graded[number] = graded
+            self._changed.notify_all()
+
+    def begin_warm_up(self, task: Task) -> None:
+        """A task of the warm-up: its questions are written elsewhere, and learned from once graded."""
+        with self._changed:
+            self._warm_tasks[task.name] = task
+
+    def grade_warm_up(self, name: str, graded: Graded) -> None:
+        with self._changed:
+            self._warm_graded[name] = graded
             self._changed.notify_all()
 
     def stop(self, error: BaseException | None = None) -> None:
@@ -114,6 +136,13 @@ class Classroom:
     def graded(self, number: int) -> Graded:
         """Waits until the questions of a lesson have been put to the target."""
         return self._wait(lambda: self._graded.get(number))
+
+    def warm_up(self) -> list[ValidQuestion]:
+        """The valid questions of the warm-up, in its order. Waits until all were put to the target: lessons
+        are planned before the last are, and what is learned must not hang on who is faster."""
+        self._wait(lambda: self._warm_tasks.keys() <= self._warm_graded.keys() or None)
+        ordered = sorted(self._warm_tasks.values(), key=lambda task: task.number)
+        return [row for task in ordered for row in self._warm_graded[task.name].valid(task)]
 
     def _wait(self, look: Callable[[], T | None]) -> T:
         with self._changed:

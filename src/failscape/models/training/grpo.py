@@ -12,99 +12,41 @@ import inspect
 import json
 import shutil
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import pstdev
 from typing import Any
 
 from failscape.errors import ConfigError
-from failscape.models.training.classroom import Classroom, Task
-
-WarmRow = tuple[Task, str, float, str]
-"""A question of the warm-up: its task and text, what it was worth, and its kind."""
+from failscape.models.training.classroom import Classroom, Task, ValidQuestion
+from failscape.models.training.imitation import BATCH, imitate
 
 LEAST_SPREAD = 0.25
 """The spread of a step's rewards with one failure in sixteen questions. A step without a failure has a tenth
 of it: divided by that, the gap between a valid and an invalid question would weigh as much as a failure."""
 
-FAILED = 8.0
-"""How often a question that the target got wrong counts in the warm-up. What fails is seldom asked at first,
-and reward finds only what is asked. On a development seed that learned slowly, 40 % of the third quarter's
-questions failed with this, 20 % with failures counted twice."""
+WARM_NAMED = 0.5
+"""Share of the warm-up that is learned with a named skill at least: names are how rare kinds come up."""
+
+REPLAY_EVERY = 2
+"""Updates by reward between two replays."""
 
 CHECKPOINTS = "checkpoints"
 WHOLE = "failscape.whole"
 """A file in each checkpoint that was written to its end: the trainer writes them file by file."""
 
 
-def warm_up(study: Study, rows: Sequence[WarmRow]) -> Any:
-    """Supervised fine-tuning on questions that were valid; those that the target got wrong count most.
-
-    Kinds of question count alike, however often each was written: what a questioner seldom asks, and
-    words badly, is what it has to learn. Half are learned without the skill that was named for them: else a
-    questioner that nobody guides would hardly ever ask for what it seldom asks.
-    """
-    import torch
-
-    params = study.params
-    examples = [(task, text) for task, text, _, _ in rows]
-    unnamed = [(replace(task, name=task.name.partition(" [")[0]), text) for task, text in examples]
-    kinds = Counter(kind for _, _, _, kind in rows)
-    odds = torch.tensor([(FAILED if worth > 1 else worth) / kinds[kind] for _, _, worth, kind in rows])
-    torch.manual_seed(int(params.get("seed", 0)))
+def warm_up(study: Study, rows: Sequence[ValidQuestion]) -> Any:
+    """Supervised fine-tuning on questions that were valid, before any reward."""
     model = _adapted(study).train()
-    learning = [value for value in model.parameters() if value.requires_grad]
-    optimizer = torch.optim.AdamW(learning, lr=float(params.get("warmup_rate", 2e-4)))
-    for _ in range(int(params.get("warmup_epochs", 2))):
-        order = torch.multinomial(odds, len(examples), replacement=True).tolist()
-        for start in range(0, len(order), 32):
-            some = order[start : start + 32]
-            chosen = [(examples, unnamed)[at % 2][index] for at, index in enumerate(some)]
-            optimizer.zero_grad()
-            loss = _loss(study, model, chosen)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(learning, 1.0)
-            optimizer.step()
-            study.log({"phase": "warm-up", "loss": float(loss.detach())})
+    named = max(WARM_NAMED, float(study.params.get("named", 0.0)))
+    batches = -(-len(rows) * int(study.params.get("warmup_epochs", 4)) // BATCH)
+    imitate(study, model, rows, batches, named)
     return _merged(model).eval()
 
 
-def _loss(study: Study, model: Any, examples: Sequence[tuple[Task, str]]) -> Any:
-    """The language model's loss on the questions only. A VLM is warmed up on its text side, one by one."""
-    import torch
-
-    end = study.tokenizer.eos_token or ""
-    total = torch.zeros(())
-    rows = []
-    for task, text in examples:
-        inputs = study.inputs(study.row(task))
-        answer = study.tokenizer(f"{text}{end}", return_tensors="pt", add_special_tokens=False)["input_ids"]
-        rows.append((inputs, answer))
-    for inputs, answer in rows:
-        size = inputs["input_ids"].shape[1]
-        tokens = torch.cat([inputs["input_ids"], answer], dim=1)
-        labels = torch.cat([torch.full((1, size), -100), answer], dim=1)
-        others = {
-            key: torch.cat([value, torch.zeros_like(answer)], dim=1)
-            for key, value in inputs.items()
-            if key in ("token_type_ids", "mm_token_type_ids")
-        }
-        pixels = {
-            key: value
-            for key, value in inputs.items()
-            if key not in ("input_ids", "attention_mask", "token_type_ids", "mm_token_type_ids")
-        }
-        out = model(
-            input_ids=tokens, attention_mask=torch.ones_like(tokens), labels=labels, **others, **pixels
-        )
-        total = total + out.loss
-    return total / len(rows)
-
-
-def reinforce(study: Study) -> Any:
-    """GRPO over all lessons; returns the trained model."""
+def reinforce(study: Study, warm: Sequence[ValidQuestion]) -> Any:
+    """GRPO over all lessons, with replays between its updates; returns the trained model."""
     from transformers.trainer_callback import PrinterCallback
     from trl import GRPOTrainer
 
@@ -119,7 +61,7 @@ def reinforce(study: Study) -> Any:
             train_dataset=_dataset(study),
             processing_class=study.processor,
             peft_config=_lora(study),
-            callbacks=[_logger(study)],
+            callbacks=[_logger(study), _replay(study, warm)],
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train(resume_from_checkpoint=last_whole(folder))
@@ -188,8 +130,6 @@ def _dataset(study: Study) -> Any:
 
 
 def _reward(study: Study) -> Any:
-    from failscape.models.training.grpo import question_in
-
     def reward(completions: list[Any], lesson: list[int], **_: Any) -> list[float | None]:
         texts = [question_in(_text_of(completion)) for completion in completions]
         by_lesson: dict[int, list[str]] = {}
@@ -280,6 +220,26 @@ def _logger(study: Study) -> Any:
             (Path(args.output_dir) / f"checkpoint-{state.global_step}" / WHOLE).touch()
 
     return Log()
+
+
+def _replay(study: Study, warm: Sequence[ValidQuestion]) -> Any:
+    """Between updates, what the warm-up and all lessons so far found is learned once more."""
+    from transformers import TrainerCallback
+
+    batches = int(study.params.get("replay", 0))
+
+    class Replay(TrainerCallback):  # type: ignore[misc,unused-ignore]
+        def on_step_end(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
+            if not batches or state.global_step % REPLAY_EVERY:
+                return
+            lessons = range(state.global_step * int(study.params["pictures"]))
+            graded = ((study.room.task(number), study.room.graded(number)) for number in lessons)
+            rows = [*warm, *(row for task, one in graded for row in one.valid(task))]
+            if rows:
+                named = float(study.params.get("named", 0.0))
+                imitate(study, model, rows, batches, named, state.global_step)
+
+    return Replay()
 
 
 INSTRUCTION = (
@@ -396,18 +356,17 @@ class Study:
 
     # Training
 
-    def train(self, warm: Sequence[WarmRow]) -> None:
+    def train(self) -> None:
         """SFT on what the warm-up found, then GRPO; goes on from the last checkpoint."""
-        from failscape.models.training.grpo import reinforce, warm_up
-
         if (self._home / DONE / "config.json").exists():
             return
         self._home.mkdir(parents=True, exist_ok=True)
+        warm = self._room.warm_up()
         if warm and not (self._home / WARM / "config.json").exists():
             self.model = warm_up(self, warm)
             self.save(WARM)
             self._weights = str(self._home / WARM)
-        self.model = reinforce(self)
+        self.model = reinforce(self, warm)
         self.save(DONE)
 
     def save(self, name: str) -> None:

@@ -24,7 +24,8 @@ KEPT_FOR_CONFIRMATION = 0.25
 #: Questions on one picture in the warm-up: many pictures teach more than many questions on a few.
 WARM_GROUP = 2
 
-#: Share of the warm-up that names a skill, so that questions nobody guided are learned from too.
+#: Share of the warm-up that names a skill: rare kinds of question come up where they are asked for. Questions
+#: that nobody guided are learned from too.
 WARM_NAMED = 0.5
 
 _ANYTHING = Pattern(ANY)
@@ -34,8 +35,8 @@ _ANYTHING = Pattern(ANY)
 class Lesson:
     """What a questioner wrote about one picture, and what each question was worth.
 
-    `name` is the first word of the guidance: which lesson it is. In a warm-up the worth is 0 for an invalid
-    question, 1 for a valid one and 2 for one that the target got wrong. `kinds` are combinations of skills.
+    `name` is the first word of the guidance: which lesson it is. `outcomes` has 0 for an invalid question, 1
+    for a valid one and 2 for one that the target got wrong. `kinds` are combinations of skills.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Lesson:
     images: tuple[str, ...]
     texts: tuple[str, ...]
     rewards: tuple[float, ...]
+    outcomes: tuple[int, ...] = ()
     kinds: tuple[str, ...] = ()
 
 
@@ -149,7 +151,7 @@ class LessonPlanner(Planner):
             return
         rows = [(item, self._row(item)) for item in taught]
         if _kind(taught[0].work.guidance) == WARM_UP:  # type: ignore[union-attr]
-            graded = [[float(one.valid) + float(one.failed) for one in row] for _, row in rows]
+            graded = [[0.0] * len(row) for _, row in rows]  # nobody learns from rewards yet
         else:
             flat = iter(
                 self._rewards.of(
@@ -165,7 +167,9 @@ class LessonPlanner(Planner):
             self._note(item.lesson_skill, row)
             texts = tuple(one.text for one in row)
             kinds = tuple("+".join(one.pattern.skills) for one in row)
-            self.lessons.append(Lesson(name, work.guidance, item.images, texts, tuple(rewards), kinds))
+            outcomes = tuple(one.valid + one.failed for one in row)
+            worth = tuple(rewards)
+            self.lessons.append(Lesson(name, work.guidance, item.images, texts, worth, outcomes, kinds))
 
     def _note(self, skill: str, row: Sequence[QuestionOutcome]) -> None:
         """An invalid question counts against the skill that was named: it brought nothing."""
