@@ -12,13 +12,12 @@ from failscape.testing.planted_corpus import write_planted_corpus
 from failscape.testing.scoring import Checkpoint, Truth, watch
 
 NOISE = {"entity": (0.96, 0.96), "*": (0.84, 0.84)}
-IMAGES, LABELS, LEAST_SHARE = 2_500, 50, 0.5
-"""`LABELS` each of true and false checks of entities and of attributes. With 5,000 images 69 % (certified)
-and 79 % (listed) were kept in weak worlds; simultaneous bounds kept 30 %. The share asked for leaves room for
-the luck of one world."""
+IMAGES, LABELS, LEAST_SHARE, WORLDS = 2_500, 50, 0.6, 3
+"""`LABELS` each of true and false checks of entities and of attributes. 74 % was kept in six weak worlds
+together, 44 to 95 % in each; simultaneous bounds kept 30 %."""
 
 
-def hunt_with(accuracy: JudgeAccuracy, corpus: Path) -> Checkpoint:
+def hunt_with(accuracy: JudgeAccuracy, corpus: Path, seed: int) -> Checkpoint:
     model = {"provider": "python", "path": "failscape.testing.planted:PlantedGenerator"}
     config = T2IConfig.model_validate(
         {
@@ -30,18 +29,23 @@ def hunt_with(accuracy: JudgeAccuracy, corpus: Path) -> Checkpoint:
             "seed": 0,
         }
     )
-    world = PlantedWorld(build_lattice(config), "weak", 0, NOISE)
+    world = PlantedWorld(build_lattice(config), "weak", seed, NOISE)
     return watch(build_hunt(config, (0, 1), accuracy), Truth(world), IMAGES, checkpoints=2).last
 
 
 def test_two_hundred_labels_keep_most_of_the_yield(tmp_path: Path) -> None:
     corpus = write_planted_corpus(tmp_path / "corpus", 30, 16, 2_000)
-    rng = np.random.default_rng(13)
-    counts = {
-        k: (rng.binomial(LABELS, a), LABELS, rng.binomial(LABELS, b), LABELS) for k, (a, b) in NOISE.items()
-    }
-    known = hunt_with(JudgeAccuracy.from_rates(NOISE), corpus)
-    reviewed = hunt_with(JudgeAccuracy.from_counts(counts), corpus)
-    assert known.minimal > 20
-    assert reviewed.minimal >= LEAST_SHARE * known.minimal
-    assert reviewed.claims - reviewed.failing <= 0.1 * reviewed.claims
+    known, reviewed = [], []
+    for seed in range(WORLDS):
+        rng = np.random.default_rng(13 + seed)
+        counts = {
+            kind: (rng.binomial(LABELS, true), LABELS, rng.binomial(LABELS, false), LABELS)
+            for kind, (true, false) in NOISE.items()
+        }
+        known.append(hunt_with(JudgeAccuracy.from_rates(NOISE), corpus, seed))
+        reviewed.append(hunt_with(JudgeAccuracy.from_counts(counts), corpus, seed))
+    found = [sum(one.minimal for one in runs) for runs in (known, reviewed)]
+    assert found[0] > 60
+    assert found[1] >= LEAST_SHARE * found[0]
+    claims = sum(one.claims for one in reviewed)
+    assert claims - sum(one.failing for one in reviewed) <= 0.1 * claims

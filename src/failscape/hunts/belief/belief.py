@@ -47,10 +47,12 @@ _LEAST_NODES = 12
 _LEAST_TO_CARRY = 6
 """A single number is learned from fewer: how much of an earlier hunt holds on a layer."""
 
+_MANY_ENTITIES = 75
 _SHIFTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5)
 """Log-odds by which other entities may be better than was learned, where some are taken to fail by a hair.
 Without them that share was far too small while entities had five images each: in worlds where 30 % of the
-entities fail at .74 to .80, 10 % of a list of 50 to 100 claims rested on such entities."""
+entities fail at .74 to .80, 10 % of a list of 50 to 100 claims rested on such entities. Few entities have
+more images each, and cannot tell how many of them fail so: there it only made claims dearer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +246,8 @@ class Belief:
     def _wary(self, layer: int, priors: Floats, seen: Seen) -> tuple[Floats, Floats]:
         edge = self._edges[layer]
         failing, passing = wary_priors(priors, seen, edge)
-        return failing, passing if layer else seen.mixed(passing, by_a_hair(edge), _SHIFTS)
+        shifts = _SHIFTS if self._taxonomy.entities >= _MANY_ENTITIES else _SHIFTS[:1]
+        return failing, passing if layer else seen.mixed(passing, by_a_hair(edge), shifts)
 
     def _carry(self, layer: int, nodes: Nodes, passes: Floats, fails: Floats) -> None:
         """Learn how much of the earlier belief holds on a layer; before that, as much as on the one above."""

@@ -280,7 +280,7 @@ class Agenda:
         """
         worth = self._posterior.of(slot).worth
         if slot in self._claimed and slot not in self._reached:
-            worth *= tuning.CERTIFICATE
+            worth *= self.forecast.goal.certificate
         if worth <= 0:
             return 0.0
         expected = max(self._posterior.before(slot).fails, tuning.LEAST_EXPECTED)

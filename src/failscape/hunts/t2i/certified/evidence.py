@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from failscape.hunts.certify import certify, evidence_for, evidence_needed
 from failscape.hunts.t2i.certified import tuning
-from failscape.hunts.t2i.certified.claims import Claim
+from failscape.hunts.t2i.certified.claims import ClaimBook
 from failscape.hunts.t2i.certified.forecast import Bars, Goal, log_evidence
 from failscape.hunts.t2i.certified.group_tests import most_groups
 from failscape.hunts.t2i.certified.ledger import Ledger
@@ -51,7 +51,7 @@ class Tests:
         now = min(others, math.ceil(self._settings.openings * (told + in_flight)))
         return entities + now - len(self._ledger.adopted)
 
-    def goal(self, told: int, claims: list[Claim]) -> Goal:
+    def goal(self, told: int, book: ClaimBook) -> Goal:
         """The evidence at which a node is left alone: e-BH will claim it, with a margin.
 
         Among other nodes than entities, e-BH will be asked about more tests and more claims in the end; the
@@ -64,13 +64,14 @@ class Tests:
             above = evidence_needed(evidence[~alone], self.levels[1], so_far)
             return Goal((evidence_needed(evidence[alone], self.levels[0], entities), above))
         # What is listed may all be certified in the end: then e-BH asks so much of each.
-        listed = [len(self._ledger.keys[claim.slot]) == 1 for claim in claims]
+        listed = [len(self._ledger.keys[claim.slot]) == 1 for claim in book.claims]
         counts = max(sum(listed), 1), max(len(listed) - sum(listed), 1)
         needs = (
             evidence_for(counts[0], self.levels[0], entities),
             evidence_for(counts[1], self.levels[1], so_far),
         )
-        return Goal(needs, tuning.LISTED)
+        worth = tuning.CERTIFICATE_IF_CROWDED if book.crowded else tuning.CERTIFICATE
+        return Goal(needs, tuning.LISTED, worth)
 
     def certified(self, told: int) -> set[int]:
         """Slots that e-BH claims by the evidence so far: entities at their level, all others at theirs."""

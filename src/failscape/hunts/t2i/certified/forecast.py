@@ -119,11 +119,13 @@ class Goal(NamedTuple):
     """When a node counts as failing, for the search.
 
     `needs` are nats of evidence, for entities and for all other nodes: enough for a certificate. `chance`,
-    where it is set, is a posterior chance to fail that will do instead.
+    where it is set, is a posterior chance to fail that will do instead; to certify what reached it is worth
+    `certificate` of a claim.
     """
 
     needs: tuple[float, float]
     chance: float | None = None
+    certificate: float = tuning.CERTIFICATE
 
     def need(self, layer: int) -> float:
         return self.needs[min(layer, 1)]
@@ -143,7 +145,7 @@ class Goal(NamedTuple):
         if self.chance is None:
             return proof, 1.0
         if self.likely(fails, images):
-            return proof, tuning.CERTIFICATE
+            return proof, self.certificate
         return min(proof, _log_odds(self.chance) - _log_odds(fails) + tuning.OVERSHOOT / 2), 1.0
 
 

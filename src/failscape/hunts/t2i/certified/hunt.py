@@ -97,7 +97,7 @@ class CertifiedHunt(Hunt):
         self._heard = 0
         self._next_revision = tuning.FIRST_REVISION
         self._revised_at = 0
-        self._counts_at_refit, self._goal = self._count(), self._tests.goal(self._told, self.claims())
+        self._counts_at_refit, self._goal = self._count(), self._tests.goal(self._told, self.book)
         self._posterior: Posterior | None = None
         self._agenda: Agenda | None = None
         self._touched: set[int] = set()
@@ -207,7 +207,7 @@ class CertifiedHunt(Hunt):
         return node
 
     def _refit(self) -> None:
-        self._counts_at_refit, self._goal = self._count(), self._tests.goal(self._told, self.claims())
+        self._counts_at_refit, self._goal = self._count(), self._tests.goal(self._told, self.book)
         self._refits += 1
         self._next_refit = self._told + self._interval()
         self._posterior = self._agenda = None
