@@ -249,6 +249,9 @@ def _digest_of_code(function: Callable[..., Any], config: ModelConfig) -> str:
     inner = getattr(config.held, "func", config.held)
     code = inner if inspect.isroutine(inner) or inspect.isclass(inner) else type(inner)
     try:
+        # From Python 3.13 on, all code of strings has the source of what `python -c` was started with.
+        if inspect.getfile(code) == "<string>":
+            raise OSError
         return hashlib.blake2b(inspect.getsource(code).encode(), digest_size=8).hexdigest()
     except (OSError, TypeError):
         return f"without a source or a version, and so new in every run ({uuid4().hex[:8]})"
