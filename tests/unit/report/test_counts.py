@@ -59,7 +59,7 @@ def test_keys_know_no_order(labels, random):
         ("c.json", '{"cat": true}', "whole number"),
         ("c.json", '{"cat": 1,\n "cat": 2}', "line 2: the subject 'cat' is given twice"),
         ("c.json", '{"cat": 1,\n "CAT": 2}', "line 2: the subject 'CAT' is given twice"),
-        ("c.json", '{"cat": 1,\n}', "line 2: not JSON"),
+        ("c.json", '{"cat": 1,\n dog}', "line 2: not JSON"),
         ("c.json", "[1]", "must hold an object, but holds a list"),
         ("c.json", "{}", "holds no counts"),
         ("c.csv", "name,count\ncat,1\n", r"line 1: there is no column 'subject' \(columns: name, count\)"),
