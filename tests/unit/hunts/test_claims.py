@@ -11,7 +11,7 @@ import pytest
 
 from failscape.hunts.belief.nodes import Nodes
 from failscape.hunts.certify import certify, evidence_needed
-from failscape.hunts.t2i.certified.agenda import Policy
+from failscape.hunts.t2i.certified.agenda import Agenda, Policy
 from failscape.hunts.t2i.certified.claims import CERTIFIED, LISTED, ClaimBook, Levels, weigh_claims
 from failscape.hunts.t2i.certified.doubt import temper
 from failscape.hunts.t2i.certified.hunt import CertifiedHunt
@@ -180,3 +180,38 @@ def test_many_nodes_are_weighed_as_one_is() -> None:
         if not dead[row]:
             assert cost[row] == pytest.approx(alone[1])
             assert chance[row] == pytest.approx(alone[0])
+
+
+def test_a_list_is_crowded_when_its_claims_are_nearly_as_doubtful_as_they_may_be() -> None:
+    ledger, _ = cat_with_failing_children(3)
+    sure, doubtful = (
+        claimed(ledger, posterior_with(0.005, fails=fails), set(), listing=True) for fails in (0.99, 0.97)
+    )
+    assert len(sure) == len(doubtful) == 3
+    assert (sure.crowded, doubtful.crowded) == (False, True)
+
+
+def test_of_two_parents_the_one_more_likely_to_fail_is_settled_first_and_no_further_than_needed() -> None:
+    lattice = Lattice(CORPUS, entities=("cat",), depth=2)
+    node = next(iter(lattice.nodes(2)))
+    ledger, (first, second) = Ledger(lattice), node.values
+    slot = ledger.open(lattice.subject(node), node)
+    shape = (1, len(CORPUS.values))
+    agenda = object.__new__(Agenda)
+    agenda._ledger, agenda._posterior = ledger, posterior_with(0.0)
+    agenda.standing = Standing((np.ones(1), np.ones(shape)), (np.ones(1), np.ones(shape)))
+    agenda._waiting = {key: {slot} for key in ((0,), (0, first), (0, second))}
+    agenda.standing.put((0,), 0.999, 0.0, settled=True, dead=False, doubt=1e-4)
+    for value, passes in ((first, 0.6), (second, 0.95)):
+        agenda.standing.put((0, value), passes, 8.0, settled=False, dead=False, doubt=0.2)
+        agenda.standing.wait((0, value), 1)
+    agenda.standing.wait((0,), 1)
+    assert agenda._worth_settling((0, first)) > agenda._worth_settling((0, second)) > 0
+    assert agenda._worth_settling((0,)) == 0, "it is sure enough for this failure"
+    agenda.standing.put((0, first), 0.99, 0.0, settled=True, dead=False, doubt=0.001)
+    assert agenda._worth_settling((0, first)) == 0
+    agenda._posterior = cast(
+        Posterior, SimpleNamespace(before=lambda slot: SimpleNamespace(fails=0.01), doubt=None)
+    )
+    agenda.standing.put((0, first), 0.99, 0.0, settled=True, dead=False, doubt=0.02)
+    assert agenda._worth_settling((0, first)) > 0, "a failure that nobody expected needs a surer parent"

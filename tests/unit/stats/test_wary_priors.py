@@ -55,3 +55,16 @@ def test_what_passes_is_taken_to_pass_barely_unless_the_counts_tell_otherwise(
     below, _ = wary_priors(TABLE, seen, 0.8)
     row = below[row_of(np.array([3.0]))[0]]
     assert (row[RATES > 0.9].sum() < 0.05) == barely
+
+
+def test_more_may_fail_by_a_hair_where_the_others_may_be_better_for_it() -> None:
+    """30 % at .78 and the rest at .95 look like all at .9 to who has five images of each."""
+    rng = np.random.default_rng(5)
+    rates = np.where(np.arange(150) < 45, 0.78, 0.95)
+    passes = rng.binomial(5, rates).astype(float)
+    seen = Seen(np.full(150, 2.2), passes, 5 - passes)
+    table, hair = bell_priors(0.3), by_a_hair(0.8)
+    row, failing = int(row_of(np.array([2.2]))[0]), RATES < 0.8
+    alone, moved = (seen.mixed(table, hair, shifts)[row] for shifts in ((0.0,), (0.0, 0.5, 1.0)))
+    assert moved[failing].sum() > 1.3 * alone[failing].sum()
+    assert moved.sum() == pytest.approx(1)

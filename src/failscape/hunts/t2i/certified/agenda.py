@@ -241,9 +241,8 @@ class Agenda:
         if self.standing.weigh(key)[2]:
             return 0.0
         ways = [self._way_of(waiting, key) for waiting in self._waiting.get(key, ())]
-        ways = sorted(
-            (way for way in ways if way[1] > 0), key=lambda way: way[0] / sum(way[1:]), reverse=True
-        )
+        ways = [way for way in ways if way[1] > 0]
+        ways.sort(key=lambda way: (way[0] / sum(way[1:]), way), reverse=True)  # not in the order of a set
         best = gain = price = others = 0.0
         for chance, own, further in ways:
             gain, price, others = gain + chance, max(price, own), others + further
