@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 EXTRAS := .venv-extras
 BIN := $(VENV)/bin
+PARALLEL := -n 2 --dist worksteal
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo demo-classifier demo-vlm docs wheel-check check test test-extras lint types pytest clean
+.PHONY: demo demo-classifier demo-vlm docs wheel-check check test test-extras coverage campaign \
+	lint types pytest clean
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -31,7 +33,7 @@ wheel-check: $(VENV)/.dev  ## build the wheel and run all demos from it, by pipx
 	$(BIN)/python -m tools.wheel_check dist/failscape-*.whl
 
 check: lint types $(VENV)/.dev  ## the fast part: lint, types, unit tests
-	$(BIN)/pytest -n 2 --dist worksteal tests/unit
+	$(BIN)/pytest $(PARALLEL) tests/unit
 
 test: lint types pytest  ## everything that must pass
 
@@ -42,14 +44,14 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-# Real servers and browsers share two cores with the other worker here. What failed (exit code 1, nothing else)
-# is run once more, alone: it must pass there, and both runs are printed.
-AGAIN = { test $$? -eq 1 && $(BIN)/pytest -n 0 -vv --last-failed --last-failed-no-failures none; }
-
-# Coverage is that of the unit tests: measuring it doubles their time, and would double that of whole hunts too.
 pytest: $(VENV)/.dev
-	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered tests/unit || $(AGAIN)
-	$(BIN)/pytest -n 2 --dist worksteal tests/golden tests/quality tests/integration tests/browser || $(AGAIN)
+	$(BIN)/pytest $(PARALLEL) --durations=15
+
+coverage: $(VENV)/.dev  ## which lines the unit tests run; measuring doubles their time
+	$(BIN)/pytest $(PARALLEL) --cov --cov-report=term:skip-covered tests/unit
+
+campaign: $(VENV)/.dev  ## play many planted worlds and compare what is found with the committed table; not in CI
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.campaign
 
 $(EXTRAS)/.all: pyproject.toml constraints.txt
 	test -x $(EXTRAS)/bin/python || $(PYTHON) -m venv $(EXTRAS)
@@ -60,8 +62,7 @@ $(EXTRAS)/.all: pyproject.toml constraints.txt
 # One torch thread a process: two processes share two cores.
 test-extras: $(EXTRAS)/.all  ## the tests that need an extra, in an environment that has all of them
 	$(EXTRAS)/bin/python -c "import torch, transformers, diffusers, trl, peft, ray, pyarrow, onnx"
-	OMP_NUM_THREADS=1 $(EXTRAS)/bin/pytest -m extra -n 2 --dist loadgroup || \
-		{ test $$? -eq 1 && $(EXTRAS)/bin/pytest -m extra -n 0 -vv --last-failed --last-failed-no-failures none; }
+	OMP_NUM_THREADS=1 $(EXTRAS)/bin/pytest -m extra -n 2 --dist loadgroup --durations=15
 
 clean:
 	rm -rf $(VENV) $(EXTRAS) docs/_site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,7 +1,8 @@
-"""Kills hunts at random moments and spoils their servers, and says what was lost. Prints two tables.
+"""Kills hunts at random moments, spoils their servers and their words, and says what was lost or made up.
 
-    python -m benchmarks.chaos                                 # 100 kills over three hunts, 25 server faults
+    python -m benchmarks.chaos                                 # 100 kills, 25 server faults, wire and replies
     nice python -m benchmarks.chaos --kills 1000 --faults 0    # the long form
+    python -m benchmarks.chaos --kills 0 --faults 0            # 74 faults on the wire, odd replies: 2 minutes
 
 Each hunt runs in a process of its own (forked, so that starting it takes no time) and gets SIGKILL: while it
 starts, while it replays, while it records. After each kill all trials that it had acknowledged must be there,
@@ -27,18 +28,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks import odd_replies, wire_faults
 from failscape.atlas import Atlas
 from failscape.atlas.database import DATABASE
 from failscape.config import HuntConfig
 from failscape.config.files import parse_config
 from failscape.errors import FailscapeError
-from failscape.evidence.found import choose_hunt, read_found
 from failscape.runtime.progress import RunSnapshot
 from failscape.runtime.session import run_session
 from failscape.testing.faulty import KINDS, FaultyServer
 from failscape.trials import Verdict
+from failscape.views.read.found import choose_hunt, read_found
 
-_PLANTED = "failscape.testing.planted_models"
+_PLANTED = "failscape.simulate.models"
 SPACE = {"corpus": "starter", "depth": 1, "entities": ["cat", "apple", "car", "chair"]}
 HUNTS: dict[str, dict[str, Any]] = {
     "t2i": {
@@ -366,12 +368,23 @@ def _told(problems: Sequence[str]) -> list[tuple[str, int]]:
     return Counter(problems).most_common(5)
 
 
+def show_words(wire: int, replies: bool) -> bool:
+    """The first `wire` faults on the wire, and all odd replies. Whether all of them held."""
+    met = wire_faults.meet_all(wire_faults.FAULTS[:wire])
+    read = odd_replies.read_all() if replies else []
+    for lines in (wire_faults.table_of(met) if met else (), odd_replies.table_of(read) if read else ()):
+        print("\n".join(["", *lines]))
+    return not any(row.problems for row in met) and not any(row.misread for row in read)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--faults", type=int, default=25)
     parser.add_argument("--seconds", type=float, default=3600, help="most time for the kills")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--wire", type=int, default=len(wire_faults.FAULTS), help="faults on the wire")
+    parser.add_argument("--replies", type=int, default=1, help="0: no odd replies")
     options = parser.parse_args()
     home = Path(tempfile.mkdtemp(prefix="chaos-"))
     try:
@@ -382,9 +395,10 @@ def main() -> None:
         spoilt = spoil_servers(options.faults, options.seed, home)
         if spoilt:
             show_faults(spoilt)
+        words_held = show_words(options.wire, options.replies > 0)
     finally:
         shutil.rmtree(home, ignore_errors=True)
-    sys.exit(any(row.problems for row in [*killed, *spoilt]))
+    sys.exit(any(row.problems for row in [*killed, *spoilt]) or not words_held)
 
 
 if __name__ == "__main__":

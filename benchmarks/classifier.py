@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.classifier_oracles import TEMPLATE, Oracle, PlantedOracle, ToyOracle
 from benchmarks.classifier_peers import Claims, b2t, domino, wiles
-from failscape.hunts.classifier.hunt import ClassifierHunt
-from failscape.hunts.classifier.settings import ClassifierRules
-from failscape.testing.planted_classifier import PlantedClassifier
+from failscape.kinds.classifier.hunt import ClassifierHunt
+from failscape.kinds.classifier.settings import ClassifierRules
+from failscape.simulate.classifier_world import PlantedClassifier
 
 MARGIN = 0.05
 LARGE = 0.2
@@ -24,7 +24,7 @@ Method = Callable[[Oracle, int], tuple[Claims, int]]
 
 def failscape(oracle: Oracle, images: int, **changes: int) -> tuple[Claims, int]:
     rules = ClassifierRules(margin=MARGIN, seed=len(oracle.targets), images=images, **changes)
-    hunt = ClassifierHunt(oracle.targets, TEMPLATE, oracle.corpus, rules, vectors=True)
+    hunt = ClassifierHunt(oracle.targets, TEMPLATE, oracle.corpus, rules)
     spent = 0
     while spent < images and (probes := hunt.ask(min(256, images - spent))):
         for trial in oracle.run(probes):

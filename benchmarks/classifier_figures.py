@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.classifier_oracles import TEMPLATE
-from failscape.hunts.classifier.hunt import ClassifierHunt
-from failscape.hunts.classifier.settings import ClassifierRules
-from failscape.testing.planted_classifier import PlantedClassifier
+from failscape.kinds.classifier.hunt import ClassifierHunt
+from failscape.kinds.classifier.settings import ClassifierRules
+from failscape.simulate.classifier_world import PlantedClassifier
 
 MARGIN = 0.05
 
@@ -79,7 +79,7 @@ def measure(situation: Situation, seed: int) -> Counter[str]:
     world = PlantedClassifier(classes=8, seed=seed, **situation.world)
     hunt, images = hunted(world, situation)
     seconds = time.process_time() - clock
-    claims = {tuple(arm.subject.split("; ")) for arm in hunt.arena.bugs()}
+    claims = {tuple(test.subject.split("; ")) for test in hunt.record.bugs()}
     planted = {(bug.name, *sorted(bug.values)) for bug in world.bugs}
     large = {bug for bug in planted if world.effect(bug[0], bug[1:]) >= LARGE}
     known = {claim: [one for one in claim[1:] if not one.startswith("Said=")] for claim in claims}

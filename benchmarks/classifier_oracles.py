@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.hunts.classifier.prompts import Clause, Template, clause_of, describe
-from failscape.hunts.classifier.settings import stream_seed
-from failscape.hunts.classifier.tallies import Target
+from failscape.kinds.classifier.prompts import Clause, Template, clause_of, describe
+from failscape.kinds.classifier.settings import stream_seed
+from failscape.kinds.classifier.tallies import Target
+from failscape.simulate.classifier_world import PlantedClassifier
 from failscape.spaces.corpus import Corpus, load_corpus
-from failscape.testing.planted_classifier import PlantedClassifier
 from failscape.toybox.eyes import Eyes
 from failscape.toybox.networks import ToyClassifier
 from failscape.toybox.renderer import draw

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.classifier_oracles import Oracle
-from failscape.hunts.classifier.clause_mining import Words
-from failscape.hunts.classifier.prompts import Clause
-from failscape.hunts.classifier.tallies import Target
+from failscape.kinds.classifier.clause_mining import Words
+from failscape.kinds.classifier.prompts import Clause
+from failscape.kinds.classifier.tallies import Target
 from failscape.trials import Verdict
 
 Claims = set[tuple[str, ...]]

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from failscape.config import ModelConfig
 from failscape.doctor.observations import Observation
 from failscape.doctor.samples import Samples
-from failscape.doctor.t2i import examine
+from failscape.kinds.t2i.doctor import examine
 from failscape.models.registry import create_model
 from failscape.models.roles import Identity, Reply
 from failscape.pictures import Picture

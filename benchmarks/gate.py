@@ -13,7 +13,7 @@ import argparse
 
 import numpy as np
 
-from failscape.comparison.harm import (
+from failscape.again.harm import (
     TURNS,
     GateRules,
     GateVerdict,

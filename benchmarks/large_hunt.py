@@ -25,7 +25,7 @@ from failscape.config.files import parse_config
 from failscape.runtime.progress import RunSnapshot
 from failscape.runtime.session import run_session
 
-_PLANTED = "failscape.testing.planted_models"
+_PLANTED = "failscape.simulate.models"
 WORLD = {"regime": "medium", "corpus": "general"}
 LOOKS = 10
 

@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 
-from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.kinds.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.simulate.planted import PlantedWorld, simulate
 from failscape.spaces import Corpus, Entity, Lattice, Value, Wording, load_corpus
-from failscape.testing.planted import PlantedWorld, simulate
 from failscape.trials import Trial
 
 

@@ -11,12 +11,12 @@ from collections import defaultdict
 
 import numpy as np
 
-from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.survey.assemble import GROUPS, failure_masses, groups_of
-from failscape.hunts.t2i.survey.audit import ancestors, audit_pruning
-from failscape.hunts.t2i.survey.judge_view import JudgeView, TriedCounts
+from failscape.kinds.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.kinds.t2i.survey.assemble import GROUPS, failure_masses, groups_of
+from failscape.kinds.t2i.survey.audit import ancestors, audit_pruning
+from failscape.kinds.t2i.survey.judge_view import JudgeView, TriedCounts
+from failscape.simulate.planted import PlantedWorld, simulate
 from failscape.spaces import Lattice, Node, Wording, load_corpus
-from failscape.testing.planted import PlantedWorld, simulate
 
 LATTICE = Lattice(load_corpus("starter"), depth=2)
 NODES = [list(LATTICE.nodes(layer)) for layer in range(3)]

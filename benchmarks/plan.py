@@ -22,10 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from failscape.config.files import parse_config
-from failscape.hunts.t2i.build import build_hunt, build_lattice
-from failscape.planning import classifier, prompts, t2i, vlm
+from failscape.kinds.classifier import plan as classifier
+from failscape.kinds.t2i import plan as t2i
+from failscape.kinds.t2i import plan_prompts as prompts
+from failscape.kinds.t2i.build import build_hunt, build_lattice
+from failscape.kinds.vlm import plan as vlm
 from failscape.planning.foresight import Expectation
-from failscape.testing.planted import SHAPES, PlantedWorld, simulate
+from failscape.simulate.planted import SHAPES, PlantedWorld, simulate
 
 #: Plans simulate the worlds 0 to 7; tests use those from 100 on.
 FIRST_SEED = 5000

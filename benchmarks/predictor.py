@@ -18,12 +18,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
-from failscape.hunts.t2i.baselines.lanes import Ordering
-from failscape.hunts.t2i.baselines.predictors import build_ordering
-from failscape.hunts.t2i.config import PredictorConfig
+from failscape.kinds.t2i.baselines.failureatlas import FailureAtlasHunt
+from failscape.kinds.t2i.baselines.lanes import Ordering
+from failscape.kinds.t2i.baselines.predictors import build_ordering
+from failscape.kinds.t2i.config import PredictorConfig
+from failscape.simulate.planted import REGIMES, PlantedWorld, simulate
 from failscape.spaces import Node, Wording
-from failscape.testing.planted import REGIMES, PlantedWorld, simulate
 
 WARM_UP, RETRAIN_EVERY = 300, 500
 MOST = 2_000

@@ -32,11 +32,11 @@ import aiohttp
 
 from failscape.atlas import Atlas, Recorded
 from failscape.config.files import parse_config
-from failscape.hunts.protocol import replay
-from failscape.hunts.t2i.build import build_hunt
+from failscape.kinds.t2i.build import build_hunt
 from failscape.models.contracts.judge import BooleanContract
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
+from failscape.search.protocol import replay
 from failscape.testing.servers import planted_server
 from failscape.trials import Decide, Generate, Trial, Verdict
 
@@ -190,7 +190,7 @@ def measure_http(name: str, servers: Any, images: int, rounds: int, **judge: Any
 
 
 def in_process_config(images: int, keep: str, strategy: str = "failureatlas") -> Any:
-    planted = "failscape.testing.planted"
+    planted = "failscape.simulate.planted"
     params = {"corpus": "starter", "regime": "medium", "seed": 1}
     return parse_config(
         {

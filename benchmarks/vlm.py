@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from benchmarks.vlm_ideal import ideal
 from failscape.atlas import Atlas
 from failscape.config.files import parse_config
-from failscape.evidence import load_hunt
-from failscape.hunts.vlm.training import lessons
-from failscape.hunts.vlm.training.quarters import LEAST
+from failscape.kinds.vlm.training import lessons
+from failscape.kinds.vlm.training.quarters import LEAST
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
+from failscape.views.read import load_hunt
 
 NO_REWARD = {"rate": 1e-12, "kl": 0.0}
 STILL = {**NO_REWARD, "replay": 0}

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from failscape.hunts.vlm.config import TrainingConfig
-from failscape.hunts.vlm.confirm import spread
+from failscape.kinds.vlm.config import TrainingConfig
+from failscape.kinds.vlm.confirm import spread
 from failscape.spaces.questions import Sight
 from failscape.toybox.asking import SKILLS_OF, ToyGrammar, scenes_of
 from failscape.toybox.question_sampling import draw_slots

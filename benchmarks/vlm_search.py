@@ -21,20 +21,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from failscape.hunts.vlm.build import MANY_FORMS
-from failscape.hunts.vlm.confirm import Confirmation, slots_for
-from failscape.hunts.vlm.hunt import VlmHunt
-from failscape.hunts.vlm.items import Item
-from failscape.hunts.vlm.outcomes import QuestionLog
-from failscape.hunts.vlm.planners import Planner, Rounds, ZeroShotPlanner
-from failscape.spaces.questions import Pattern, explains
-from failscape.testing.planted_questions import (
+from failscape.kinds.vlm.build import MANY_FORMS
+from failscape.kinds.vlm.confirm import Confirmation, slots_for
+from failscape.kinds.vlm.hunt import VlmHunt
+from failscape.kinds.vlm.items import Item
+from failscape.kinds.vlm.outcomes import QuestionLog
+from failscape.kinds.vlm.planners import Planner, Rounds, ZeroShotPlanner
+from failscape.simulate.questions import (
     PlantedAnswerer,
     PlantedGrammar,
     plant,
     rich_grammar,
     simulate,
 )
+from failscape.spaces.questions import Pattern, explains
 from failscape.toybox.asking import PartsGrammar, scene_of
 from failscape.toybox.networks import MODELS
 from failscape.toybox.provider import VLM_OF_PARTS
@@ -160,7 +160,7 @@ def hunted(world: str, arm: str, modes: int, questions: int, seed: int, size: in
         len({skill for one in valid for skill in one.pattern.skills}),
         len({one.pattern.skills for one in valid}),
         len({one.pattern.skills for one in valid if one.failed}),
-        Counter(one.purpose for one in log.outcomes if one.key),
+        Counter(one.purpose.name for one in log.outcomes if one.key),
     )
 
 

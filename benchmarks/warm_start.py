@@ -15,13 +15,13 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from failscape.hunts.t2i.certified.hunt import CertifiedHunt
-from failscape.hunts.t2i.certified.settings import CertifiedSettings
+from failscape.kinds.t2i.search.hunt import CertifiedHunt
+from failscape.kinds.t2i.search.settings import CertifiedSettings
+from failscape.simulate.corpus import planted_corpus
+from failscape.simulate.planted import PlantedWorld, simulate
+from failscape.simulate.scoring import Checkpoint, Truth
 from failscape.spaces import Lattice, Wording
 from failscape.spaces.earlier import Earlier
-from failscape.testing.planted import PlantedWorld, simulate
-from failscape.testing.planted_corpus import planted_corpus
-from failscape.testing.scoring import Checkpoint, Truth
 from failscape.trials import Trial, Verdict
 
 MOVED = 0.4

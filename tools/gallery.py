@@ -16,11 +16,11 @@ from pathlib import Path
 from PIL import Image
 
 from failscape.atlas import Atlas
-from failscape.evidence import load_hunt
-from failscape.evidence.findings import varied_order
-from failscape.evidence.hunt import HuntEvidence
-from failscape.evidence.shots import FindingEvidence, Shot, ShotRow
 from failscape.trials import Finding, Verdict
+from failscape.views.read import load_hunt
+from failscape.views.read.findings import varied_order
+from failscape.views.read.hunt import HuntEvidence
+from failscape.views.read.shots import FindingEvidence, Shot, ShotRow
 
 DOCS = Path(__file__).parents[1] / "docs"
 EXAMPLES = 6

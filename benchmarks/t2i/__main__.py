@@ -4,6 +4,7 @@
     python -m benchmarks.t2i --quick                    a few minutes, to see whether a change helps
     python -m benchmarks.t2i --part worlds --arms certified listed --log results.jsonl
     python -m benchmarks.t2i --part worlds --shape low-rank sparse --worlds 8 --log results.jsonl --background
+    python -m benchmarks.t2i --part worlds --small --arms listed --shape near-miss sparse --first 9000
     python -m benchmarks.t2i --part painter --cache pictures.db
 
 Finished cells are kept in the log, and a second call with the same settings goes on from there: start a run
@@ -23,7 +24,7 @@ from benchmarks.t2i.arms import ARMS, JUDGES, ORACLES
 from benchmarks.t2i.cells import PAINTER, Cell, Outcome, all_cells, read_log, run_cells
 from benchmarks.t2i.cost import write_table
 from benchmarks.t2i.table import describe, found, write_tables
-from failscape.testing.planted import REGIMES, SHAPES, SPREADS
+from failscape.simulate.planted import REGIMES, SHAPES, SPREADS
 
 REFERENCES = ["failureatlas+transformer", "failureatlas+ridge", "fair oracle"]
 PUBLISHED = ["weak", "medium", "strong"]
@@ -34,6 +35,9 @@ QUICK = {
     "cost_images": 20_000,
     "size": (60, 30, 10_000),
 }
+
+SMALL = {"images": 8_000, "size": (60, 32, 12_000), "spread": ["wide"], "judge": ["perfect"]}
+"""Spaces in which a world takes seconds, so that every shape can be held to the level in many of them."""
 
 
 def parse() -> argparse.Namespace:
@@ -61,7 +65,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--background", action="store_true", help="go on when the shell ends; needs --log")
     parser.add_argument("--quick", action="store_true", help="a small space, 2 worlds, 10,000 images")
+    parser.add_argument("--small", action="store_true", help="a small space, 8,000 images, a perfect judge")
     options = parser.parse_args()
+    if options.small:
+        vars(options).update(SMALL)
     if options.quick:
         vars(options).update(QUICK)
     if (options.show or options.background) and not options.log:

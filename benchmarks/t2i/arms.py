@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from failscape.hunts.protocol import Hunt
-from failscape.hunts.t2i.build import build_hunt
-from failscape.hunts.t2i.config import T2IConfig
+from failscape.kinds.t2i.build import build_hunt
+from failscape.kinds.t2i.config import T2IConfig
+from failscape.search.protocol import Hunt
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 RIDGE = {"predictor": {"kind": "ridge", "warm_up": 200, "retrain_every": 200}}
@@ -61,7 +61,7 @@ def make_hunt(
     **runtime: int,
 ) -> Hunt:
     """As `failscape run` would build it. The models are never asked: the world answers."""
-    model = {"provider": "python", "path": "failscape.testing.planted:PlantedGenerator"}
+    model = {"provider": "python", "path": "failscape.simulate.planted:PlantedGenerator"}
     config = T2IConfig.model_validate(
         {
             "hunt": "t2i",

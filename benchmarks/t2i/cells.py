@@ -17,11 +17,11 @@ from benchmarks.t2i.fair_oracle import watch_fair_oracle
 from benchmarks.t2i.oracle import watch_oracle
 from benchmarks.t2i.painter import Painted
 from failscape.errors import FailscapeError
-from failscape.hunts.t2i.certified.hunt import CertifiedHunt
+from failscape.kinds.t2i.search.hunt import CertifiedHunt
+from failscape.simulate.corpus import write_planted_corpus
+from failscape.simulate.planted import PlantedWorld
+from failscape.simulate.scoring import Truth, Watched, watch
 from failscape.spaces import Lattice, load_corpus
-from failscape.testing.planted import PlantedWorld
-from failscape.testing.planted_corpus import write_planted_corpus
-from failscape.testing.scoring import Truth, Watched, watch
 
 THRESHOLD, LEVEL, CHECKPOINTS = 0.8, 0.05, 50
 PAINTER = "toy-painter"
@@ -40,7 +40,7 @@ class Cell:
     size: tuple[int, int, int]
     """Entities, values and about how many nodes the corpus has."""
     shape: str = "planted"
-    """Of the landscape: `failscape.testing.planted_landscape`."""
+    """Of the landscape: `failscape.simulate.landscape`."""
 
     @property
     def key(self) -> str:

@@ -15,10 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.t2i.arms import make_hunt
-from failscape.hunts.protocol import Hunt
+from failscape.search.protocol import Hunt
+from failscape.simulate.corpus import write_planted_corpus
+from failscape.simulate.planted import PlantedWorld
 from failscape.spaces import Lattice, load_corpus
-from failscape.testing.planted import PlantedWorld
-from failscape.testing.planted_corpus import write_planted_corpus
 from failscape.trials import Probe
 
 SIZE = (758, 437, 7_400_000)

@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from benchmarks.t2i.oracle import distance, failure_costs
+from failscape.simulate.scoring import Checkpoint, Truth, Watched, ancestors
 from failscape.stats.judging.accuracy import JudgeAccuracy
-from failscape.testing.scoring import Checkpoint, Truth, Watched, ancestors
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

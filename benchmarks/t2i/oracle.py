@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.simulate.scoring import Checkpoint, Truth, Watched
 from failscape.stats.evalues import log_e_value
 from failscape.stats.judging.accuracy import JudgeAccuracy
-from failscape.testing.scoring import Checkpoint, Truth, Watched
 
 MOST = 400
 """Nodes that need more images than this are left out: they are the last that an oracle would try."""

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.toybox_truth import MeasuredNode, lattice, measure, models, painter_truth
+from failscape.simulate.scoring import Checkpoint, score_claims
 from failscape.spaces.lattice import Node
-from failscape.testing.scoring import Checkpoint, score_claims
 from failscape.toybox.networks import MODELS
 from failscape.toybox.provider import weights_digest
 from failscape.trials import Decide, Finding, Generate, Probe, Trial, reach_verdict

@@ -14,18 +14,20 @@ from failscape.atlas import Atlas, HuntRow, StoredTrial
 from failscape.config import HuntConfig
 from failscape.config.files import load_config, parse_config
 from failscape.errors import FailscapeError
-from failscape.hunts.protocol import Hunt
 from failscape.pictures import Picture
 from failscape.plugins import begin_hunt
 from failscape.runtime.engine import Engine
 from failscape.runtime.progress import Reporter, RunSnapshot, choose_reporter
 from failscape.runtime.session import Summary, run_session
 from failscape.runtime.warm_start import find_earlier
+from failscape.search.protocol import Hunt
 from failscape.trials import AsData, Finding, Verdict
 
 if TYPE_CHECKING:
-    from failscape.attribution.scarcity import Scarcity
-    from failscape.comparison.comparing import ManyCompared
+    from failscape.again.comparing import ManyCompared
+    from failscape.views.attribution.scarcity import Scarcity
+    from failscape.views.read.answer import HuntAnswer
+    from failscape.views.rows import FindingRow
 
 Config = str | Path | Mapping[str, Any] | HuntConfig
 F = TypeVar("F", bound=Callable[..., Any])
@@ -69,8 +71,8 @@ def compare(*atlases: str | Path, threshold: float | None = None) -> ManyCompare
     Atlases in the order of the models' age; `"runs/x@2"` is the second hunt of one, and a single atlas stands
     for all of its models. Reads only: `failscape compare` on the command line draws more.
     """
-    from failscape.comparison.comparing import compare_sides
-    from failscape.comparison.session import read_sides
+    from failscape.again.comparing import compare_sides
+    from failscape.again.session import read_sides
 
     return compare_sides(read_sides([str(one) for one in atlases]), threshold)
 
@@ -139,17 +141,33 @@ class LoadedAtlas:
 
     def findings(self, hunt: int | None = None) -> list[Finding]:
         """What the hunt found, most certain first."""
-        from failscape.evidence import load_hunt
+        from failscape.views.read import load_hunt
 
         with self._open() as atlas:
             return load_hunt(atlas, hunt).findings
 
     def suspects(self, hunt: int | None = None) -> list[Finding]:
         """What looks failing but is not claimed, most promising first; `details` say what is missing."""
-        from failscape.evidence import load_hunt
+        from failscape.views.read import load_hunt
 
         with self._open() as atlas:
             return load_hunt(atlas, hunt).suspects
+
+    def rows(self, hunt: int | None = None) -> list[FindingRow]:
+        """What the hunt found, as every screen and `findings --json` show it."""
+        from failscape.views.read import load_hunt
+        from failscape.views.rows import FindingFilter, finding_rows, select
+
+        with self._open() as atlas:
+            return select(finding_rows(load_hunt(atlas, hunt)), FindingFilter())
+
+    def answer(self, hunt: int | None = None) -> HuntAnswer:
+        """What fails, in a headline and a handful of themes, as every first screen shows it."""
+        from failscape.views.read import load_hunt
+        from failscape.views.read.answer import answer_of
+
+        with self._open() as atlas:
+            return answer_of(load_hunt(atlas, hunt))
 
     def trials(
         self,
@@ -170,23 +188,23 @@ class LoadedAtlas:
 
     def report(self, out: str | Path | None = None, hunt: int | None = None) -> Path:
         """Write the static report into the folder `out`; returns the page's path."""
-        from failscape.report import write_report
+        from failscape.views.pages import write_report
 
         with self._open() as atlas:
             return write_report(atlas, None if out is None else Path(out), hunt).path
 
     def survey(self, hunt: int | None = None) -> AsData | None:
         """What the hunt says about the whole space: rules, failure mass, audit; `as_data()` gives JSON."""
-        from failscape.evidence import load_hunt
+        from failscape.views.read import load_hunt
 
         with self._open() as atlas:
             return load_hunt(atlas, hunt).survey
 
     def attribute(self, counts: str | Path, hunt: int | None = None) -> Scarcity:
         """Does failure follow rarity? `counts` says how often training data mentions each subject."""
-        from failscape.attribution.counts import read_counts
-        from failscape.attribution.scarcity import relate
-        from failscape.evidence import load_hunt
+        from failscape.views.attribution.counts import read_counts
+        from failscape.views.attribution.scarcity import relate
+        from failscape.views.read import load_hunt
 
         with self._open() as atlas:
             return relate(load_hunt(atlas, hunt), read_counts(Path(counts)))
@@ -205,20 +223,7 @@ class LoadedAtlas:
         return pandas.DataFrame(list(rows[what](hunt)))
 
     def _finding_rows(self, hunt: int | None) -> Iterator[dict[str, Any]]:
-        for one in self.findings(hunt):
-            yield {
-                "subject": one.subject,
-                "title": one.title,
-                "status": one.status,
-                "rate": one.rate,
-                "low": one.interval[0],
-                "high": one.interval[1],
-                "e_value": one.e_value,
-                "trials": one.trials,
-                "failures": one.failures,
-                "invalid": one.invalid,
-                "caption": one.caption,
-            }
+        return (row.as_data() for row in self.rows(hunt))
 
     def _trial_rows(self, hunt: int | None) -> Iterator[dict[str, Any]]:
         for one in self.trials(hunt=hunt):

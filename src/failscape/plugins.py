@@ -4,7 +4,7 @@ Ours come through the same door as a stranger's. A package joins by two entry-po
 
     [project.entry-points."failscape.providers"]
     mine = "my_package:PROVIDER"        # a Provider, or a bare callable (role, config) -> Model
-    [project.entry-points."failscape.hunts"]
+    [project.entry-points."failscape.search"]
     mine = "my_package:MyKind"          # a subclass of HuntKind, or an object of it
 
 Nothing is imported before it is asked for: `lazy("module:attribute")` stands for what it names.
@@ -16,27 +16,30 @@ import importlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from failscape.errors import ConfigError, suggest
+from failscape.trials import Purposes, SubjectForm
 
 if TYPE_CHECKING:
     from failscape.atlas import Atlas, HuntRow
     from failscape.config import HuntConfig, ModelConfig
     from failscape.doctor.observations import Observation
-    from failscape.hunts.fresh import MakeTry, Plans
-    from failscape.hunts.protocol import Content, Hunt
     from failscape.models.roles import Model
     from failscape.pictures import Picture
     from failscape.planning.foresight import Foresight
-    from failscape.report.sections import Page
     from failscape.runtime.progress import Reporter
     from failscape.runtime.walk import Team
+    from failscape.search.certify import AuditLimits
+    from failscape.search.fresh import MakeTry, Plans
+    from failscape.search.protocol import Content, Hunt
     from failscape.spaces.albums import Album
     from failscape.spaces.corpus import Corpus
     from failscape.spaces.earlier import Earlier
     from failscape.stats.judging.accuracy import JudgeAccuracy
-    from failscape.trials import Finding
+    from failscape.trials import Finding, Probe
+    from failscape.views.pages.sections import Page
 
 #: One row of a dataset: `images` are digests, everything else goes to the metadata as it is.
 #:
@@ -89,14 +92,20 @@ class Demo:
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
-class DatasetRows(Protocol):
-    """How findings of a kind become the rows of a dataset."""
+class DatasetRows:
+    """How findings of a kind become the rows of a dataset. `rows` is needed."""
 
-    def rows(
-        self, atlas: Atlas, hunt: HuntRow, findings: Sequence[Finding], passes: bool
-    ) -> Iterator[Row]: ...
+    #: The task that dataset hubs file it under, such as `text-to-image`; empty for none.
+    task: str = ""
 
-    def beside(self, rows: Sequence[Row], folder: Any, parquet: bool) -> None:
+    #: What the card says of the files that `beside` writes, in Markdown.
+    about_files: str = ""
+
+    def rows(self, atlas: Atlas, hunt: HuntRow, findings: Sequence[Finding], passes: bool) -> Iterator[Row]:
+        """A row for each failure of the findings; with `passes` also for what the target got right."""
+        raise NotImplementedError(f"{type(self).__name__}.rows")
+
+    def beside(self, rows: Sequence[Row], folder: Path, parquet: bool) -> None:
         """Write what else belongs into the folder; as Parquet too, where that is asked for."""
 
 
@@ -115,22 +124,17 @@ class HuntKind:
     #: What one trial is called: picture, question …
     unit: str = "trial"
 
-    #: What a trial was drawn for, in words, by the letter before the number in its key (`p` in `cat#p3`).
-    purposes: Mapping[str, str] = {}
+    #: How often the target fails in general, for the first sentence of every screen.
+    fails_at: str = "fails at {share} of random cases"
 
-    #: Letters of trials that do not follow the search, such as a random sample: they speak for the whole
-    #: space, and never count for their subject.
-    apart: str = ""
+    #: Why trials are made: names, and the letter that stands for each in a key (`p` in `cat#p3`).
+    purposes: Purposes = Purposes()
 
-    #: Letters of trials whose number did not depend on how they went: rates over them are honest, whatever
-    #: the search picked their subject for.
-    fresh: str = ""
+    #: How subjects are written: things with values, or questions with skills and clauses.
+    subject_form: SubjectForm = SubjectForm.THING
 
-    #: Letters of trials that speak for more than their subject: a random sample, or plain pictures.
-    sampled: str = ""
-
-    #: What those are called, by letter, where “random sample” would not do.
-    sample_names: Mapping[str, str] = {}
+    #: The viewer maps its failures by skill (`Survey.skill_tree`), not by things and their attributes.
+    mapped_by_skill: bool = False
 
     #: Its verdicts are a judge's checks on drawn pictures, so that another judge can look at them.
     judged_again: bool = False
@@ -142,10 +146,13 @@ class HuntKind:
     dataset: DatasetRows | None = None
 
     #: How a subject is tried on fresh seeds: (settings, recorded steps) → the n-th try of a subject.
-    tries: Callable[[Any, Plans], MakeTry] = lazy("failscape.hunts.fresh:recorded_tries")
+    tries: Callable[[Any, Plans], MakeTry] = lazy("failscape.search.fresh:recorded_tries")
 
     #: A hunt that runs without anything else, for `failscape demo`.
     demo: Demo | None = None
+
+    #: A hunt whose findings `failscape demo repair` goes on from, to a better model and the proof.
+    repair_demo: Demo | None = None
 
     #: `failscape doctor`: experiments with the models of a config.
     examine: Callable[[Any], Awaitable[list[Observation]]] | None = None
@@ -171,6 +178,14 @@ class HuntKind:
         """What can be known before the first image to make the run pointless."""
         return []
 
+    def audit_limits(self, settings: Mapping[str, Any]) -> AuditLimits:
+        """What people's labels of a finding are held against, where they audit what a verifier said."""
+        raise NotImplementedError(f"{type(self).__name__}.audit_limits")
+
+    def photo_probes(self, config: Any, folder: str) -> list[Probe]:
+        """The labelled photos of a folder as probes of the target, for `failscape compare --photos`."""
+        raise ConfigError(f"--photos is for classifier hunts, not for {self.name}", "leave it out")
+
     def pictures(self, config: Any) -> Iterator[Picture]:
         """Stored images that the hunt will show. They are put into the atlas before the run."""
         return iter(())
@@ -188,16 +203,16 @@ class HuntKind:
 
 
 PROVIDERS = "failscape.providers"
-HUNTS = "failscape.hunts"
+HUNTS = "failscape.search"
 
 OUR_KINDS = {
-    "t2i": "failscape.hunts.t2i.kind:T2IKind",
-    "classifier": "failscape.hunts.classifier.kind:ClassifierKind",
-    "vlm": "failscape.hunts.vlm.kind:VlmKind",
+    "t2i": "failscape.kinds.t2i.kind:T2IKind",
+    "classifier": "failscape.kinds.classifier.kind:ClassifierKind",
+    "vlm": "failscape.kinds.vlm.kind:VlmKind",
 }
 
 #: Kinds of hunt that nobody runs: results of others, which are read, certified and compared.
-READ_KINDS = {"table": "failscape.hunts.table:TableKind"}
+READ_KINDS = {"table": "failscape.kinds.table.kind:TableKind"}
 
 
 def import_object(target: str) -> Any:

@@ -77,6 +77,16 @@ def clean(text: str) -> str:
     return text
 
 
+#: Control characters but for a new line and a tab: on a terminal they are commands (`ESC ] 52` fills the
+#: clipboard), and text from servers and atlases is nobody's command.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """Text that a terminal only shows: control characters become their code, such as `\\x1b`."""
+    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
 def clean_data(value: Any) -> Any:
     """Plain JSON data without secrets in its texts."""
     if not _known:

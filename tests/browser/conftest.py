@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from failscape.web.library import Library
-from failscape.web.server import TOKEN, Guard, build_app
+from failscape.views.viewer.library import Library
+from failscape.views.viewer.server import TOKEN, Guard, build_app
 
 try:
     from playwright.sync_api import expect, sync_playwright

@@ -42,10 +42,18 @@ def remake_golden(kind: str) -> None:
         shutil.copytree(FIXTURES / kind, atlas)
         tools.write_golden(f"{kind}.findings.json", tools.findings_of(atlas))
         tools.write_golden(f"{kind}.page.json", tools.page_of(atlas, Path(folder) / "report"))
-        trials, calls = tools.trials_of(atlas), tools.calls_of(atlas)
+        trials = tools.trials_of(atlas)
+        calls = tools.calls_of(atlas)
+        requests = tools.requests_of(atlas)
         tools.hunt(kind, atlas, IMAGES[kind] + MORE_IMAGES)
         resumed = tools.trials_of(atlas, len(trials))
-        keys = {"count": len(trials), "calls": calls, "trials": trials, "resumed": resumed}
+        keys = {
+            "count": len(trials),
+            "calls": calls,
+            "requests": requests,
+            "trials": trials,
+            "resumed": resumed,
+        }
         tools.write_golden(f"{kind}.keys.json", keys)
         tools.write_golden("atlas_schema.sql", tools.schema_of(atlas))
 

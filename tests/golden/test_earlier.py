@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from failscape import __version__
+from failscape.again.comparing import NotComparable
+from failscape.again.gate import read_baseline
 from failscape.atlas import Atlas
-from failscape.comparison.comparing import NotComparable
-from failscape.comparison.gate import read_baseline
 from failscape.config import files
 from failscape.config.files import load_config
 from failscape.errors import ConfigError
-from failscape.evidence import load_hunt
+from failscape.views.read import load_hunt
 
 EARLIER = Path(__file__).parent / "earlier"
 PROVEN = {

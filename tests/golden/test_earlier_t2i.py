@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from failscape.atlas import Atlas
-from failscape.evidence.hunt import load_hunt
+from failscape.views.read.hunt import load_hunt
 from tests.golden import tools
 from tests.golden.tools import IMAGES, MORE_IMAGES
 
@@ -33,6 +33,7 @@ def test_it_is_read_under_todays_rules_and_says_so(kept: Path) -> None:
     assert "Read anew" in page
 
 
+@pytest.mark.filterwarnings("ignore:`search.minimal_doubt` has no effect")
 def test_it_goes_on_under_todays_rules(kept: Path) -> None:
     before = tools.trials_of(kept)
     tools.hunt("t2i", kept, IMAGES["t2i"] + MORE_IMAGES, config=EARLIER / "t2i.yaml")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from failscape.atlas import Atlas
-from failscape.evidence import load_hunt
+from failscape.views.read import load_hunt
 from tests.golden import tools
 from tests.golden.tools import IMAGES, MORE_IMAGES
 

@@ -120,7 +120,7 @@ def _without_model_seconds(lines: list[str]) -> list[str]:
 
 
 NEWER_SETTINGS = re.compile(
-    r"image_(?:max_bytes|max_pixels): \d+ |image_hosts: \[\] |image_format: null |prompts: '' "
+    r"image_(?:max_bytes|max_pixels|min_side): \d+ |image_hosts: \[\] |image_format: null |prompts: '' "
     r"|thresholds: \{\} |warm_start: '' "
 )
 """Settings that the atlases in `fixtures` were made without, at their defaults: new hunts show them."""
@@ -151,6 +151,18 @@ def calls_of(atlas: Path) -> str:
     for key, role, facts, image in _rows(atlas, "SELECT key, role, facts, image FROM calls ORDER BY key"):
         total.update(key + f"|{role}|{facts}|{image}".encode())
     return total.hexdigest()
+
+
+def requests_of(atlas: Path) -> dict[str, Any]:
+    """How often each role was called, and a hash over the requests for pictures.
+
+    Another processor may round a pixel otherwise. Requests that hold a picture are therefore only counted.
+    """
+    counts = dict(_rows(atlas, "SELECT role, count(*) FROM calls GROUP BY role ORDER BY role"))
+    drawn = hashlib.sha256()
+    for (key,) in _rows(atlas, "SELECT key FROM calls WHERE role = 'generator' ORDER BY key"):
+        drawn.update(key)
+    return {"counts": counts, "drawn": drawn.hexdigest()}
 
 
 def rows_of_trials(atlas: Path) -> list[tuple[Any, ...]]:

@@ -20,7 +20,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from failscape.atlas.files import explained
+from failscape.atlas.files import check_database_files, explained, open_for_writing
+from failscape.atlas.later_tables import make_later_tables
 from failscape.atlas.records import refuse_unsound
 from failscape.errors import AtlasError
 
@@ -243,8 +244,10 @@ def check_is_atlas(db: sqlite3.Connection, path: str) -> None:
         raise AtlasError(
             f"{path} is an SQLite database, but not an atlas", "give the folder that `failscape run` wrote"
         )
+    # Only what we make is let through: SQLite takes a type in capitals, and comments between words, as well.
     foreign = db.execute(
-        "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'"
+        "SELECT type, name FROM sqlite_master WHERE NOT (type = 'table' AND sql GLOB 'CREATE TABLE *')"
+        " AND NOT (type = 'index' AND coalesce(sql, 'CREATE INDEX ') GLOB 'CREATE INDEX *')"
     ).fetchone()
     if foreign:
         raise AtlasError(
@@ -281,6 +284,7 @@ def _tables_of(version: int) -> frozenset[str]:
 def migrate(db: sqlite3.Connection) -> None:
     """Bring the tables up to date: all missing steps in one transaction, or none."""
     if is_current(db):
+        make_later_tables(db)
         return
     db.execute("BEGIN IMMEDIATE")
     try:
@@ -291,6 +295,7 @@ def migrate(db: sqlite3.Connection) -> None:
             db.execute("INSERT INTO atlas VALUES (?, ?)", (uuid.uuid4().hex, time.time()))
         db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        make_later_tables(db)
         db.execute("COMMIT")
     except BaseException:
         db.execute("ROLLBACK")
@@ -328,7 +333,7 @@ class WriterLock:
     """Held from creation to `release`. Raises `AtlasError` naming the process that holds it."""
 
     def __init__(self, path: Path) -> None:
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._handle = open_for_writing(path, exclusive=True)
         try:
             _lock(self._handle)
         except OSError as error:
@@ -386,9 +391,13 @@ def open_writer(folder: Path, create: bool) -> sqlite3.Connection:
     if not create and not path.exists():
         raise missing(folder)
     with explained(path):
-        db = _connect(f"{path.absolute().as_uri()}?mode=rwc")
+        is_new = not path.exists() or not path.stat().st_size
+        db = _connect(path, "mode=rwc", writing=True)
         try:
-            if not _is_blank(db):
+            if is_new:
+                # Turning WAL on would write a rollback journal, which a kill could leave behind.
+                db.execute("PRAGMA journal_mode = MEMORY")
+            elif not _is_blank(db):
                 check_is_atlas(db, str(path))
             for pragma in _WRITER_PRAGMAS:
                 db.execute(f"PRAGMA {pragma}")
@@ -406,8 +415,9 @@ def open_beside(folder: Path) -> sqlite3.Connection:
     """
     path = folder / DATABASE
     with explained(path):
-        db = _connect(f"{path.absolute().as_uri()}?mode=rw")
+        db = _connect(path, "mode=rw", writing=True)
         db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA trusted_schema = OFF")
         db.execute("PRAGMA foreign_keys = OFF")
     return db
 
@@ -417,7 +427,7 @@ def open_reader(folder: Path) -> sqlite3.Connection:
     if not path.exists():
         raise missing(folder)
     with explained(path):
-        db = _connect(reader_uri(path))
+        db = _connect(path, reading_mode(path))
         try:
             db.execute("PRAGMA trusted_schema = OFF")
             if _is_blank(db):
@@ -435,7 +445,7 @@ def holds_atlas(folder: Path) -> bool:
     path = folder / DATABASE
     if not path.exists():
         return False
-    with explained(path), contextlib.closing(_connect(reader_uri(path))) as db:
+    with explained(path), contextlib.closing(_connect(path, reading_mode(path))) as db:
         return not _is_blank(db)
 
 
@@ -450,27 +460,33 @@ def missing(folder: Path) -> AtlasError:
 
 
 def reader_uri(path: Path) -> str:
-    """The address under which the database can be read, even from a folder that cannot be written.
+    """The address under which another connection can attach the database, to read it."""
+    return f"{path.absolute().as_uri()}?{reading_mode(path)}"
+
+
+def reading_mode(path: Path) -> str:
+    """How the database can be read, even from a folder that cannot be written.
 
     A read-only folder cannot hold the shared memory of WAL mode. Without a log beside it the database is
     complete in itself and can be read as an unchanging file.
     """
-    uri = path.absolute().as_uri()
-    db = _connect(f"{uri}?mode=ro")
+    db = _connect(path, "mode=ro")
     try:
         db.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.OperationalError:
         if path.with_name(f"{DATABASE}-wal").exists():
             raise
-        return f"{uri}?immutable=1"
+        return "immutable=1"
     finally:
         db.close()
-    return f"{uri}?mode=ro"
+    return "mode=ro"
 
 
-def _connect(uri: str) -> sqlite3.Connection:
+def _connect(path: Path, mode: str, writing: bool = False) -> sqlite3.Connection:
+    """Every connection to an atlas begins here: its files are looked at first."""
+    check_database_files(path, writing)
     return sqlite3.connect(
-        uri,
+        f"{path.absolute().as_uri()}?{mode}",
         uri=True,
         timeout=BUSY_SECONDS,
         isolation_level=None,

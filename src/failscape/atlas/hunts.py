@@ -26,14 +26,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from failscape.atlas.files import explained, open_regular
-from failscape.atlas.reader import CORPORA, CORPUS_HERE, WARM_START
+from failscape.atlas.files import explained, folder_inside, open_regular, refuse_link, write_whole
+from failscape.atlas.reader import CORPORA, CORPUS_HERE, KEPT_TEXT, WARM_START, kept_folder
 from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas
+from failscape.config import HuntConfig
 from failscape.config.files import parse_config
 from failscape.errors import AtlasError, ConfigError
 from failscape.models.roles import Identity
 from failscape.pictures import Picture
+from failscape.secrets import clean_data
 from failscape.spaces.albums import KEPT, Album, album_text
 from failscape.spaces.corpus import corpus_names, load_corpus
 from failscape.spaces.corpus.files import CORPUS_FILES
@@ -51,21 +53,36 @@ def keep_corpus(folder: Path, settings: Mapping[str, Any], identities: Mapping[s
     name, digest = corpus_of(settings), digest_of(identities)
     if not name or not digest or name in corpus_names() or name.startswith(CORPUS_HERE):
         return
-    goal = folder / CORPORA / digest
-    if goal.is_dir():
+    goal = folder_inside(folder, CORPORA, digest)
+    if _holds_corpus(goal, digest):
         return
     draft = copy_corpus(Path(name).expanduser(), goal, follow=True)
     if load_corpus(str(draft)).digest != digest:
         shutil.rmtree(draft, ignore_errors=True)
         raise AtlasError(f"corpus {name} changed while it was being read", "start the run again")
+    _put_in_place(draft, goal)
+
+
+def _holds_corpus(goal: Path, digest: str) -> bool:
+    """Whether the kept copy is what its name says: a merge may have brought another one under that name."""
+    try:
+        return goal.is_dir() and load_corpus(str(kept_folder(goal.parent.parent, goal.name))).digest == digest
+    except ConfigError:
+        return False
+
+
+def _put_in_place(draft: Path, goal: Path) -> None:
+    """Rename a finished draft, in the place of what was there and is not what it should be."""
     with explained(goal):
+        if goal.is_dir():
+            shutil.rmtree(goal)
         draft.replace(goal)
 
 
 def keep_prompts(folder: Path, settings: Mapping[str, Any], identities: Mapping[str, Identity]) -> None:
     """Copy the list of prompts that `settings` name into the atlas at `folder`, unless it is there."""
     name, digest = prompts_of(settings), digest_of(identities, "prompts")
-    if not name or not digest or (folder / CORPORA / digest).is_dir():
+    if not name or not digest or name == str(kept_folder(folder, digest) / KEPT_PROMPTS):
         return
     prompts = load_prompts(name)
     if prompts.digest != digest:
@@ -85,13 +102,14 @@ def copy_corpus(source: Path, goal: Path, follow: bool = False) -> Path:
     Only the files that a corpus or an album is made of. Links are followed in the user's own folders only.
     """
     draft = goal.with_name(f".{goal.name}.{os.getpid()}")
+    refuse_link(goal.parent)
     with explained(goal):
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
-        for name in (*CORPUS_FILES, KEPT, KEPT_PROMPTS, KEPT_EARLIER):
+        for name in (*CORPUS_FILES, KEPT, KEPT_PROMPTS, KEPT_EARLIER, KEPT_TEXT):
             if os.path.lexists(source / name):
                 with open_regular((source / name).resolve() if follow else source / name) as file:
-                    (draft / name).write_bytes(file.read())
+                    write_whole(draft / name, file.read())
     return draft
 
 
@@ -147,14 +165,34 @@ def earlier_of(row: HuntRow) -> Earlier | None:
 
 def _keep_text(folder: Path, digest: str, name: str, text: str) -> None:
     """A folder with one file, unless it is there: others see all of it or nothing."""
-    goal = folder / CORPORA / digest
-    if goal.is_dir():
+    goal = folder_inside(folder, CORPORA, digest)
+    if _holds_text(goal / name, text):
         return
     draft = goal.with_name(f".{goal.name}.{os.getpid()}")
     with explained(goal):
-        draft.mkdir(parents=True, exist_ok=True)
-        (draft / name).write_text(text, encoding="utf-8")
-        draft.replace(goal)
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        write_whole(draft / name, text.encode())
+    _put_in_place(draft, goal)
+
+
+def _holds_text(path: Path, text: str) -> bool:
+    """Whether the kept copy is that text: a merge may have brought another one under that name."""
+    try:
+        with open_regular(path) as file:
+            return file.read() == text.encode()
+    except FileNotFoundError:
+        return False
+
+
+def keep_text(folder: Path, digest: str, text: str) -> None:
+    """Keep what else a hunt reads, such as a file of labels, so that the atlas alone tells its findings."""
+    _keep_text(folder, digest, KEPT_TEXT, text)
+
+
+def stored_settings(row: HuntRow) -> HuntConfig:
+    """The settings of a hunt, checked. Models are made from them only as far as the user vouches for them."""
+    return parse_config(complete_config(row.config), f"hunt {row.id}").from_atlas(row.vouched)
 
 
 def keep_pictures(atlas: Atlas, pictures: Iterable[Picture]) -> int:
@@ -167,7 +205,7 @@ def keep_pictures(atlas: Atlas, pictures: Iterable[Picture]) -> int:
 
 
 #: What findings follow from, besides trials and settings.
-_RULES = ("failscape.hunts", "failscape.stats", "failscape.spaces", "failscape.trials")
+_RULES = ("failscape.search", "failscape.kinds", "failscape.stats", "failscape.spaces", "failscape.trials")
 
 
 @cache
@@ -232,11 +270,17 @@ def _state(db: sqlite3.Connection, hunt_id: int) -> tuple[int | None, int]:
     return (row[0], row[1]) if row else (None, 0)
 
 
+def _has_trials(atlas: Atlas, hunt_id: int) -> bool:
+    with atlas.transaction() as (db, _):
+        return _state(db, hunt_id)[1] > 0
+
+
 #: Top-level keys that may change on resume. How a judge errs changes what is made of its answers only.
 FREE_SECTIONS = frozenset({"budget", "runtime", "judge_accuracy"})
 
-#: Settings deeper down that may change: a predictor says what comes first, not what is made of it.
-FREE_SETTINGS = (("search", "predictor"),)
+#: Settings deeper down that may change: a predictor says what comes first, not what is made of it; the rules
+#: that claims are made by are always today's.
+FREE_SETTINGS = (("search", "predictor"), ("search", "rules"))
 
 #: Keys of a model's section that may change on resume: the same model answers.
 FREE_MODEL_KEYS = frozenset(
@@ -330,14 +374,17 @@ def open_hunt(
     A new one comes from `parent`, by default the newest.
 
     A config that fits none is refused with the differences, unless `fork`: then a new hunt starts in the
-    same atlas, and replies to identical calls come from there. A fork that fits a hunt resumes it.
+    same atlas, and replies to identical calls come from there. A fork that fits a hunt resumes it. Hunts that
+    recorded nothing, as after a mistake in the config, stand in nobody's way.
     """
-    settings = config.model_dump(mode="json") if isinstance(config, BaseModel) else dict(config)
+    # An address may hold a key in its path: addresses are no part of what is measured.
+    settings = clean_data(config.model_dump(mode="json") if isinstance(config, BaseModel) else dict(config))
     hunts = atlas.stored_hunts()
     fits = (hunt for hunt in reversed(hunts) if not diff_hunts(hunt, settings, identities, shard))
     fitting = next(fits, None)
-    if hunts and fitting is None and not fork:
-        lines = diff_hunts(hunts[-1], settings, identities, shard)
+    recorded = [hunt for hunt in hunts if _has_trials(atlas, hunt.id)] if fitting is None else hunts
+    if recorded and fitting is None and not fork:
+        lines = diff_hunts(recorded[-1], settings, identities, shard)
         raise AtlasError(
             f"{atlas.folder} was made with other settings:\n    " + "\n    ".join(lines),
             "go back to those settings, give another --atlas, or start a second hunt in this one with --fork",
@@ -347,7 +394,7 @@ def open_hunt(
     if fitting is not None:
         _note_changes(atlas, fitting, settings)
         return fitting.id
-    parent = parent or (hunts[-1].id if hunts else None)
+    parent = parent or (recorded[-1].id if recorded else None)
     return atlas.start_hunt(str(settings["hunt"]), settings, dict(identities), shard, parent)
 
 

@@ -22,9 +22,16 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from failscape.atlas.files import explain_os, open_regular, refuse_link, sync_folder, write_whole
+from failscape.atlas.files import (
+    explain_os,
+    open_for_writing,
+    open_regular,
+    refuse_link,
+    sync_folder,
+    write_whole,
+)
 from failscape.errors import AtlasError, BadReply
-from failscape.pictures import SUFFIXES, Picture
+from failscape.pictures import SUFFIXES, Picture, open_image
 
 #: A pack of this length is left, and a new one begun: so much at most is written anew to drop a picture.
 PACK_BYTES = 256 << 20
@@ -101,10 +108,8 @@ class PackWriter:
         self.name = name
         self.end = end
         refuse_link(folder)
-        path = pack_path(folder, name)
-        refuse_link(path)
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        self._handle = os.open(path, flags, 0o644)
+        # A merge may have given the pack a second name: only the part up to the merge is read there.
+        self._handle = open_for_writing(pack_path(folder, name))
 
     @classmethod
     def begin(cls, folder: Path) -> PackWriter:
@@ -172,6 +177,14 @@ _SUFFIXES = (*SUFFIXES.values(), ".bin")
 FOLDER = "images"
 
 
+class UnreadablePicture(AtlasError):
+    """A picture that cannot be opened, so that nobody knows whether it is whole."""
+
+
+class MissingPicture(AtlasError):
+    """A picture whose file is not there."""
+
+
 class ImageRow(NamedTuple):
     """What the database says of a kept picture. `place` is `None` for a file of its own."""
 
@@ -212,14 +225,23 @@ class ImageStore:
         try:
             data = read_place(self.folder, row.place) if row.place else self._read_file(digest)
         except FileNotFoundError:
+            if not self.folder.is_dir():
+                raise UnreadablePicture(
+                    f"{self.folder} is not there, so that no picture of the atlas can be read",
+                    "mount or restore that folder; nothing is wrong with the trials",
+                ) from None
             data = b""
         except OSError as error:
-            raise explain_os(self.folder, error) from error
+            told = explain_os(self.folder, error)
+            raise UnreadablePicture(told.message, told.fix) from error
         picture = Picture(data)
         if picture.digest != digest:
             self._damaged.add(digest)
-            what = "is damaged" if data else "is gone"
-            raise AtlasError(f"image {digest} in {self.folder} {what}", "failscape doctor ATLAS --mend")
+            if not data:
+                raise MissingPicture(
+                    f"image {digest} in {self.folder} is gone", "restore its file from a copy"
+                )
+            raise AtlasError(f"image {digest} in {self.folder} is damaged", "failscape doctor ATLAS --mend")
         return picture
 
     def thumbnail(self, digest: str, side: int = 160) -> bytes:
@@ -340,7 +362,7 @@ def size_of(picture: Picture) -> tuple[int, int]:
         width, height = struct.unpack(">II", picture.data[16:24])
         return width, height
     try:
-        with Image.open(io.BytesIO(picture.data)) as image:
+        with open_image(picture.data) as image:
             return image.size
     except Exception:  # pillow raises many kinds for bytes that are no image; all mean the same here
         return 0, 0

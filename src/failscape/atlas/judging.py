@@ -6,11 +6,14 @@ it was run with.
 
 import hashlib
 import json
+import sqlite3
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Any, NamedTuple
 
+from failscape.atlas.later_tables import HUNT, brought_in
 from failscape.atlas.records import HuntRow, images_of, understood
 from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
@@ -35,6 +38,15 @@ from failscape.trials import (
 _MANY = 512
 
 
+class ReviewQuestion(StrEnum):
+    """What people are asked about a decision."""
+
+    IS_SO = "Is this so?"
+    IS_RIGHT = "Is the answer right?"
+    #: Of a later turn of a talk.
+    STANDS_BY_IT = "Does it stand by what it said?"
+
+
 class Decision(NamedTuple):
     """`answer` to check number `place` of a trial, about the picture with digest `image`."""
 
@@ -44,6 +56,7 @@ class Decision(NamedTuple):
     check: Check
     answer: bool
     image: str
+    question: ReviewQuestion = ReviewQuestion.IS_SO
 
 
 class AnswerPair(NamedTuple):
@@ -132,9 +145,13 @@ def has_image(atlas: Atlas, digest: str) -> bool:
 
 
 def _decisions(key: str, subject: str, steps: tuple[Step, ...], facts: list[Facts]) -> list[Decision]:
+    talks = any(isinstance(step, Recall) for step in steps)
+    of_answers = ReviewQuestion.STANDS_BY_IT if talks else ReviewQuestion.IS_RIGHT
+    asked = [(ReviewQuestion.IS_SO, one) for one in decided(steps, facts)]
+    asked += [(of_answers, one) for one in verified(steps, facts)]
     return [
-        Decision(key, subject, place, check, answer, image)
-        for place, check, answer, image in (*decided(steps, facts), *verified(steps, facts))
+        Decision(key, subject, place, check, answer, image, question)
+        for question, (place, check, answer, image) in asked
         if answer is not None
     ]
 
@@ -156,9 +173,6 @@ def decided(steps: Sequence[Step], facts: Sequence[Facts]) -> Iterator[tuple[int
 #: The one kind of check that a verifier makes: is this answer right?
 ANSWER = "answer"
 
-#: How the statement begins about a later turn of a talk: what counts is whether it stands by that.
-EARLIER = "After it had said"
-
 
 def verified(steps: Sequence[Step], facts: Sequence[Facts]) -> Iterator[tuple[int, Check, bool | None, str]]:
     """(place, check, answer, image) of each answer whose question the verifier found valid."""
@@ -167,7 +181,7 @@ def verified(steps: Sequence[Step], facts: Sequence[Facts]) -> Iterator[tuple[in
     for step, fact in zip(steps, facts, strict=False):
         if isinstance(step, Recall):
             question, answer = step.turns[0]
-            before = f"{EARLIER} “{answer}” to “{question}”: "
+            before = f"After it had said “{answer}” to “{question}”: "
         elif isinstance(step, Answer):
             asked, said = step.question, str(fact)
         elif isinstance(step, Verify) and isinstance(fact, list) and fact and fact[0]:
@@ -213,7 +227,8 @@ REVIEWS_SINCE = 2
 
 YES, NO, UNSURE = "yes", "no", "unsure"
 #: How the name of a review begins that audits single modes. The kind of its items is the mode's subject.
-MODES = "modes-"
+_MODES = "modes-"
+_MODES_IN_SQL = f"{_MODES}%"
 
 
 class ReviewItem(NamedTuple):
@@ -232,6 +247,16 @@ class Review(NamedTuple):
     uid: str
     hunt: int
     judge: str
+
+    @property
+    def audits_modes(self) -> bool:
+        """Whether it audits single modes; else it is a sample of the judge's answers."""
+        return self.uid.startswith(_MODES)
+
+
+def uid_of_mode_audit(digest: str) -> str:
+    """The name of a review that audits single modes."""
+    return f"{_MODES}{digest}"
 
 
 class ReviewLabel(NamedTuple):
@@ -286,7 +311,13 @@ def find_review(atlas: Atlas, uid: str) -> Review:
 def mode_reviews_of(atlas: Atlas, hunt_id: int) -> list[Review]:
     """Audits of single modes of a hunt, in the order drawn; none in atlases of before there were reviews."""
     query = "SELECT uid, hunt, judge FROM reviews WHERE hunt = ? AND uid LIKE ? ORDER BY id"
-    return [Review(*row) for row in atlas.query(query, (hunt_id, f"{MODES}%"), REVIEWS_SINCE)]
+    return [Review(*row) for row in atlas.query(query, (hunt_id, _MODES_IN_SQL), REVIEWS_SINCE)]
+
+
+def state_of_mode_labels(atlas: Atlas) -> list[tuple[Any, ...]]:
+    """Changes whenever somebody says something about a mode."""
+    query = "SELECT count(*), max(at) FROM review_labels WHERE review LIKE ?"
+    return list(atlas.query(query, (_MODES_IN_SQL,), since=REVIEWS_SINCE))
 
 
 def people_said(atlas: Atlas, hunt_id: int) -> dict[str, bool | None]:
@@ -315,8 +346,18 @@ def reckoned_with(accuracy: JudgeAccuracy | None, said: Mapping[str, bool | None
 def add_label(atlas: Atlas, uid: str, label: ReviewLabel) -> None:
     """One label as it is given. The log of events gets no line of its own for each."""
     with atlas.transaction() as (db, _):
-        row = (uid, label.item, label.reviewer, label.label, time.time())
+        row = (uid, label.item, label.reviewer, label.label, _label_time(db, uid))
         db.execute("INSERT OR REPLACE INTO review_labels VALUES (?, ?, ?, ?, ?)", row)
+
+
+#: Between two labels, where the clock says that no time has passed, or has been set back.
+_NEXT_LABEL = 1e-3
+
+
+def _label_time(db: sqlite3.Connection, uid: str) -> float:
+    """Now, but later than every label of the review: undoing goes by the order of labels."""
+    last = db.execute("SELECT max(at) FROM review_labels WHERE review = ?", (uid,)).fetchone()[0]
+    return max(time.time(), float(last or 0.0) + _NEXT_LABEL)
 
 
 def take_back(atlas: Atlas, uid: str, reviewer: str) -> str:
@@ -340,7 +381,7 @@ def add_labels(atlas: Atlas, uid: str, labels: Sequence[ReviewLabel]) -> None:
     if not fresh:
         return
     with atlas.transaction() as (db, rows):
-        now = time.time()
+        now = _label_time(db, uid)
         db.executemany(
             "INSERT OR REPLACE INTO review_labels VALUES (?, ?, ?, ?, ?)",
             [(uid, label.item, label.reviewer, label.label, now) for label in fresh],
@@ -352,7 +393,18 @@ def add_labels(atlas: Atlas, uid: str, labels: Sequence[ReviewLabel]) -> None:
 def reviews_of(atlas: Atlas, judge: str) -> list[Review]:
     """Reviews that measure a judge; audits of modes are no fair sample of its answers."""
     query = "SELECT uid, hunt, judge FROM reviews WHERE judge = ? AND uid NOT LIKE ? ORDER BY id"
-    return [Review(*row) for row in atlas.query(query, (judge, f"{MODES}%"))]
+    return [Review(*row) for row in atlas.query(query, (judge, _MODES_IN_SQL))]
+
+
+def reviews_in_scope(atlas: Atlas, judge: str, scope: int | None) -> list[Review]:
+    """The same, of one hunt, or of all hunts that no merge brought in."""
+    with atlas.reading() as db:
+        strange = brought_in(db, HUNT)
+    return [
+        one
+        for one in reviews_of(atlas, judge)
+        if (one.hunt not in strange if scope is None else one.hunt == scope)
+    ]
 
 
 def items_of(atlas: Atlas, uid: str) -> list[ReviewItem]:
@@ -375,30 +427,46 @@ def keep_accuracy(atlas: Atlas, hunt_id: int, accuracy: JudgeAccuracy | None) ->
         _add(atlas, hunt_id, accuracy)
 
 
-def keep_reviewed(atlas: Atlas, accuracy: JudgeAccuracy) -> None:
-    """What people found about a judge: it holds for all hunts of this atlas with that judge."""
-    before = reviewed_accuracy(atlas, accuracy.judge)
+def review_scope(atlas: Atlas, hunt_id: int) -> int | None:
+    """Where a review of a hunt's judge holds: `None` for all hunts of this atlas with that judge.
+
+    The trials and samples of a hunt that a merge brought in are another's: they measure the judge for that
+    hunt alone, whose number this is then.
+    """
+    with atlas.reading() as db:
+        return hunt_id if hunt_id in brought_in(db, HUNT) else None
+
+
+def keep_reviewed(atlas: Atlas, accuracy: JudgeAccuracy, scope: int | None) -> None:
+    """What people found about a judge, for the hunts in its `review_scope`."""
+    before = reviewed_accuracy(atlas, accuracy.judge, scope)
     if before is None or before.digest != accuracy.digest:
-        _add(atlas, None, accuracy)
+        _add(atlas, scope, accuracy)
 
 
-def update_reviewed(atlas: Atlas, accuracy: JudgeAccuracy) -> None:
+#: Rows of reviews in a scope: of a single hunt's rows, those are none that say what it was run with.
+_IN_SCOPE = (
+    "judge = ? AND hunt IS ? AND (hunt IS NULL OR json_extract(content, '$.source') LIKE 'review of %')"
+)
+
+
+def update_reviewed(atlas: Atlas, accuracy: JudgeAccuracy, scope: int | None) -> None:
     """As `keep_reviewed`, but in place of the newest one of this judge: labels are coming in one by one."""
     with atlas.transaction() as (db, _):
         changed = db.execute(
-            "UPDATE accuracies SET content = ?, at = ? WHERE id ="
-            " (SELECT max(id) FROM accuracies WHERE hunt IS NULL AND judge = ?)",
-            (accuracy.to_json(), time.time(), accuracy.judge),
+            f"UPDATE accuracies SET content = ?, at = ? WHERE id = (SELECT max(id) FROM accuracies"
+            f" WHERE {_IN_SCOPE})",
+            (accuracy.to_json(), time.time(), accuracy.judge, scope),
         ).rowcount
     if not changed:
-        keep_reviewed(atlas, accuracy)
+        keep_reviewed(atlas, accuracy, scope)
 
 
-def forget_reviewed(atlas: Atlas, judge: str) -> None:
+def forget_reviewed(atlas: Atlas, judge: str, scope: int | None) -> None:
     """Reckon with no review of this judge any more. Labels stay."""
     with atlas.transaction() as (db, rows):
-        db.execute("DELETE FROM accuracies WHERE hunt IS NULL AND judge = ?", (judge,))
-        rows.add_event("accuracy", {"source": "the review is no longer used", "judge": judge}, None)
+        db.execute(f"DELETE FROM accuracies WHERE {_IN_SCOPE}", (judge, scope))
+        rows.add_event("accuracy", {"source": "the review is no longer used", "judge": judge}, scope)
 
 
 def decider_of(row: HuntRow) -> Identity | None:
@@ -406,14 +474,19 @@ def decider_of(row: HuntRow) -> Identity | None:
     return row.identities.get("verifier") or row.identities.get("judge")
 
 
-def reviewed_accuracy(atlas: Atlas, judge: str) -> JudgeAccuracy | None:
-    """The newest review of the judge with this digest of identity."""
-    return _newest(atlas, "hunt IS NULL AND judge = ?", judge)
+def reviewed_accuracy(atlas: Atlas, judge: str, scope: int | None = None) -> JudgeAccuracy | None:
+    """The newest review of the judge with this digest of identity, in a `review_scope`."""
+    return _newest(atlas, _IN_SCOPE, judge, scope)
+
+
+def accuracy_setting(row: HuntRow) -> str:
+    """What the settings of a hunt say about its judge's accuracy: `AUTO`, `NONE`, or the name of a file."""
+    return str(row.config.get("accuracy") or row.config.get("judge_accuracy", AUTO))
 
 
 def hunt_accuracy(atlas: Atlas, row: HuntRow) -> JudgeAccuracy | None:
     """What a hunt's findings are told with now: a review if its settings allow, else what it ran with."""
-    setting = str(row.config.get("accuracy") or row.config.get("judge_accuracy", AUTO))
+    setting = accuracy_setting(row)
     judge = decider_of(row)
     if setting == NONE or judge is None:
         return None
@@ -430,7 +503,7 @@ def _add(atlas: Atlas, hunt_id: int | None, accuracy: JudgeAccuracy) -> None:
         rows.add_event("accuracy", {"source": accuracy.source, "digest": accuracy.digest}, hunt_id)
 
 
-def _newest(atlas: Atlas, where: str, value: int | str) -> JudgeAccuracy | None:
+def _newest(atlas: Atlas, where: str, *values: int | str | None) -> JudgeAccuracy | None:
     query = f"SELECT content FROM accuracies WHERE {where} ORDER BY id DESC LIMIT 1"
-    row = next(atlas.query(query, (value,), REVIEWS_SINCE), None)
+    row = next(atlas.query(query, values, REVIEWS_SINCE), None)
     return JudgeAccuracy.from_json(row[0], f"the accuracy kept in {atlas.folder}") if row else None

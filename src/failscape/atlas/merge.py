@@ -2,25 +2,34 @@
 
 Merging is idempotent: doing it again, or after a shard has grown, adds only what is new. Rows go from
 database to database inside SQLite, so memory does not grow with the number of trials.
+
+A source may be a stranger's. Its rows are checked before any of them is taken over: what is named by its
+content must have that name, verdicts must follow from facts, pictures must have their digest. Its replies and
+reviews hold for its own hunts, unless the user trusts it; the trials of a hunt that is joined count as ours.
 """
 
+import shutil
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from failscape.atlas import reader
-from failscape.atlas.database import DATABASE, MIGRATIONS, reader_uri
-from failscape.atlas.files import explained, link_or_copy, refuse_link, sync_folder
+from failscape.atlas.database import DATABASE, MIGRATIONS, reader_uri, version_of
+from failscape.atlas.files import explained, link_or_copy, open_regular, refuse_link, sync_folder
 from failscape.atlas.hunts import copy_corpus, diff_hunts
-from failscape.atlas.images import pack_path
+from failscape.atlas.images import PackPlace, pack_path, read_place
+from failscape.atlas.merge_reviews import JoinedHunt, copy_reviews, note_hunts, refuse_mixed_reviews
 from failscape.atlas.reader import CORPORA
 from failscape.atlas.records import HuntRow, refuse_unsound
+from failscape.atlas.soundness import identity_faults, plan_faults, trial_faults
 from failscape.atlas.store import Atlas
 from failscape.atlas.writer import RowWriter
 from failscape.errors import AtlasError
+from failscape.pictures import Picture
 from failscape.trials import Verdict
 
 #: Pictures that are brought in at once: they are in memory meanwhile.
@@ -37,11 +46,23 @@ class Merged:
     missing_images: int = 0
 
 
-def merge_atlases(sources: Sequence[str | Path], destination: str | Path) -> Merged:
+class MergeRules(NamedTuple):
+    """`trusted`: reviews and replies of the sources hold for all hunts. `reviews`: they are brought along."""
+
+    trusted: bool = False
+    reviews: bool = True
+
+
+UNTRUSTED = MergeRules()
+
+
+def merge_atlases(
+    sources: Sequence[str | Path], destination: str | Path, rules: MergeRules = UNTRUSTED
+) -> Merged:
     """Bring everything of `sources` into `destination`, which may exist already.
 
     A source is merged wholly or not at all. Raises `AtlasError` naming the key when a trial was recorded
-    in two atlases with different results.
+    in two atlases with different results, and when a row of a source is false.
     """
     target = Path(destination)
     for source in sources:
@@ -52,25 +73,64 @@ def merge_atlases(sources: Sequence[str | Path], destination: str | Path) -> Mer
     with Atlas.open(target, create=True) as atlas:
         for source in sources:
             with Atlas.open(source, readonly=True) as one:
-                _merge_one(one, atlas, merged)
+                _refuse_false_rows(one)
+                _merge_one(one, atlas, merged, rules)
     return merged
 
 
-def _merge_one(source: Atlas, target: Atlas, merged: Merged) -> None:
+def _refuse_false_rows(source: Atlas) -> None:
+    with source.reading() as db:
+        refuse_unsound(db, version_of(db), str(source.folder))
+        for faults in (plan_faults, identity_faults, trial_faults):
+            first = next(faults(db), None)
+            if first is not None:
+                raise AtlasError(
+                    f"{source.folder} is not merged: {first}",
+                    f"failscape doctor {source.folder} names all such rows",
+                )
+
+
+def _copy_corpora(source: Atlas, target: Atlas) -> None:
+    """Corpora are named by their content: two of one name must be the same."""
+    refuse_link(source.folder / CORPORA)
+    for folder in (source.folder / CORPORA).glob("*"):
+        refuse_link(folder)
+        if folder.name.startswith("."):  # half a copy of a killed run
+            continue
+        goal = target.folder / CORPORA / folder.name
+        draft = copy_corpus(folder, goal)
+        with explained(goal):
+            if not goal.exists():
+                draft.replace(goal)
+                continue
+            is_same = _files(draft) == _files(goal)
+            shutil.rmtree(draft)
+        if not is_same:
+            raise AtlasError(
+                f"{folder} and {goal} have one name and different content: one of them was changed",
+                "restore the changed one from a copy",
+            )
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    """What is in a kept corpus, by name."""
+    found: dict[str, bytes] = {}
+    for path in sorted(folder.iterdir()):
+        with open_regular(path) as file:
+            found[path.name] = file.read()
+    return found
+
+
+def _merge_one(source: Atlas, target: Atlas, merged: Merged, rules: MergeRules) -> None:
     with _attached(target, source.folder):
-        refuse_link(source.folder / CORPORA)
-        for folder in (source.folder / CORPORA).glob("*"):
-            refuse_link(folder)
-            goal = target.folder / CORPORA / folder.name
-            if not goal.exists() and not folder.name.startswith("."):  # half a copy of a killed run
-                draft = copy_corpus(folder, goal)
-                with explained(goal):
-                    draft.replace(goal)
+        _copy_corpora(source, target)
         hunts = source.stored_hunts()
         with target.transaction() as (db, rows):
             _copy_shared(db)
             _PictureMerge(db, rows, source, target).run(merged)
             numbers: dict[int, int] = {}
+            joined: list[JoinedHunt] = []
+            new: set[int] = set()
             for hunt in hunts:
                 # Looked for one after the other: a source may hold several shards of one hunt.
                 there = _match(hunt, reader.hunts(db, None))
@@ -78,16 +138,23 @@ def _merge_one(source: Atlas, target: Atlas, merged: Merged) -> None:
                     parent = numbers.get(hunt.parent) if hunt.parent else None
                     named = (hunt.kind, hunt.config, hunt.identities)
                     number = rows.add_hunt(*named, (0, 1), parent, hunt.created)
+                    new.add(number)
                     merged.hunts += 1
                 else:
                     number = there.id
                 numbers[hunt.id] = number
-                added = _merge_hunt(db, rows, hunt.id, number, source.folder)
+                was_there = there is not None and there.id not in new
+                joined.append(JoinedHunt(hunt, number, was_there))
+                if was_there and not rules.trusted:
+                    refuse_mixed_reviews(db, joined[-1], source.folder, leave=not rules.reviews)
+                added = _merge_hunt(db, rows, joined[-1], source.folder, rules)
                 if added and there is not None and there.shard != hunt.shard:
                     db.execute("UPDATE hunts SET shard = 0, shards = 1 WHERE id = ?", (number,))
                 merged.trials += added
             _copy_events(db, numbers)
-            _copy_reviews(db, numbers)
+            if rules.reviews:
+                copy_reviews(db, joined, rules.trusted)
+            note_hunts(db, joined, rules.trusted)
 
 
 @contextmanager
@@ -156,7 +223,9 @@ _BESIDE_TRIALS = (
     " ON CONFLICT DO UPDATE SET facts = excluded.facts, invalid = '', raw = excluded.raw,"
     " image = excluded.image, requests = excluded.requests, seconds = excluded.seconds,"
     " tokens_in = excluded.tokens_in, tokens_out = excluded.tokens_out, cost = excluded.cost,"
-    " endpoint = excluded.endpoint WHERE calls.invalid <> '' AND excluded.invalid = ''",
+    " endpoint = excluded.endpoint WHERE calls.invalid <> '' AND excluded.invalid = ''"
+    # A stranger's reply does not take the place of one to another hunt.
+    " AND (:trusted OR calls.hunt = :there)",
     "INSERT OR IGNORE INTO confidences SELECT s.call, s.chances FROM source.confidences s"
     " JOIN source.calls c ON c.key = s.call WHERE c.hunt = :here",
     "INSERT INTO merged SELECT :there, origin, images, requests, money FROM"
@@ -173,9 +242,12 @@ _BESIDE_TRIALS = (
 )
 
 
-def _merge_hunt(db: sqlite3.Connection, rows: RowWriter, here: int, there: int, folder: Path) -> int:
-    """Bring hunt `here` of the attached source into hunt `there`; gives how many of its trials are new."""
-    ids = {"here": here, "there": there}
+def _merge_hunt(
+    db: sqlite3.Connection, rows: RowWriter, joined: JoinedHunt, folder: Path, rules: MergeRules
+) -> int:
+    """Bring a hunt of the attached source into one of the target; gives how many of its trials are new."""
+    there = joined.there
+    ids = {"here": joined.hunt.id, "there": there, "trusted": rules.trusted}
     row = db.execute(_CONFLICT, ids).fetchone()
     if row:
         raise AtlasError(
@@ -201,25 +273,6 @@ def _copy_events(db: sqlite3.Connection, numbers: dict[int, int]) -> None:
     db.executemany("INSERT OR IGNORE INTO events (at, kind, hunt, detail, origin) VALUES (?,?,?,?,?)", rows)
 
 
-def _copy_reviews(db: sqlite3.Connection, numbers: dict[int, int]) -> None:
-    """Reviews are named by what they hold, so that one is brought in once; labels of both sides are kept."""
-    reviews = db.execute("SELECT hunt, uid, judge, seed, at FROM source.reviews ORDER BY id").fetchall()
-    db.executemany(
-        "INSERT OR IGNORE INTO reviews (hunt, uid, judge, seed, at) VALUES (?,?,?,?,?)",
-        [(numbers[hunt], *rest) for hunt, *rest in reviews],
-    )
-    db.execute("INSERT OR IGNORE INTO review_items SELECT * FROM source.review_items")
-    db.execute("INSERT OR IGNORE INTO review_labels SELECT * FROM source.review_labels")
-    found = db.execute(
-        "SELECT hunt, at, judge, content, coalesce(origin, (SELECT uid FROM source.atlas) || '/' || id)"
-        " FROM source.accuracies ORDER BY id"
-    ).fetchall()
-    db.executemany(
-        "INSERT OR IGNORE INTO accuracies (hunt, at, judge, content, origin) VALUES (?,?,?,?,?)",
-        [(numbers[hunt] if hunt else None, *rest) for hunt, *rest in found],
-    )
-
-
 class _PictureMerge:
     """Brings the pictures of the attached source. Whole packs are linked where the file system can."""
 
@@ -243,15 +296,23 @@ class _PictureMerge:
                 with explained(goal):
                     link_or_copy(path, goal)
             self._db.execute("INSERT INTO packs (name, bytes, grows) VALUES (?, ?, 0)", (name, end))
-            self._db.execute(
+            self._db.executemany(
                 "INSERT OR IGNORE INTO images SELECT i.digest, i.bytes, i.width, i.height, i.format, p.id,"
                 " i.start FROM source.images i JOIN source.packs s ON s.id = i.pack"
-                " JOIN packs p ON p.name = s.name WHERE s.name = ?",
-                (name,),
+                " JOIN packs p ON p.name = s.name WHERE i.digest = ?",
+                [(digest,) for digest in self._whole_pictures(name)],
             )
         sync_folder(self._target.images.folder)
         merged.missing_images += self._append_others()
         merged.images += self._number() - before
+
+    def _whole_pictures(self, pack: str) -> Iterator[str]:
+        """Those of a pack that have their digest: a false one would keep the right one out for good."""
+        query = "SELECT i.digest, i.start, i.bytes FROM source.images i JOIN source.packs s ON s.id = i.pack"
+        for digest, start, length in self._db.execute(f"{query} WHERE s.name = ? ORDER BY i.start", (pack,)):
+            data = read_place(self._source.images.folder, PackPlace(pack, start, length))
+            if Picture(data).digest == digest:
+                yield digest
 
     def _number(self) -> int:
         return int(self._db.execute("SELECT count(*) FROM images").fetchone()[0])

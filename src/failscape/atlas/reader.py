@@ -4,12 +4,12 @@ import contextlib
 import json
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from failscape.atlas.database import version_of
-from failscape.atlas.files import refuse_link
+from failscape.atlas.files import refuse_link, refuse_unplain
 from failscape.atlas.images import ImageRow, PackPlace
 from failscape.atlas.records import (
     FIX,
@@ -25,12 +25,14 @@ from failscape.atlas.records import (
     understood,
     unsound,
 )
-from failscape.errors import AtlasError
+from failscape.errors import AtlasError, ConfigError
 from failscape.models.roles import Identity, Usage
 from failscape.pictures import SUFFIXES
+from failscape.plugins import find_kind
 from failscape.spaces.earlier import KEPT as KEPT_EARLIER
 from failscape.spaces.prompt_list import KEPT as KEPT_PROMPTS
 from failscape.trials import Facts, Step, Trial, Verdict, steps_from_json
+from failscape.trust import confine
 
 _MANY = 1024
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
@@ -47,6 +49,9 @@ CORPUS_HERE = "atlas:"
 #: The setting, and the identity, of what an earlier atlas proposes.
 WARM_START = "warm_start"
 
+#: The file of a kept copy of any other text that a hunt was run on.
+KEPT_TEXT = "kept.txt"
+
 
 def hunts(db: sqlite3.Connection, folder: Path | None) -> list[HuntRow]:
     """With `folder`, corpora that lie in the atlas or were copied there get their full path."""
@@ -60,26 +65,69 @@ def hunts(db: sqlite3.Connection, folder: Path | None) -> list[HuntRow]:
             config = dict(json.loads(text))
             models = {name: known[one] for name, one in json.loads(ids).items()}
         if folder is not None:
-            config = _with_corpus(config, models.get("space"), folder.absolute())
-            listed, album = models.get("prompts"), models.get("images")
-            config = _with_kept(config, "space", "prompts", listed, folder.absolute(), KEPT_PROMPTS)
-            config = _with_kept(config, "images", "folder", album, folder.absolute())
-            config = _with_earlier(config, models.get(WARM_START), folder.absolute())
+            config = _confined(str(kind), config, models, folder.absolute())
         found.append(HuntRow(number, kind, config, models, (shard, shards), parent, created))
     return found
 
 
-def _with_corpus(config: dict[str, Any], words: Identity | None, folder: Path) -> dict[str, Any]:
+#: What else a hunt was run on, by the name of its identity: the setting that names it, and the kept file.
+KEPT_SETTINGS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("prompts", ("space", "prompts"), KEPT_PROMPTS),
+    ("images", ("images", "folder"), ""),
+    ("photos", ("photos",), ""),
+    ("labels", ("labels",), KEPT_TEXT),
+    ("accuracy", ("accuracy",), KEPT_TEXT),
+    (WARM_START, (WARM_START,), KEPT_EARLIER),
+)
+
+
+def _confined(
+    kind: str, config: dict[str, Any], identities: Mapping[str, Identity], folder: Path
+) -> dict[str, Any]:
+    """Settings as reading may use them: kept copies take the place of what a hunt was run on, and names
+    that lead elsewhere are made unusable."""
+    kept: dict[tuple[str, ...], str] = {}
+    if (corpus := _kept_corpus(config, identities.get("space"), folder)) is not None:
+        kept["space", "corpus"] = str(corpus)
+    for name, path, file in KEPT_SETTINGS:
+        if name in identities:
+            digest = str(identities[name].settings.get("digest", "")) or "none"
+            here = kept_folder(folder, digest) / file
+            if here.exists():
+                kept[path] = str(here)
+    for path, copy in kept.items():
+        config = _with_copy(config, path, copy)
+    try:
+        settings = find_kind(kind).settings
+    except ConfigError:
+        return config  # of a kind that is not installed: nothing here can make use of its settings
+    return confine(settings, config, frozenset(kept.values()))
+
+
+def _kept_corpus(config: dict[str, Any], words: Identity | None, folder: Path) -> Path | None:
     space = config.get("space")
     if not isinstance(space, dict):
-        return config
+        return None
     corpus = str(space.get("corpus", ""))
     if corpus.startswith(CORPUS_HERE):
-        here: Path | None = kept_folder(folder, corpus.removeprefix(CORPUS_HERE).removeprefix(f"{CORPORA}/"))
+        here = kept_folder(folder, corpus.removeprefix(CORPUS_HERE).removeprefix(f"{CORPORA}/"))
     else:
         digest = str(words.settings.get("digest", "")) if words else ""
-        here = kept_folder(folder, digest) if digest else None
-    return {**config, "space": {**space, "corpus": str(here)}} if here and here.is_dir() else config
+        if not digest:
+            return None
+        here = kept_folder(folder, digest)
+    return here if here.is_dir() else None
+
+
+def _with_copy(config: dict[str, Any], path: tuple[str, ...], copy: str) -> dict[str, Any]:
+    """The setting at `path` names the copy, in sections that are there."""
+    name, *rest = path
+    if not rest:
+        return {**config, name: copy}
+    section = config.get(name)
+    if not isinstance(section, dict) or (rest[0] != "corpus" and not section.get(rest[0])):
+        return config
+    return {**config, name: _with_copy(section, tuple(rest), copy)}
 
 
 def kept_folder(folder: Path, name: str) -> Path:
@@ -87,28 +135,11 @@ def kept_folder(folder: Path, name: str) -> Path:
     if not _FOLDER.fullmatch(name):
         raise AtlasError(f"{name!r} is not the name of a corpus in {folder}", FIX)
     here = folder / CORPORA / name
-    for path in (here.parent, here, *(here.iterdir() if here.is_dir() else ())):
+    for path in (here.parent, here):
         refuse_link(path)
+    for path in here.iterdir() if here.is_dir() else ():
+        refuse_unplain(path, path.lstat())
     return here
-
-
-def _with_kept(
-    config: dict[str, Any], section: str, key: str, kept: Identity | None, folder: Path, file: str = ""
-) -> dict[str, Any]:
-    """What the atlas keeps (a list of prompts, an album) stands in for what a hunt was run on."""
-    settings = config.get(section)
-    if kept is None or not isinstance(settings, dict) or not settings.get(key):
-        return config
-    here = kept_folder(folder, str(kept.settings.get("digest", "")) or "none") / file
-    return {**config, section: {**settings, key: str(here)}} if here.exists() else config
-
-
-def _with_earlier(config: dict[str, Any], earlier: Identity | None, folder: Path) -> dict[str, Any]:
-    """What the atlas keeps of an earlier one stands in for that."""
-    if earlier is None:
-        return config
-    here = kept_folder(folder, str(earlier.settings.get("digest", "")) or "none") / KEPT_EARLIER
-    return {**config, WARM_START: str(here)} if here.is_file() else config
 
 
 def identities(db: sqlite3.Connection) -> Iterator[tuple[int, str, Identity]]:
@@ -301,7 +332,7 @@ _TRIAL = (
     " t.seconds, p.steps FROM trials t {index} JOIN plans p ON p.id = t.plan WHERE t.hunt = ?"
 )
 _CALL = (
-    "SELECT c.key, c.role, i.role, i.provider, i.model, i.settings, c.facts, c.invalid, c.raw, c.requests,"
+    "SELECT c.hunt, c.role, i.role, i.provider, i.model, i.settings, c.facts, c.invalid, c.raw, c.requests,"
     " c.seconds, c.tokens_in, c.tokens_out, c.cost, c.image, p.format"
     " FROM calls c JOIN identities i ON i.id = c.identity LEFT JOIN images p ON p.digest = c.image"
     " WHERE c.key = ?"
@@ -408,9 +439,10 @@ def confidences(db: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, tu
     return {key: tuple(float(chance) for chance in json.loads(text)) for key, text in rows}
 
 
-def find_call(db: sqlite3.Connection, key: bytes) -> StoredCall | None:
+def find_call(db: sqlite3.Connection, key: bytes, but_of: frozenset[int] = frozenset()) -> StoredCall | None:
+    """The call of that key, unless one of the hunts `but_of` made it."""
     row = db.execute(_CALL, (key,)).fetchone()
-    if row is None:
+    if row is None or row[0] in but_of:
         return None
     _, role, of, provider, model, settings, facts, invalid, raw, *usage, image, form = row
     with understood(f"calls {key.hex()!r}"):

@@ -19,6 +19,7 @@ from failscape.trials import (
     Answer,
     Caption,
     Classify,
+    Consult,
     Decide,
     DefineSkill,
     Edit,
@@ -37,6 +38,7 @@ from failscape.trials import (
     Verify,
     VerifyAgain,
 )
+from failscape.trust import NOTHING_VOUCHED, Vouched
 
 KeepImages = Literal["all", "failures", "none"]
 
@@ -93,6 +95,8 @@ class HuntRow:
     shard: tuple[int, int]
     parent: int | None
     created: float
+    vouched: Vouched = NOTHING_VOUCHED
+    """What the user has said about the models and files that its settings name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +190,7 @@ def _each(form: str, columns: str) -> tuple[str, ...]:
 
 _texts = partial(_each, "typeof({0}) = 'text'")
 _numbers = partial(_each, "typeof({0}) IN ('integer', 'real')")
+_amounts = partial(_each, "typeof({0}) IN ('integer', 'real') AND {0} BETWEEN 0 AND 1e15")
 _counts = partial(_each, "typeof({0}) = 'integer' AND {0} >= 0")
 _objects = partial(_each, "json_valid({0}) AND json_type({0}) = 'object'")
 _lists = partial(_each, "json_valid({0}) AND json_type({0}) = 'array'")
@@ -204,11 +209,13 @@ RULES = (
     RowRule("hunts", "id", (*_objects("config identities"), *_texts("kind"), *_counts("shard shards"))),
     RowRule("hunts", "id", (_in("id", "totals", "hunt"), "shard < shards")),
     RowRule("totals", "hunt", _counts("images requests pass fail invalid none")),
-    RowRule("totals", "hunt", (*_numbers("money"), "coalesce(first_trial, 0) <= coalesce(last_trial, 0)")),
+    RowRule("totals", "hunt", (*_amounts("money"), "coalesce(first_trial, 0) <= coalesce(last_trial, 0)")),
     RowRule("identities", "id", (*_objects("settings"), *_texts("digest role provider model"))),
     RowRule("plans", "id", _lists("steps")),
     RowRule("events", "id", (*_objects("detail"), *_texts("kind"), *_numbers("at"))),
-    RowRule("runs", "id", (*_numbers("started seconds"), *_texts("why"), _in("hunt", "hunts"))),
+    RowRule("merged", "hunt", (*_counts("images requests"), *_amounts("money"), *_texts("origin"))),
+    RowRule("runs", "id", (*_numbers("started"), *_amounts("seconds"))),
+    RowRule("runs", "id", (*_texts("why"), _in("hunt", "hunts"))),
     RowRule("nodes", "id", (*_objects("details"), *_texts("subject"))),
     RowRule("images", "digest", (_is_hex("digest", 32), *_counts("bytes width height"), *_texts("format"))),
     RowRule("images", "digest", (f"(pack IS NULL OR {_counts('start')[0]})",), since=3),
@@ -285,7 +292,7 @@ def check_facts(steps: tuple[Step, ...], facts: Facts) -> None:
 
 def _fits(step: Step, fact: Facts) -> bool:
     match step:
-        case Generate() | Edit() | Answer():
+        case Generate() | Edit() | Answer() | Consult():
             return isinstance(fact, str)
         case Decide(checks):
             answers = isinstance(fact, list) and all(one is None or isinstance(one, bool) for one in fact)

@@ -6,6 +6,7 @@ It knows nothing of strategies and models.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
@@ -30,12 +31,14 @@ from failscape.atlas.database import (
 )
 from failscape.atlas.files import explained
 from failscape.atlas.images import ImageStore
+from failscape.atlas.later_tables import HUNT, brought_in
 from failscape.atlas.records import Call, HuntRow, KeepImages, Recorded
 from failscape.atlas.writer import RowWriter, to_json
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity
 from failscape.pictures import Picture
 from failscape.trials import Verdict
+from failscape.trust import Vouched, let_out
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -71,6 +74,8 @@ class Atlas:
 
     def __init__(self, folder: Path, writer: sqlite3.Connection | None, lock: WriterLock | None) -> None:
         self.folder = folder
+        self._vouched = Vouched()
+        self._identity = os.stat_result((0,) * 10)  # of the database file, where this is the writer
         self.images = ImageStore(folder, self.image_row)
         self._lock = lock
         self._writer = writer
@@ -98,6 +103,7 @@ class Atlas:
             lock = WriterLock(folder / LOCK)
         try:
             atlas = cls(folder, open_writer(folder, create), lock)
+            atlas._identity = _identity_of(folder)
             atlas._prepare_images()
         except BaseException:
             lock.release()
@@ -110,6 +116,11 @@ class Atlas:
         if found:
             with self.transaction() as (_, rows):
                 rows.add_images(found, self.images.end)
+
+    def vouch(self, vouched: Vouched) -> Self:
+        """From now on its hunts may be drawn on with the models that the user vouches for."""
+        self._vouched = vouched
+        return self
 
     @classmethod
     def open_for_labels(cls, path: str | Path) -> Self:
@@ -162,10 +173,13 @@ class Atlas:
             db.execute("UPDATE hunts SET config = ? WHERE id = ?", (to_json(config), hunt_id))
 
     def hunts(self) -> list[HuntRow]:
-        return self._ask(lambda db: reader.hunts(db, self.folder))
+        """The hunts as reading may use them: see `failscape.trust`."""
+        rows = self._ask(lambda db: reader.hunts(db, self.folder))
+        vouched = self._vouched
+        return [replace(row, config=let_out(row.config, vouched), vouched=vouched) for row in rows]
 
     def stored_hunts(self) -> list[HuntRow]:
-        """As `hunts`, but corpora that lie in the atlas keep their short name."""
+        """As they were recorded, to be compared: corpora that lie in the atlas keep their short name."""
         return self._ask(lambda db: reader.hunts(db, None))
 
     def hunt(self, hunt_id: int | None = None) -> HuntRow:
@@ -269,17 +283,33 @@ class Atlas:
                 run, began = self._running[hunt_id]
                 db.execute("UPDATE runs SET seconds = ? WHERE id = ?", (time.monotonic() - began, run))
 
+    def checkpoint(self) -> None:
+        """Bring what is in the log into the database, as far as no reader holds it: waits for nobody."""
+        self.check_there()
+        with self.writing() as db:
+            db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    def check_there(self) -> None:
+        """Raise when the folder of the atlas is gone or another: what is written goes nowhere then."""
+        if not os.path.samestat(self._identity, _identity_of(self.folder)):
+            raise gone(self.folder)
+
     @property
     def has_calls(self) -> bool:
         """Whether the response cache holds anything at all."""
         return next(self.query("SELECT 1 FROM calls LIMIT 1"), None) is not None
 
-    def find_call(self, key: bytes) -> Call | None:
-        """The stored reply to this very request.
+    def hunts_of_others(self, but_for: int) -> frozenset[int]:
+        """Hunts that merges brought in: their replies are not taken for answers to the requests of others."""
+        found = self._ask(lambda db: brought_in(db, HUNT))
+        return frozenset(one for one in found if isinstance(one, int)) - {but_for}
+
+    def find_call(self, key: bytes, but_of: frozenset[int] = frozenset()) -> Call | None:
+        """The stored reply to this very request, unless it was given to one of the hunts `but_of`.
 
         `None` also when the reply could not be used, and when its picture is gone or damaged.
         """
-        found = self._ask(lambda db: reader.find_call(db, key))
+        found = self._ask(lambda db: reader.find_call(db, key, but_of))
         if found is None or found.invalid or (found.image and not found.file):
             return None
         try:
@@ -360,6 +390,20 @@ class Atlas:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
                 raise
+
+
+def _identity_of(folder: Path) -> os.stat_result:
+    try:
+        return (folder / DATABASE).stat()
+    except FileNotFoundError:
+        raise gone(folder) from None
+
+
+def gone(folder: Path) -> AtlasError:
+    return AtlasError(
+        f"{folder} was removed or replaced while it was being written: nothing more can be recorded there",
+        "restore the folder from a copy, or run again to start anew",
+    )
 
 
 def _keep(recorded: Recorded, keep_images: KeepImages) -> bool:

@@ -15,10 +15,21 @@ from typing import NamedTuple
 
 from failscape.atlas import reader
 from failscape.atlas.database import MIGRATIONS, version_of
-from failscape.atlas.images import SUFFIX, PackPlace, PackWriter, read_place
+from failscape.atlas.files import refuse_link
+from failscape.atlas.images import (
+    SUFFIX,
+    MissingPicture,
+    PackPlace,
+    PackWriter,
+    UnreadablePicture,
+    is_digest,
+    read_place,
+)
 from failscape.atlas.judging import Plans
-from failscape.atlas.records import HuntRow, check_facts, images_of, understood, unsound_rows
+from failscape.atlas.records import HuntRow, images_of, understood, unsound_rows
+from failscape.atlas.soundness import call_faults, identity_faults, plan_faults, trial_faults
 from failscape.atlas.store import Atlas
+from failscape.atlas.writer import RowWriter
 from failscape.errors import AtlasError
 from failscape.pictures import Picture
 from failscape.trials import Show, Step, Trial
@@ -50,9 +61,22 @@ class Diagnosis:
     miscounted: list[int] = field(default_factory=list)
     stray: list[Path] = field(default_factory=list)
 
+    @property
+    def gone_share(self) -> float:
+        """The share of pictures that are damaged."""
+        return len(self.gone) / max(1, self.pictures)
 
-def examine(atlas: Atlas) -> Diagnosis:
-    """Look at every row and every picture. Reads only."""
+
+#: Above this share of damaged pictures a mend needs a second word: a disk that fails is mended first.
+ASKS_ABOVE = 0.01
+
+
+def examine(atlas: Atlas, lost: bool = False) -> Diagnosis:
+    """Look at every row and every picture. Reads only.
+
+    Raises `UnreadablePicture` when pictures cannot be opened at all: a folder that is not mounted, or that
+    may not be read, says nothing about them. With `lost`, files that are not there count as damaged.
+    """
     found = Diagnosis()
     atlas.hunts()  # settings, models and corpora can be read
     with atlas.reading() as db:
@@ -60,33 +84,24 @@ def examine(atlas: Atlas) -> Diagnosis:
         if version < len(MIGRATIONS):
             text = f"it is of version {version}, this failscape writes version {len(MIGRATIONS)}"
             found.ailments.append(Ailment(text, "brought up to date"))
-        damage = [row[0] for row in db.execute("PRAGMA quick_check(5)")]
+        damage = [row[0] for row in db.execute("PRAGMA integrity_check(5)")]
         if damage != ["ok"]:
             found.ailments.append(Ailment(f"the database is damaged: {'; '.join(damage)}"))
             return found
         bad = list(unsound_rows(db, version, most=SHOWN))
         found.ailments += [Ailment(f"row {row} does not have the form that such rows have") for row in bad]
         if not bad:
+            found.ailments += [Ailment(text) for text in (*plan_faults(db), *identity_faults(db))]
             _check_trials(db, found)
             _check_counts(db, found)
-            _check_pictures(atlas, found)
+            _check_pictures(atlas, found, lost)
     return found
 
 
 def _check_trials(db: sqlite3.Connection, found: Diagnosis) -> None:
-    """Facts must be what their steps give, and calls must be there."""
-    plans, bad = Plans(db.execute), list[str]()
-    for number, text, plan, keys in db.execute("SELECT id, facts, plan, calls FROM trials ORDER BY id"):
-        found.trials += 1
-        try:
-            with understood(f"trials {number}"):
-                check_facts(plans.get(plan), json.loads(text))
-        except AtlasError as error:
-            bad.append(error.message)
-        for at in range(0, len(keys), 16):
-            query = "SELECT 1 FROM calls WHERE key = ?"
-            if db.execute(query, (keys[at : at + 16],)).fetchone() is None:
-                bad.append(f"trial {number} names the call {keys[at : at + 16].hex()}, which is not there")
+    """Facts must be what their steps give, verdicts what the facts say, and calls must be there."""
+    found.trials = db.execute("SELECT count(*) FROM trials").fetchone()[0]
+    bad = [*trial_faults(db), *call_faults(db)]
     found.ailments += [Ailment(text) for text in bad[:SHOWN]]
     if len(bad) > SHOWN:
         found.ailments.append(Ailment(f"and {len(bad) - SHOWN:,} more such trials"))
@@ -108,12 +123,20 @@ def _check_counts(db: sqlite3.Connection, found: Diagnosis) -> None:
             found.ailments.append(Ailment(f"{text} {counted[:4]} by its trials", "counted anew"))
 
 
-def _check_pictures(atlas: Atlas, found: Diagnosis) -> None:
+def _check_pictures(atlas: Atlas, found: Diagnosis, lost: bool) -> None:
     for digest in atlas.image_digests():
         found.pictures += 1
         try:
             found.bytes += len(atlas.images.get(digest).data)
+        except UnreadablePicture:
+            raise  # nothing is known about the picture: it may be as sound as ever
         except AtlasError as error:
+            if isinstance(error, MissingPicture) and not lost:
+                raise UnreadablePicture(
+                    f"{error.message}, which is no sign of damage: its file may only be elsewhere",
+                    "restore or mount the file; if it is lost, `failscape doctor ATLAS --mend --yes` takes"
+                    " its trials back",
+                ) from error
             found.gone.append(digest)
             if len(found.gone) <= SHOWN:
                 mends = "trials that were judged by it are taken back, to be drawn again"
@@ -132,13 +155,36 @@ def stray_packs(atlas: Atlas) -> Iterator[Path]:
             return
         query = "SELECT name FROM packs p WHERE grows OR EXISTS (SELECT 1 FROM images WHERE pack = p.id)"
         named = {f"{name}{SUFFIX}" for (name,) in db.execute(query)}
+    refuse_link(atlas.images.folder)
     for path in sorted(atlas.images.folder.glob(f"*{SUFFIX}")):
         if path.name not in named:
             yield path
 
 
-def mend(atlas: Atlas, found: Diagnosis, retell: Retell) -> list[str]:
-    """Do what can be done; gives what was done, as sentences. The atlas is open for writing."""
+def unnamed_pictures(atlas: Atlas) -> Iterator[str]:
+    """A sentence where packs hold pictures but the database has no trial: its log may have been lost."""
+    with atlas.reading() as db:
+        trials = db.execute("SELECT 1 FROM trials LIMIT 1").fetchone()
+    size = sum(path.stat().st_size for path in atlas.images.folder.glob(f"*{SUFFIX}"))
+    if trials is None and size:
+        yield (
+            f"{atlas.images.folder} holds {size / 2**20:,.1f} MiB of pictures, but no trial names them: if"
+            " there were trials, atlas.db-wal was lost; stop, and restore it from a copy"
+        )
+
+
+def mend(atlas: Atlas, found: Diagnosis, retell: Retell, sure: bool = False) -> list[str]:
+    """Do what can be done; gives what was done, as sentences. The atlas is open for writing.
+
+    Raises `AtlasError` when more than 1 % of the pictures are damaged, unless the user is `sure`.
+    """
+    if found.gone_share > ASKS_ABOVE and not sure:
+        raise AtlasError(
+            f"{len(found.gone):,} of {found.pictures:,} pictures are damaged, and a mend takes their trials"
+            f" back; above {ASKS_ABOVE:.0%} it asks first",
+            "look at the disk and restore a copy if there is one; `--yes` goes on. Trials that are taken back"
+            " stay in the atlas, and `--restore` brings them back",
+        )
     for path in found.stray:
         path.unlink(missing_ok=True)
     done = [f"{path.name} removed" for path in found.stray]
@@ -168,7 +214,9 @@ def _take_back(atlas: Atlas, gone: list[str], retell: Retell) -> list[str]:
         db.execute("CREATE TEMP TABLE gone (digest TEXT PRIMARY KEY)")
         try:
             db.executemany("INSERT INTO gone VALUES (?)", [(digest,) for digest in gone])
-            db.execute("DELETE FROM images WHERE digest IN (SELECT digest FROM gone)")
+            where = "WHERE digest IN (SELECT digest FROM gone)"
+            db.execute(f"INSERT OR REPLACE INTO withdrawn_images SELECT * FROM images {where}")
+            db.execute(f"DELETE FROM images {where}")
             for hunt in reader.hunts(db, atlas.folder):
                 done.append(_take_back_trials(db, hunt, retell))
         finally:
@@ -182,7 +230,10 @@ def _take_back_trials(db: sqlite3.Connection, hunt: HuntRow, retell: Retell) -> 
     if not bad:
         return ""
     db.execute("SAVEPOINT taking_back")
-    db.executemany("DELETE FROM trials WHERE id = ?", [(number,) for number in bad])
+    rows = [(number,) for number in bad]
+    db.executemany(KEEP_WITHDRAWN, rows)
+    db.executemany("DELETE FROM trials WHERE id = ?", rows)
+    RowWriter(db).outdate_results(hunt.id)
     _recount(db, hunt.id)
     try:
         retell(hunt, reader.replay(db, hunt.id))
@@ -192,6 +243,34 @@ def _take_back_trials(db: sqlite3.Connection, hunt: HuntRow, retell: Retell) -> 
     finally:
         db.execute("RELEASE taking_back")
     return f"{len(bad):,} trials of hunt {hunt.id} taken back: the next run draws them again"
+
+
+_COLUMNS = "hunt, key, subject, plan, seed, verdict, reason, facts, calls, started, seconds"
+KEEP_WITHDRAWN = (
+    f"INSERT OR REPLACE INTO withdrawn (id, at, why, {_COLUMNS})"
+    f" SELECT id, unixepoch(), 'its picture is damaged', {_COLUMNS} FROM trials WHERE id = ?"
+)
+#: Only where the trial has not been done again meanwhile. It gets its own number back: trials have an order.
+_BRING_BACK = (
+    f"INSERT INTO trials (id, {_COLUMNS}) SELECT id, {_COLUMNS} FROM withdrawn w WHERE NOT EXISTS"
+    " (SELECT 1 FROM trials t WHERE t.id = w.id OR (t.hunt = w.hunt AND t.key = w.key))"
+)
+
+
+def restore_withdrawn(atlas: Atlas) -> int:
+    """Bring back trials that a mend took back, unless they have been done again; gives how many."""
+    with atlas.transaction() as (db, rows):
+        number = db.execute(_BRING_BACK).rowcount
+        db.execute("DELETE FROM withdrawn WHERE id IN (SELECT id FROM trials)")
+        db.execute("INSERT OR IGNORE INTO images SELECT * FROM withdrawn_images")
+        db.execute("DELETE FROM withdrawn_images")
+        for (hunt,) in db.execute("SELECT id FROM hunts").fetchall():
+            _recount(db, hunt)
+            if number:
+                rows.outdate_results(hunt)
+        if number:
+            rows.add_event("mended", {"done": [f"{number} withdrawn trials brought back"]}, None)
+    return number
 
 
 class _Tried(NamedTuple):
@@ -212,7 +291,9 @@ def _trials(db: sqlite3.Connection, hunt: int | None = None) -> Iterator[_Tried]
     while rows := db.execute(query, (last, hunt, _MANY)).fetchall():
         for number, of, verdict, plan, text in rows:
             steps = plans.get(plan)
-            yield _Tried(number, of, verdict, steps, images_of(steps, json.loads(text)))
+            with understood(f"trials {number!r}"):
+                images = images_of(steps, json.loads(text))
+            yield _Tried(number, of, verdict, steps, images)
         last = rows[-1][0]
 
 
@@ -334,6 +415,9 @@ def _groups(rows: list[tuple[str, int, int]]) -> Iterator[list[tuple[str, int, i
 
 def _drop_files(atlas: Atlas) -> None:
     """Pictures that an earlier version kept as files, and that no row names any more."""
-    for path in atlas.images.folder.glob("[0-9a-f][0-9a-f]/*"):
-        if atlas.image_row(path.stem) is None:
-            path.unlink(missing_ok=True)
+    refuse_link(atlas.images.folder)
+    for near in atlas.images.folder.glob("[0-9a-f][0-9a-f]"):
+        refuse_link(near)
+        for path in near.iterdir():
+            if is_digest(path.stem) and atlas.image_row(path.stem) is None:
+                path.unlink(missing_ok=True)

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from failscape.atlas.images import ImageRow
+from failscape.atlas.later_tables import HUNT, brought_in
 from failscape.atlas.records import Call, Recorded
 from failscape.errors import AtlasError
 from failscape.models.roles import Identity
+from failscape.secrets import clean as clean_secrets
 from failscape.secrets import clean_data
 from failscape.trials import Step, Verdict, steps_to_json
 
@@ -24,6 +26,10 @@ ADD_CALL = (
     " seconds = seconds + excluded.seconds, tokens_in = tokens_in + excluded.tokens_in,"
     " tokens_out = tokens_out + excluded.tokens_out, cost = cost + excluded.cost,"
     " endpoint = excluded.endpoint WHERE invalid <> '' AND excluded.invalid = ''"
+)
+DROP_FOREIGN_CALL = (
+    "DELETE FROM calls WHERE key = ? AND hunt <> ?"
+    " AND hunt IN (SELECT name FROM brought_in WHERE what = 'hunt')"
 )
 ADD_TRIAL = (
     "INSERT INTO trials (hunt, key, subject, plan, seed, verdict, reason, facts, calls, started, seconds)"
@@ -103,6 +109,8 @@ class RowWriter:
         before = self._db.total_changes
         self._db.executemany("DELETE FROM trials WHERE hunt = ? AND key = ? AND verdict = 'invalid'", pairs)
         removed = self._db.total_changes - before
+        if removed:
+            self.outdate_results(hunt)
         first, last = self._db.execute(
             "SELECT min(id), max(id) FROM trials WHERE hunt = ?", (hunt,)
         ).fetchone()
@@ -111,11 +119,20 @@ class RowWriter:
             (removed, first, last, hunt),
         )
 
+    def outdate_results(self, hunt: int) -> None:
+        """Trials are taken out: SQLite gives the number of the last one again, so that neither it nor the
+        number of trials would tell that kept findings belong to others."""
+        self._db.execute("UPDATE results SET last_trial = 0 WHERE hunt = ?", (hunt,))
+
     def add_calls(self, hunt: int, calls: Iterable[Call]) -> None:
         """Store calls that were paid for. Of equal calls the first usable one is kept, all are counted."""
         paid = [call for call in calls if not call.cached]
         if not paid:
             return
+        if brought_in(self._db, HUNT) - {hunt}:
+            # Ours was asked for though a merge had brought a reply of another: that one gives way.
+            keys = [(call.key, hunt) for call in paid]
+            self._db.executemany(DROP_FOREIGN_CALL, keys)
         self._db.executemany(ADD_CALL, [self._call_row(hunt, call) for call in paid])
         sure = [(call.key, to_json(call.confidence)) for call in paid if call.confidence]
         if sure:
@@ -149,7 +166,7 @@ class RowWriter:
             usage.tokens_out,
             usage.cost,
             hunt,
-            usage.endpoint,
+            clean_secrets(usage.endpoint),
         )
 
     def add_images(self, kept: Sequence[tuple[str, ImageRow]], end: tuple[str, int] | None) -> None:
@@ -188,7 +205,7 @@ class RowWriter:
         return known
 
     def plan_of_text(self, text: str) -> int:
-        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+        digest = plan_digest(text)
         self._db.execute("INSERT OR IGNORE INTO plans (digest, steps) VALUES (?, ?)", (digest, text))
         row = self._db.execute("SELECT id FROM plans WHERE digest = ?", (digest,)).fetchone()
         return int(row[0])
@@ -230,6 +247,11 @@ class RowWriter:
         hunt = int(cursor.lastrowid or 0)
         self._db.execute("INSERT INTO totals (hunt) VALUES (?)", (hunt,))
         return hunt
+
+
+def plan_digest(text: str) -> bytes:
+    """What names a plan: its steps as they are stored."""
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
 
 def to_json(value: Any) -> str:

@@ -7,8 +7,9 @@ import warnings
 
 import click
 
+from failscape.cli.terminal import guarded
 from failscape.errors import FailscapeError, nearest_names
-from failscape.secrets import clean
+from failscape.secrets import clean, printable
 
 #: Command → its line in `--help`, so that help needs no imports.
 COMMANDS = {
@@ -96,14 +97,18 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point. Errors that a user can mend are printed without a traceback."""
-    warnings.showwarning = lambda message, *_, **__: click.echo(f"warning: {message}", err=True)
+    warnings.showwarning = lambda message, *_, **__: click.echo(
+        f"warning: {printable(clean(str(message)))}", err=True
+    )
+    sys.stdout = guarded(sys.stdout)
+    sys.stderr = guarded(sys.stderr)
     try:
         code = cli.main(arguments, prog_name="failscape", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         code = error.exit_code
     except FailscapeError as error:
-        click.echo(f"error: {clean(str(error))}", err=True)
+        click.echo(f"error: {printable(clean(str(error)))}", err=True)
         code = error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)

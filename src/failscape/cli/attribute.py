@@ -8,14 +8,15 @@ from rich.console import Console
 from rich.text import Text
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.attribution.counts import MentionCounts, count_captions, counts_of, read_counts
-from failscape.attribution.scarcity import Odd, Scarcity, relate, write_attribution
 from failscape.cli.screen import TellingLine, echo_json, plain_table
 from failscape.errors import ConfigError
-from failscape.evidence import config_of, load_hunt
 from failscape.plugins import HuntKind, find_kind, kind_names, kind_of
-from failscape.report.figures.basic import number, percent
 from failscape.spaces.corpus import load_corpus
+from failscape.trials import thing_text, value_label
+from failscape.views.attribution.counts import MentionCounts, count_captions, counts_of, read_counts
+from failscape.views.attribution.scarcity import Odd, Scarcity, relate, write_attribution
+from failscape.views.read import config_of, load_hunt
+from failscape.views.read.numbers import number, percent
 
 ROWS = 10
 TOYBOX = "toybox"
@@ -95,10 +96,10 @@ def toybox_counts() -> MentionCounts:
 def toybox_subjects(counts: dict[str, int]) -> Iterator[tuple[str, int]]:
     """`cow + colour=red` → `cow; Base: colour=red`."""
     values = load_corpus(TOYBOX).values
-    labels = {f"{value.sub_category}={value.name}": value.label for value in values}
+    labels = {value_label(value.sub_category, value.name): value.label for value in values}
     for name, count in counts.items():
         entity, *pairs = name.split(" + ")
-        yield "; ".join((entity, *(labels.get(pair, pair) for pair in pairs))), count
+        yield thing_text(entity, [labels.get(pair, pair) for pair in pairs]), count
 
 
 def print_text(scarcity: Scarcity, console: Console, limit: int) -> None:

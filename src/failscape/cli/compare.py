@@ -9,15 +9,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from failscape.again.comparing import ManyCompared, ModelMatrix, Trend
+from failscape.again.decide import PROVEN, STATUSES, ComparedSubject, OverallDifference
+from failscape.again.session import CompareRequest, compare_models, compared_folder
 from failscape.atlas.database import holds_atlas
 from failscape.cli.screen import echo_json, run_reported
-from failscape.comparison.comparing import ManyCompared, ModelMatrix, Trend
-from failscape.comparison.decide import PROVEN, STATUSES, ComparedSubject, OverallDifference
-from failscape.comparison.session import CompareRequest, compare_models, compared_folder
+from failscape.cli.trust import trust_options, vouched_by, whole_configs
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
-from failscape.report.figures.basic import percent
-from failscape.report.page import write_comparison
+from failscape.views.pages.page import write_comparison
+from failscape.views.read.numbers import percent
 
 #: Rows of a status in the terminal; `--json` has all.
 SHOWN = 12
@@ -34,7 +35,11 @@ SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     metavar="FILE|PROVIDER:MODEL",
     help="A model to run now on the cases of the first: a config with `target`, or for example toybox:vit.",
 )
-@click.option("--budget", type=click.IntRange(min=1), help="New trials where the answer is open, in all.")
+@click.option(
+    "--budget",
+    type=click.IntRange(min=1),
+    help="Trials of this comparison in all, those of earlier sessions included.",
+)
 @click.option("--atlas", type=click.Path(path_type=Path), help="Where new trials go [FIRST-compared].")
 @click.option("--matrix", is_flag=True, help="All models on whole sets: plain pictures, each one's findings.")
 @click.option(
@@ -43,11 +48,18 @@ SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     multiple=True,
     help="A folder of labelled pictures as one more set of the matrix.",
 )
+@click.option(
+    "--trained-on",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
+    help="A folder that a model was trained on: its pictures are left out, known by their content.",
+)
 @click.option("--rejudge", "again", is_flag=True, help="Let the first's judge look at the others' pictures.")
 @click.option("--threshold", type=SHARE, help="The success rate that counts; that of the hunts unless told.")
 @click.option("--level", type=SHARE, default=0.05, show_default=True, help="False share of claims, at most.")
 @click.option("--margin", type=SHARE, default=0.05, show_default=True, help="Differences that do not matter.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="Write a page with pictures here.")
+@trust_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     atlases: tuple[str, ...],
@@ -56,11 +68,14 @@ def command(
     atlas: Path | None,
     matrix: bool,
     photos: tuple[Path, ...],
+    trained_on: tuple[Path, ...],
     again: bool,
     threshold: float | None,
     level: float,
     margin: float,
     out: Path | None,
+    configs: tuple[Path, ...],
+    trust_models: bool,
     as_json: bool,
 ) -> None:
     """Compare models on the same subjects and the same seeds: the last with the first.
@@ -68,7 +83,12 @@ def command(
     ATLASES are in the order of the models' age; one alone stands for all of its hunts.
     """
     models = dict(model_of(text) for text in targets)
-    request = CompareRequest(atlases, models, budget, atlas, again, threshold, level, margin, matrix, photos)
+    vouched = vouched_by([*configs, *whole_configs(targets)], trust_models)
+    request = CompareRequest(
+        *(atlases, models, budget, atlas, again, threshold, level, margin, matrix, photos),
+        vouched=vouched,
+        trained_on=trained_on,
+    )
     compared, stopped = run_reported(lambda reporter: compare_models(request, reporter))
     if as_json:
         echo_json(compared.as_data())

@@ -18,14 +18,13 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from failscape.attribution.counts import read_captions
 from failscape.cli import NearestGroup
 from failscape.cli.screen import plain_table
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, suggest
 from failscape.models.registry import LLM, create_model
 from failscape.models.roles import Embedder
-from failscape.runtime.after.match_corpus import (
+from failscape.runtime.match_corpus import (
     Chat,
     Matcher,
     MatchQuestion,
@@ -51,6 +50,7 @@ from failscape.spaces.corpus.writing import (
 )
 from failscape.spaces.embeddings import FORMATS, Embeddings, digest_of_words, save_embeddings, texts_of
 from failscape.spaces.lattice import Lattice
+from failscape.views.attribution.counts import read_captions
 
 VOTES_FILE = "match_votes.jsonl"
 
@@ -430,6 +430,7 @@ def _write(folder: Path, files: Files) -> Corpus:
             if old not in files:
                 (folder / old).unlink(missing_ok=True)
         for path in draft.iterdir():
+            (folder / path.name).unlink(missing_ok=True)  # it may be a link that leads anywhere
             shutil.copyfile(path, folder / path.name)
     return load_corpus(str(folder))
 

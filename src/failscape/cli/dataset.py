@@ -6,12 +6,15 @@ from pathlib import Path
 
 import click
 
+from failscape.again.rejudge import Drawn, draw_more, drawn_folder
 from failscape.atlas import Atlas
+from failscape.atlas.files import folder_inside, output_folder
 from failscape.cli.screen import TellingLine, run_reported
-from failscape.evidence import HuntEvidence, load_hunt
-from failscape.export.datasets import DatasetWish, RowSource, WrittenDataset, write_dataset
-from failscape.export.splits import SPLITS
-from failscape.runtime.after.again import Drawn, draw_more, drawn_folder
+from failscape.cli.trust import trust_options, vouched_by
+from failscape.views.export.datasets import DatasetWish, RowSource, WrittenDataset, write_dataset
+from failscape.views.export.splits import SPLITS
+from failscape.views.read import HuntEvidence, load_hunt
+from failscape.views.rows import FindingFilter, finding_rows, select
 
 UNKNOWN = "unknown: see the licence of the generator or the photos"
 
@@ -41,6 +44,7 @@ UNKNOWN = "unknown: see the licence of the generator or the photos"
     metavar="N",
     help="First draw N more failures of each finding, with the models of the hunt and fresh seeds.",
 )
+@trust_options
 def command(
     atlas: Path,
     out: Path | None,
@@ -50,6 +54,8 @@ def command(
     parquet: bool,
     split: tuple[str, ...],
     draw: int | None,
+    configs: tuple[Path, ...],
+    trust_models: bool,
 ) -> None:
     """Write a dataset from the findings in ATLAS: images, metadata.jsonl, a card, chats or preference pairs.
 
@@ -58,17 +64,19 @@ def command(
     wish = DatasetWish(licence, passes, parquet, tuple(dict.fromkeys(split)))
     with ExitStack() as stack:
         opened = stack.enter_context(Atlas.open(atlas, readonly=True))
+        opened.vouch(vouched_by(configs, trust_models))
         loaded = load_hunt(opened, hunt_id, watch=TellingLine())
         if draw is not None:
             tell_drawn(_draw(loaded, draw), draw)
         sources = [RowSource(opened, loaded.row)]
-        more = drawn_folder(atlas, loaded.row.id)
+        more = folder_inside(atlas, drawn_folder(atlas, loaded.row.id).name)
         if more.is_dir():
             drawn = stack.enter_context(Atlas.open(more, readonly=True))
             sources.append(RowSource(drawn, drawn.hunt()))
-        folder = out or atlas / f"dataset-{loaded.row.id}"
-        done = write_dataset(sources, loaded.findings, folder, wish)
-    _tell(done)
+        folder = out or output_folder(atlas, f"dataset-{loaded.row.id}")
+        findings = select(finding_rows(loaded), FindingFilter())
+        done = write_dataset(sources, findings, folder, wish)
+    _tell(done, wish)
 
 
 def _draw(loaded: HuntEvidence, failures: int) -> Drawn:
@@ -87,9 +95,15 @@ def tell_drawn(drawn: Drawn, failures: int) -> None:
         click.echo(f"{len(drawn.short):,} findings failed fewer than {failures:,} times in them")
 
 
-def _tell(done: WrittenDataset) -> None:
+def _tell(done: WrittenDataset, wish: DatasetWish) -> None:
     click.echo(f"{done.rows:,} rows from {done.findings:,} findings written to {done.folder}")
     if done.missing:
         click.echo(f"{done.missing:,} rows are left out: their pictures were not kept")
     if done.apart:
         click.echo(f"{done.apart:,} rows are left out: they would tie the two halves together")
+    if wish.split and done.retest in (0, done.rows):
+        half = "retest" if done.retest else "train"
+        click.echo(
+            f"--split {' '.join(wish.split)} hides nothing: all rows are in `{half}`. With {done.findings:,} "
+            "findings none can be held back from its rule; without --split, pictures are held back"
+        )

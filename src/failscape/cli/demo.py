@@ -9,11 +9,11 @@ import click
 
 from failscape.atlas import Atlas
 from failscape.cli.run import run_and_report
-from failscape.cli.screen import run_reported
+from failscape.cli.screen import command_name, run_reported, shell_path
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError, MissingExtra
 from failscape.plugins import Demo, find_kind, kind_names
-from failscape.report import write_report
+from failscape.views.pages import write_report
 
 REPAIR = "repair"
 
@@ -50,7 +50,7 @@ def command(kind: str, atlas: Path | None, images: int | None, questioner: str |
     with Atlas.open(folder, readonly=True) as opened:
         written = write_report(opened)
     click.echo(f"\nThe report, to share: {written.path}\nTo look around, live and with review:")
-    click.echo(f"failscape view {folder}")
+    click.echo(f"{command_name()} view {shell_path(folder)}")
 
 
 def _demo_repair(folder: Path, images: int | None) -> None:
@@ -58,13 +58,13 @@ def _demo_repair(folder: Path, images: int | None) -> None:
     if find_spec("onnx") is None:
         raise MissingExtra("repairing a classifier", "repair")
     from failscape.cli.repair import onnx_of, tell
-    from failscape.evidence import load_hunt
     from failscape.repair.classifier import RepairWish
     from failscape.repair.session import repair
-    from failscape.toybox.demos import REPAIR as DEMO
+    from failscape.views.read import load_hunt
 
-    settings = parse_config({**DEMO.settings, **({"budget": {"images": images}} if images else {})}, "demo")
-    click.echo(DEMO.opening)
+    demo = next(demo for name in kind_names() if (demo := find_kind(name).repair_demo) is not None)
+    settings = parse_config({**demo.settings, **({"budget": {"images": images}} if images else {})}, "demo")
+    click.echo(demo.opening)
     if run_and_report(settings, folder).stop.kind == "interrupted":
         sys.exit(130)
     out, wish = folder / "repair-1", RepairWish(images=60)

@@ -7,7 +7,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,11 +24,12 @@ from failscape.config.files import load_config
 from failscape.doctor.cluster import examine_cluster
 from failscape.doctor.observations import Observation
 from failscape.errors import ConfigError
-from failscape.evidence.found import kept_by_run, rebuild_hunt, tell_again
-from failscape.hunts.protocol import replay
-from failscape.hunts.told import to_bytes
 from failscape.plugins import find_kind, kind_of
+from failscape.search.protocol import replay
+from failscape.search.told import to_bytes
+from failscape.secrets import clean, printable
 from failscape.trials import Trial
+from failscape.views.read.found import kept_by_run, rebuild_hunt, tell_again
 
 Examine = Callable[[HuntConfig], Awaitable[list[Observation]]]
 MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("fail", "red")}
@@ -38,24 +39,33 @@ MARKS = {"ok": ("ok  ", "green"), "warn": ("warn", "yellow"), "fail": ("fail", "
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Override a setting.")
 @click.option("--mend", is_flag=True, help="Of an atlas: do what can be done about what is wrong.")
+@click.option("--yes", "sure", is_flag=True, help="With --mend: also where over 1 % of pictures are damaged.")
+@click.option("--restore", is_flag=True, help="Of an atlas: bring back trials that a mend took back.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(config: Path, overrides: tuple[str, ...], mend: bool, as_json: bool) -> None:
+def command(
+    config: Path, overrides: tuple[str, ...], mend: bool, sure: bool, restore: bool, as_json: bool
+) -> None:
     """Draw and judge a few images of CONFIG's models, and say what is wrong with them.
 
     Or verify digests, rows and counts of an atlas, when CONFIG is the folder of one.
     """
     if config.is_dir():
-        doctor_atlas(config, mend, as_json)
+        if restore:
+            with Atlas.open(config) as atlas:
+                number = upkeep.restore_withdrawn(atlas)
+            click.echo(f"{number:,} trials brought back", err=as_json)
+        doctor_atlas(config, mend, as_json, sure)
         return
-    if mend:
-        raise click.UsageError("--mend is for atlases: give the folder of one")
+    if mend or restore:
+        raise click.UsageError("--mend and --restore are for atlases: give the folder of one")
     settings = load_config(config, overrides)
     examine = kind_of(settings).examine
     if examine is None:
         raise ConfigError(
             f"doctor cannot examine hunts of kind {settings.hunt!r}", "run it with a small budget"
         )
-    observations = asyncio.run(_all(settings, examine))
+    # A server may echo the key, and may write escapes for the terminal.
+    observations = [_safe(one) for one in asyncio.run(_all(settings, examine))]
     if as_json:
         click.echo(json.dumps([asdict(observation) for observation in observations], indent=2))
     else:
@@ -64,6 +74,11 @@ def command(config: Path, overrides: tuple[str, ...], mend: bool, as_json: bool)
         sys.exit(1)
     if not as_json:
         click.echo(f"next:    failscape plan {config}")
+
+
+def _safe(one: Observation) -> Observation:
+    name, seen, means, fix = (printable(clean(text)) for text in (one.name, one.seen, one.means, one.fix))
+    return replace(one, name=name, seen=seen, means=means, fix=fix)
 
 
 async def _all(settings: HuntConfig, examine: Examine) -> list[Observation]:
@@ -90,14 +105,14 @@ def _print(observations: list[Observation]) -> None:
     click.echo(", ".join(f"{number} {status}" for status, number in counts.items() if number))
 
 
-def doctor_atlas(folder: Path, mending: bool, as_json: bool) -> None:
+def doctor_atlas(folder: Path, mending: bool, as_json: bool, sure: bool = False) -> None:
     """Exits with 1 when something is wrong and stays so."""
     with Atlas.open(folder, readonly=True) as atlas:
-        found = upkeep.examine(atlas)
+        found = upkeep.examine(atlas, lost=sure)
     done: list[str] = []
     if mending:
         with Atlas.open(folder) as atlas:
-            done = upkeep.mend(atlas, found, partial(_retell, atlas))
+            done = upkeep.mend(atlas, found, partial(_retell, atlas), sure)
             # What runs of earlier versions did not keep, or not by today's rules: told once, then at hand.
             done += [
                 f"findings of hunt {row.id} told again and kept" for row in atlas.hunts() if _keep(atlas, row)

@@ -1,31 +1,21 @@
 """`failscape export ATLAS --format …`: write what a hunt recorded to a file or folder."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
 
 import click
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.files import explained
-from failscape.atlas.formats.failureatlas import KIND, write_rows
-from failscape.atlas.formats.plain import write_csv, write_jsonl, write_parquet, write_pictures
 from failscape.cli.screen import TellingLine
-from failscape.errors import ConfigError
-from failscape.evidence import load_hunt
-from failscape.evidence.found import node_verdicts, told_hunt
-from failscape.export.every_eval_ever import write_record
-from failscape.hunts.t2i.baselines.failureatlas import FailureAtlasHunt
-
-#: Formats that are text, and can go to the screen.
-WRITERS: dict[str, Callable[[Atlas, HuntRow, TextIO], int]] = {
-    "failureatlas": lambda atlas, hunt, out: write_rows(atlas, hunt, out, *_told(atlas, hunt)),
-    "jsonl": write_jsonl,
-    "csv": write_csv,
-}
-
-PICTURES, PARQUET, RECORD = "pictures", "parquet", "eee"
+from failscape.views.export.formats import (
+    ABOUT,
+    FILE_FORMATS,
+    FOLDER_FORMATS,
+    FORMATS,
+    OF_TRIALS,
+    TEXT_FORMATS,
+)
 
 
 @click.command("export")
@@ -33,12 +23,10 @@ PICTURES, PARQUET, RECORD = "pictures", "parquet", "eee"
 @click.option(
     "--format",
     "form",
-    type=click.Choice([*WRITERS, PARQUET, RECORD, PICTURES]),
+    type=click.Choice(FORMATS),
     default="jsonl",
     show_default=True,
-    help="failureatlas: one node a line; jsonl: one trial a line, everything; csv: counts per subject;"
-    " parquet: a table, one trial a row (extra `export`); eee: a folder in the result schema Every Eval"
-    " Ever 0.3.0; pictures: a folder with all that are kept, named as in `findings --json` and jsonl.",
+    help="; ".join(f"{name}: {about}" for name, about in ABOUT.items()) + ".",
 )
 @click.option(
     "--hunt", "hunt_id", type=int, help="Number of the hunt; that of the latest trial when left out."
@@ -46,59 +34,32 @@ PICTURES, PARQUET, RECORD = "pictures", "parquet", "eee"
 @click.option("-o", "--output", default="-", show_default=True, help="What to write; - is the screen.")
 def command(atlas: Path, form: str, hunt_id: int | None, output: str) -> None:
     """Write the trials, nodes or results of ATLAS to a file or folder."""
-    if output == "-" and form not in WRITERS:
-        what = "file" if form == PARQUET else "folder"
+    if output == "-" and form not in TEXT_FORMATS:
+        what = "file" if form in FILE_FORMATS else "folder"
         raise click.UsageError(f"--format {form} needs a {what}: give it with -o")
     with Atlas.open(atlas, readonly=True) as opened:
-        if form == RECORD:
-            _write_record(opened, hunt_id, Path(output))
-            return
         hunt = opened.hunt(hunt_id)
-        if form == PICTURES:
-            with explained(Path(output)):
-                written, gone = write_pictures(opened, hunt, Path(output))
-            click.echo(f"{written:,} pictures of hunt {hunt.id} written to {output}")
-            if gone:
-                click.echo(
-                    f"{gone:,} pictures are gone or damaged: see `failscape doctor {opened.folder}`", err=True
-                )
+        if form in FOLDER_FORMATS:
+            _write_folder(opened, hunt, form, Path(output))
             return
         if output == "-":
-            WRITERS[form](opened, hunt, sys.stdout)
+            TEXT_FORMATS[form](opened, hunt, sys.stdout, _warn)
             return
         number = _write_file(opened, hunt, form, Path(output))
-    what = "trials" if form in ("jsonl", PARQUET) else "nodes"
+    what = "trials" if form in OF_TRIALS else "nodes"
     click.echo(f"{number:,} {what} of hunt {hunt.id} written to {output}")
 
 
-def _write_record(atlas: Atlas, hunt_id: int | None, out: Path) -> None:
-    loaded = load_hunt(atlas, hunt_id, watch=TellingLine())
+def _warn(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def _write_folder(atlas: Atlas, hunt: HuntRow, form: str, out: Path) -> None:
     with explained(out):
-        written = write_record(loaded, out)
-    click.echo(
-        f"{written.results:,} results with {written.samples:,} samples of hunt {loaded.row.id} written to"
-        f" {written.path}"
-    )
-
-
-def _told(atlas: Atlas, hunt: HuntRow) -> tuple[dict[str, bool] | None, dict[str, float]]:
-    """What the hunt itself decided, which is more than its images say (error control, early stops), and what
-    its predictor said."""
-    if hunt.kind != KIND:
-        return None, {}
-    try:
-        told = told_hunt(atlas, hunt)
-    except ConfigError as error:
-        click.echo(
-            f"Verdicts go by images alone, since the hunt cannot be told again: {error.message}", err=True
-        )
-        return None, {}
-    try:
-        scores = told.predicted() if isinstance(told, FailureAtlasHunt) else {}
-    except ConfigError as error:
-        click.echo(f"`predictor_score` is null, since the predictor cannot be asked: {error}", err=True)
-        scores = {}
-    return node_verdicts(told), scores
+        written = FOLDER_FORMATS[form](atlas, hunt, out, TellingLine())
+    click.echo(written.said)
+    if written.warning:
+        _warn(written.warning)
 
 
 def _write_file(atlas: Atlas, hunt: HuntRow, form: str, path: Path) -> int:
@@ -106,6 +67,7 @@ def _write_file(atlas: Atlas, hunt: HuntRow, form: str, path: Path) -> int:
     draft = path.with_name(f"{path.name}.part")
     try:
         with explained(path):
+            draft.unlink(missing_ok=True)  # in a stranger's folder it may be a link that leads anywhere
             number = _write_draft(atlas, hunt, form, draft)
             draft.replace(path)
     finally:
@@ -114,7 +76,7 @@ def _write_file(atlas: Atlas, hunt: HuntRow, form: str, path: Path) -> int:
 
 
 def _write_draft(atlas: Atlas, hunt: HuntRow, form: str, draft: Path) -> int:
-    if form == PARQUET:
-        return write_parquet(atlas, hunt, draft)
-    with draft.open("w", encoding="utf-8", newline="") as out:
-        return WRITERS[form](atlas, hunt, out)
+    if form in FILE_FORMATS:
+        return FILE_FORMATS[form](atlas, hunt, draft)
+    with draft.open("x", encoding="utf-8", newline="") as out:
+        return TEXT_FORMATS[form](atlas, hunt, out, _warn)

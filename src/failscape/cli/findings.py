@@ -3,8 +3,9 @@
 import csv
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
@@ -12,21 +13,23 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.atlas import Atlas
-from failscape.cli.screen import TellingLine, echo_json
-from failscape.evidence import HuntEvidence, finding_records, load_hunt, missing_of
-from failscape.evidence.findings import (
+from failscape.atlas.formats.plain import no_formula
+from failscape.cli.answer import print_answer
+from failscape.cli.screen import TellingLine, echo_json, shell_path
+from failscape.trials import Status, Verdict
+from failscape.views.read import HuntEvidence, load_hunt
+from failscape.views.read.answer import answer_of
+from failscape.views.read.findings import suggestions, worst_groups
+from failscape.views.read.numbers import number, percent, spread
+from failscape.views.rows import (
     SORTS,
-    SUSPECT,
     FindingFilter,
-    group_of,
+    FindingRow,
+    check_group,
+    finding_records,
+    finding_rows,
     select,
-    short_title,
-    suggestions,
-    worst_groups,
 )
-from failscape.hunts.t2i.survey.survey import Rule, T2ISurvey
-from failscape.report.figures.basic import number, percent, spread
-from failscape.trials import STATUSES, Finding, Verdict
 
 TABLE_ROWS = 40
 SUSPECT_ROWS = 8
@@ -46,7 +49,7 @@ COLUMNS = (
     "statuses",
     multiple=True,
     metavar="STATUS",
-    help=f"Only these, may be repeated: {', '.join(STATUSES)}, all [all but suspects].",
+    help=f"Only these, may be repeated: {', '.join(Status)}, all [all but suspects].",
 )
 @click.option("--where", "words", default="", metavar="WORDS", help="Only what these words all occur in.")
 @click.option("--class", "group", default="", metavar="NAME", help="Only of this class of things.")
@@ -59,6 +62,8 @@ COLUMNS = (
 )
 @click.option("--sort", type=click.Choice(list(SORTS)), default="certain", show_default=True, help="Order.")
 @click.option("--rules", "only_rules", is_flag=True, help="Only rules that were tested as one group.")
+@click.option("--themes", "only_themes", is_flag=True, help="Only the headline and all themes.")
+@click.option("--wide", is_flag=True, help="With e-values, for a wide terminal.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, a line each.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, with all evidence.")
 def command(
@@ -71,6 +76,8 @@ def command(
     min_rate: float,
     sort: str,
     only_rules: bool,
+    only_themes: bool,
+    wide: bool,
     as_csv: bool,
     as_json: bool,
 ) -> None:
@@ -80,55 +87,99 @@ def command(
         hunt = load_hunt(opened, hunt_id, watch=TellingLine())
         if hunt.found.warning:
             click.echo(f"warning: {hunt.found.warning}", err=True)
-        chosen = select(hunt, wanted)
-        if only_rules:
-            rules = tested_rules(hunt)[:limit]
-            for rule in rules:
-                if as_json:
-                    echo_json({"proof": rule.proof, **asdict(rule)})
-                else:
-                    click.echo(f"{rule.text}: {rule.proof}")
-            if not rules and not as_json:
-                click.echo("No group of nodes is proven to fail as a whole.")
+        rows = finding_rows(hunt)
+        check_group(rows, group)
+        chosen = select(rows, wanted)
+        if only_themes:
+            show_themes(hunt, limit, as_json)
+        elif only_rules:
+            show_rules(hunt, limit, as_json)
         elif as_json:
             for record in finding_records(hunt, chosen[:limit]):
                 echo_json(record)
         elif as_csv:
-            print_csv(hunt, chosen[:limit])
+            print_csv(chosen[:limit])
         else:
-            print_text(hunt, chosen, limit or TABLE_ROWS, Console(), str(atlas), wanted != FindingFilter())
+            shown = TableShown(limit or TABLE_ROWS, shell_path(atlas), wanted != FindingFilter(), wide)
+            print_text(hunt, chosen, shown, Console())
 
 
-def print_csv(hunt: HuntEvidence, findings: Sequence[Finding]) -> None:
+def show_themes(hunt: HuntEvidence, limit: int | None, as_json: bool) -> None:
+    """Every theme, a line each."""
+    answer = answer_of(hunt)
+    if as_json:
+        for theme in answer.themes[:limit]:
+            echo_json(theme.as_data())
+        return
+    click.echo(answer.headline)
+    for theme in answer.themes[:limit]:
+        click.echo(f"{theme.number}. {theme.sentence}")
+
+
+def show_rules(hunt: HuntEvidence, limit: int | None, as_json: bool) -> None:
+    """What is proven as a group; without any, what was seen without being tested."""
+    rules = hunt.tested_rules[:limit]
+    for rule in rules:
+        if as_json:
+            echo_json({"proof": rule.proof, **rule.as_data()})
+        else:
+            click.echo(f"{rule.text}: {rule.proof}")
+    if rules or as_json:
+        return
+    themes = answer_of(hunt).themes[:limit]
+    click.echo("No group was tested as one and proven." + (" Seen in the findings:" if themes else ""))
+    for theme in themes:
+        click.echo(f"{theme.number}. {theme.sentence}")
+
+
+def print_csv(rows: Sequence[FindingRow]) -> None:
+    """`number` counts the lines that are printed."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for at, finding in enumerate(findings, 1):
-        rate = hunt.rate(finding)
-        numbers = [f"{value:.6g}" for value in (rate.rate, *rate.interval, finding.e_value)]
-        names = [finding.status, finding.title, finding.subject, group_of(hunt, finding)]
-        writer.writerow([at, *names, rate.failures, rate.of, *numbers, missing_of(finding)])
+    for line, row in enumerate(rows, 1):
+        data = {**row.as_data(), "number": line}
+        writer.writerow([_cell(data[name]) for name in COLUMNS])
 
 
-def print_text(
-    hunt: HuntEvidence, chosen: Sequence[Finding], limit: int, console: Console, atlas: str, filtered: bool
-) -> None:
-    """Findings, then suspects; for people. Lines say what was left out."""
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return no_formula(value)
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+@dataclass(frozen=True, slots=True)
+class TableShown:
+    """How findings are printed: at most `most` of the atlas in this folder; `wide` has e-values too.
+
+    `filtered`: not all were asked for.
+    """
+
+    most: int
+    atlas: str
+    filtered: bool = False
+    wide: bool = False
+
+
+def print_text(hunt: HuntEvidence, chosen: Sequence[FindingRow], shown: TableShown, console: Console) -> None:
+    """The answer, findings, then suspects; for people. Lines say what was left out."""
+    atlas, filtered = shown.atlas, shown.filtered
     if not hunt.findings and not filtered:
         print_nothing_found(hunt, console)
     elif not chosen:
         console.print(f"None of the {len(hunt.findings):,} findings fits.", highlight=False)
     else:
         if not filtered:
-            print_rules(hunt, console, atlas)
-        shown = chosen[:limit]
-        console.print(_table(hunt, shown))
-        of = f"{len(shown):,} of {len(chosen):,}" if len(shown) < len(chosen) else f"{len(chosen):,}"
+            print_answer(hunt, console)
+            console.print()
+        rows = chosen[: shown.most]
+        console.print(_table(hunt, rows, shown.wide))
+        of = f"{len(rows):,} of {len(chosen):,}" if len(rows) < len(chosen) else f"{len(chosen):,}"
         what = "findings" if len(chosen) != 1 else "finding"
         tried = _tried(hunt)
         console.print(f"\n{of} {what} in {tried} of hunt {hunt.row.id}.", highlight=False)
         if hunt.judge is not None:
             console.print(f"Rates allow for the judge's errors ({hunt.judge.source}).", highlight=False)
-        if len(shown) < len(chosen):
+        if len(rows) < len(chosen):
             # Not wrapped, so that the command can be copied.
             console.print(f"All of them: failscape findings {atlas} --json", highlight=False, soft_wrap=True)
     if not filtered:
@@ -144,40 +195,20 @@ def _tried(hunt: HuntEvidence) -> str:
     return f"{hunt.trials:,} {'trial' if hunt.unit == 'photo' else hunt.unit}s"
 
 
-def tested_rules(hunt: HuntEvidence) -> list[Rule]:
-    survey = hunt.survey_as(T2ISurvey)
-    return survey.tested_rules if survey is not None else []
-
-
-def print_rules(hunt: HuntEvidence, console: Console, atlas: str) -> None:
-    """Groups that fail as a whole come first: each stands for many nodes."""
-    rules = tested_rules(hunt)
-    if not rules:
-        return
-    nodes = sum(rule.covers for rule in rules)
-    console.print(f"[bold]Rules[/bold]: {len(rules):,}, about {nodes:,} nodes.", highlight=False)
-    for rule in rules[:SUSPECT_ROWS]:
-        console.print(Text(f"  {rule.text}: {rule.proof}"))
-    if len(rules) > SUSPECT_ROWS:
-        console.print(f"All of them: failscape findings {atlas} --rules", highlight=False, soft_wrap=True)
-    console.print()
-
-
-def _table(hunt: HuntEvidence, findings: Sequence[Finding]) -> Table:
-    """One line each: titles are cut, numbers never are."""
+def _table(hunt: HuntEvidence, rows: Sequence[FindingRow], wide: bool) -> Table:
+    """Titles wrap, numbers never do: it fits 80 columns."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("finding", overflow="ellipsis", no_wrap=True, ratio=1)
-    for name in (f"failed {hunt.unit}s", "rate (95%)", "e-value"):
+    table.add_column("finding", overflow="fold", ratio=1)
+    for name in (f"failed {hunt.unit}s", "rate (95%)", *(["e-value"] if wide else [])):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("status", no_wrap=True)
-    for finding in findings:
-        rate = hunt.rate(finding)
+    for row in rows:
         table.add_row(
-            Text(short_title(finding)),  # brackets in it are no markup
-            f"{rate.failures} of {rate.of}",
-            f"{percent(rate.rate)} ({spread(rate.interval)})",
-            number(finding.e_value),
-            Text(finding.status),
+            Text(row.short_title),  # brackets in it are no markup
+            f"{row.failures} of {row.trials}",
+            f"{percent(row.rate)} ({spread(row.interval)})",
+            *([number(row.e_value)] if wide else []),
+            Text(row.status),
         )
     return table
 
@@ -191,13 +222,12 @@ def print_suspects(hunt: HuntEvidence, console: Console, atlas: str) -> None:
         f"\n[bold]Suspects[/bold]: {total:,} {'looks' if total == 1 else 'look'} failing, not proven.",
         highlight=False,
     )
-    for finding in hunt.suspects[:SUSPECT_ROWS]:
-        rate, missing = hunt.rate(finding), missing_of(finding)
-        seen = f"{rate.failures} of {rate.of} {hunt.unit}s fail"
-        line = f"  {short_title(finding)}: {seen}{f'; {missing}' if missing else ''}"
+    for row in select(finding_rows(hunt), FindingFilter((Status.SUSPECT,)))[:SUSPECT_ROWS]:
+        seen = f"{row.failures} of {row.trials} {hunt.unit}s fail"
+        line = f"  {row.short_title}: {seen}{f'; {row.missing}' if row.missing else ''}"
         console.print(Text(line, overflow="ellipsis", no_wrap=True))
     if total > SUSPECT_ROWS:
-        more = f"All of them: failscape findings {atlas} --status {SUSPECT}"
+        more = f"All of them: failscape findings {atlas} --status {Status.SUSPECT}"
         console.print(more, highlight=False, soft_wrap=True)
 
 

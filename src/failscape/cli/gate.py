@@ -6,14 +6,15 @@ from typing import Any
 
 import click
 
+from failscape.again.cases import read_side
+from failscape.again.comparing import NotComparable
+from failscape.again.gate import MOST_CASES, draw_more, freeze, read_baseline, run_gate, write_baseline
+from failscape.again.harm import GateResult, GateRules, GateVerdict, markdown, write_junit
+from failscape.again.session import compared_folder, with_earlier
 from failscape.atlas.database import parse_reference
 from failscape.atlas.files import write_whole
 from failscape.cli.screen import echo_json, run_reported
-from failscape.comparison.cases import read_side
-from failscape.comparison.comparing import NotComparable
-from failscape.comparison.gate import MOST_CASES, draw_more, freeze, read_baseline, run_gate, write_baseline
-from failscape.comparison.harm import GateResult, GateRules, GateVerdict, markdown, write_junit
-from failscape.comparison.session import compared_folder, with_earlier
+from failscape.cli.trust import trust_options, vouched_by
 from failscape.config.files import load_config
 
 FREEZE = "freeze"
@@ -110,12 +111,21 @@ def _print(result: GateResult, as_json: bool) -> None:
     "--cases", type=click.IntRange(min=1), default=MOST_CASES, show_default=True, help="Most cases to keep."
 )
 @click.option("--budget", type=click.IntRange(min=1), help="New cases to draw first, with the hunt's models.")
-def freeze_command(atlas: str, output: Path, cases: int, budget: int | None) -> None:
+@trust_options
+def freeze_command(
+    atlas: str,
+    output: Path,
+    cases: int,
+    budget: int | None,
+    configs: tuple[Path, ...],
+    trust_models: bool,
+) -> None:
     """Write a baseline: subjects, seeds and how each case of the hunt in ATLAS went. No pictures.
 
     New cases go to ATLAS-compared beside it, where `compare` keeps its own, and are taken from there too.
     """
-    side = read_side(*parse_reference(atlas))
+    place, number = parse_reference(atlas)
+    side = read_side(place, number, vouched=vouched_by(configs, trust_models))
     folder = compared_folder(side.folder)
     side = with_earlier(side, folder)
     if budget:

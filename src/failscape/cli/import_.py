@@ -6,9 +6,9 @@ import click
 
 from failscape.atlas import Atlas
 from failscape.atlas.formats.failureatlas import ABSENT
-from failscape.atlas.formats.failureatlas_import import import_rows
+from failscape.atlas.formats.failureatlas_import import contradicting_lines, import_rows
 from failscape.atlas.formats.plain import import_table, looks_like_table
-from failscape.evidence.found import told_hunt
+from failscape.views.read.found import told_hunt
 
 
 @click.command("import")
@@ -30,7 +30,8 @@ def command(file: Path, atlas: Path, threshold: float | None) -> None:
     with Atlas.open(atlas, create=True) as opened:
         hunt = import_rows(file, opened, threshold)
         number = sum(opened.counts(hunt).values())
-        rule = opened.hunt(hunt).config["search"]
+        config = opened.hunt(hunt).config
+        rule = config["search"]
         told = told_hunt(opened, opened.hunt(hunt))
         found, failing = len(told.findings()), sum(not passed for passed in told.decided().values())
         absent = sum(ABSENT in opened.node_details(hunt, one) for one in opened.subjects(hunt))
@@ -39,6 +40,13 @@ def command(file: Path, atlas: Path, threshold: float | None) -> None:
         f"(threshold {rule['threshold']:g}, {rule['images_per_node']} images per node)\n"
         f"{found:,} findings: nodes that fail although all that is simpler passes"
     )
+    against = contradicting_lines(file, config) if threshold is None else []
+    if against:
+        rows = "row says" if len(against) == 1 else "rows say"
+        click.echo(
+            f"{len(against):,} {rows} otherwise than a threshold of {rule['threshold']:g} does, the first in "
+            f"line {against[0]:,}: its own `valid` counts there; --threshold decides for all rows"
+        )
     if failing > found:
         click.echo(f"{failing - found:,} more nodes fail, but something simpler is open or fails too")
     if absent:

@@ -14,16 +14,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from failscape.again.rejudge import Rejudged, rejudge
+from failscape.again.reread import reread
 from failscape.atlas import Atlas
 from failscape.atlas.judging import pairs
 from failscape.cli.screen import echo_json, plain_table, run_reported
 from failscape.config.files import load_model
 from failscape.errors import ConfigError
-from failscape.evidence import load_hunt
-from failscape.report.figures.basic import percent
-from failscape.runtime.after.again import Rejudged, rejudge
-from failscape.runtime.after.reread import reread
 from failscape.stats.judging.agreement import Agreement, agreement
+from failscape.views.read import load_hunt
+from failscape.views.read.numbers import percent
 
 SHOWN = 10
 

@@ -5,15 +5,18 @@ from pathlib import Path
 import click
 
 from failscape.atlas import Atlas
+from failscape.atlas.files import output_folder
 from failscape.cli.screen import TellingLine, echo_json, run_reported
+from failscape.cli.trust import trust_options, vouched_by
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
 from failscape.errors import ConfigError
-from failscape.evidence import HuntEvidence, load_hunt
 from failscape.repair.classifier import REPAIRED_FILE, RepairWish
 from failscape.repair.proof import AFTER, PLACEBO, RepairProof
 from failscape.repair.session import prove, refuse_others, repair
 from failscape.toybox.networks import CLASSIFIERS, MODELS
+from failscape.trust import refuse_models
+from failscape.views.read import HuntEvidence, load_hunt
 
 USUAL = RepairWish()
 
@@ -53,6 +56,7 @@ USUAL = RepairWish()
     show_default=True,
     help="With --after: try at most so many findings, two thirds of them shown.",
 )
+@trust_options
 @click.option("--json", "as_json", is_flag=True, help="Print the proof as one JSON object.")
 def command(
     atlas: Path,
@@ -67,6 +71,8 @@ def command(
     images: int,
     rest: int,
     findings: int,
+    configs: tuple[Path, ...],
+    trust_models: bool,
     as_json: bool,
 ) -> None:
     """Fit the last layer of the classifier in ATLAS anew on its failures, and prove what that changed.
@@ -76,9 +82,12 @@ def command(
     """
     wish = RepairWish(failures, clean, images, rest, findings)
     given, twins = _model(model, labels), _twins(after, placebo)
-    with Atlas.open(atlas, readonly=True) as opened:
+    vouched = vouched_by(configs, trust_models)
+    if given is not None:
+        vouched = vouched.plus(given.model_dump(mode="json"))
+    with Atlas.open(atlas, readonly=True).vouch(vouched) as opened:
         loaded = load_hunt(opened, hunt_id, watch=TellingLine())
-        folder = out or atlas / f"repair-{loaded.row.id}"
+        folder = out or output_folder(atlas, f"repair-{loaded.row.id}")
         proof, page = run_reported(
             lambda reporter: (
                 prove(loaded, twins, folder, wish, reporter)
@@ -105,6 +114,7 @@ def onnx_of(hunt: HuntEvidence) -> ModelConfig:
     """The model file behind the hunt's target."""
     refuse_others(hunt)
     target = ModelConfig.model_validate(hunt.row.config["target"])
+    refuse_models({"classifier": target.model_dump(mode="json")}, hunt.row.vouched)
     if target.provider == "onnx":
         return target
     if target.provider == "toybox":

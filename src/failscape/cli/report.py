@@ -7,7 +7,7 @@ import click
 
 from failscape.atlas import Atlas
 from failscape.cli.screen import TellingLine
-from failscape.report.page import GALLERY, write_report
+from failscape.views.pages.page import GALLERY, write_report
 
 
 @click.command("report")

@@ -6,15 +6,21 @@ import click
 from rich.console import Console
 
 from failscape.atlas import Atlas, HuntRow
-from failscape.atlas.judging import MODES, add_labels, add_review, keep_reviewed
+from failscape.atlas.judging import add_labels, add_review, keep_reviewed, review_scope
 from failscape.cli.screen import plain_table
-from failscape.evidence import load_hunt
-from failscape.report.figures.basic import percent
-from failscape.review.labels import COUNT, EVERY, Known, Reviewed, measure, plan_review, read_table
-from failscape.review.sample import draw_mode_audit, draw_sample, mode_tallies, words_to_label, write_review
 from failscape.stats.judging.accuracy import ALL_OTHERS
 from failscape.stats.judging.errors import Measured
 from failscape.stats.judging.words import DoubtedWord
+from failscape.views.read import load_hunt
+from failscape.views.read.numbers import percent
+from failscape.views.review.labels import COUNT, EVERY, Known, Reviewed, measure, plan_review, read_table
+from failscape.views.review.sample import (
+    draw_mode_audit,
+    draw_sample,
+    mode_tallies,
+    words_to_label,
+    write_review,
+)
 
 
 @click.group("review")
@@ -125,12 +131,13 @@ def import_(atlas: Path, files: tuple[Path, ...], reviewer: str, out: Path | Non
         tables = [read_table(path, opened, reviewer) for path in files]  # all are checked before any is kept
         for review, labels in tables:
             add_labels(opened, review.uid, labels)
-        audits = [review for review, _ in tables if review.uid.startswith(MODES)]
+        audits = [review for review, _ in tables if review.audits_modes]
         for hunt_id in dict.fromkeys(review.hunt for review in audits):
             print_modes(opened, opened.hunt(hunt_id), Console())
-        for judge in dict.fromkeys(review.judge for review, _ in tables if review not in audits):
-            reviewed = measure(opened, judge)
-            keep_reviewed(opened, reviewed.accuracy)
+        measured = [review for review, _ in tables if review not in audits]
+        for judge, scope in dict.fromkeys((one.judge, review_scope(opened, one.hunt)) for one in measured):
+            reviewed = measure(opened, judge, scope)
+            keep_reviewed(opened, reviewed.accuracy, scope)
             print_reviewed(reviewed, Console())
     if out is not None and reviewed is not None:
         out.write_text(reviewed.accuracy.to_json() + "\n", encoding="utf-8")

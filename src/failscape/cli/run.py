@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from failscape.cli.screen import run_reported
+from failscape.cli.answer import tell_answer
+from failscape.cli.screen import run_reported, shell_path
 from failscape.config import HuntConfig
 from failscape.config.files import load_config
 from failscape.errors import ConfigError
@@ -44,7 +45,8 @@ def command(
         return
     summary = run_and_report(settings, atlas, parse_shard(shard), fork, as_json)
     if not as_json:
-        click.echo(f"  failscape findings {atlas}\n  failscape view {atlas}\n  failscape report {atlas}")
+        folder = shell_path(atlas)
+        click.echo(f"\n  failscape findings {folder}\n  failscape view {folder}\n  failscape report {folder}")
     if summary.stop.kind == "interrupted":
         sys.exit(130)
 
@@ -58,7 +60,13 @@ def run_and_report(
 ) -> Summary:
     """Run with progress on the screen and close with a short account."""
     summary = run_reported(lambda reporter: run_session(settings, atlas, reporter, shard, fork), as_json)
-    click.echo(json.dumps({"event": "summary", **asdict(summary)}) if as_json else describe(summary))
+    if as_json:
+        # Programs read the summary from the last line.
+        tell_answer(atlas, as_json)
+        click.echo(json.dumps({"event": "summary", **asdict(summary)}))
+    else:
+        click.echo(f"{describe(summary)}\n")
+        tell_answer(atlas, as_json)
     return summary
 
 

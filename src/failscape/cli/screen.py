@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import shlex
+import shutil
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -52,6 +55,19 @@ def _write(text: str) -> None:
         sys.stderr.flush()
     except (OSError, ValueError):
         pass
+
+
+def shell_path(path: Path) -> str:
+    """A path as it must be typed: quoted where it has spaces."""
+    return shlex.quote(str(path))
+
+
+def command_name() -> str:
+    """`failscape` as it can be typed: with its folder, where the shell would not find this very command."""
+    here = Path(sys.argv[0])
+    if here.stem != "failscape" or shutil.which("failscape") == str(here.absolute()):
+        return "failscape"
+    return shell_path(here)
 
 
 def run_reported(work: Callable[[Reporter], Coroutine[Any, Any, T]], as_json: bool = False) -> T:

@@ -282,7 +282,7 @@ def serve_planted(host: str, port: int, regime: str, seed: int) -> None:
 def planted(regime: str, seed: int) -> Served:
     models: dict[str, Any] = {}
     for role in ("generator", "judge"):
-        path = f"failscape.testing.planted:Planted{role.capitalize()}"
+        path = f"failscape.simulate.planted:Planted{role.capitalize()}"
         params = {"corpus": "starter", "regime": regime, "seed": seed}
         models[role] = create_model(role, ModelConfig(provider="python", path=path, params=params))
     return Served(**models, understanding=understanding("starter"), name="planted")

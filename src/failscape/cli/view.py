@@ -1,15 +1,17 @@
 """`failscape view ATLAS…`: look around in atlases with the browser, live while a run goes on."""
 
 import asyncio
+import html
 import ipaddress
 import webbrowser
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
 from failscape.servers.running import serve_app
-from failscape.web.library import Library
-from failscape.web.server import TOKEN, Guard, build_app
+from failscape.views.viewer.library import Library
+from failscape.views.viewer.server import TOKEN, Guard, build_app
 
 PORT = 8317
 
@@ -32,10 +34,20 @@ def command(atlases: tuple[Path, ...], port: int, host: str, no_browser: bool) -
         if guard.any_address:
             click.echo("warning: others in this network can reach it; the address is the key", err=True)
         if not no_browser:
-            webbrowser.open(url)
+            webbrowser.open(_private_page(url, folder))
 
-    with Library(atlases) as library:
+    with Library(atlases) as library, TemporaryDirectory(prefix="failscape-") as folder:
         asyncio.run(serve_app(build_app(library, guard), host, port, announce))
+
+
+def _private_page(url: str, folder: str) -> str:
+    """The address of a page that only this user can read and that leads to `url`.
+
+    What a browser is started with can be read by all users of the machine, and the token would be in it.
+    """
+    page = Path(folder) / "view.html"
+    page.write_text(f'<meta http-equiv="refresh" content="0; url={html.escape(url)}">', encoding="utf-8")
+    return page.as_uri()
 
 
 def _is_loopback(host: str) -> bool:

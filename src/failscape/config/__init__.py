@@ -13,6 +13,7 @@ from failscape.config.base import (
     ModelConfig,
     RuntimeConfig,
     Settings,
+    is_secret_name,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "ModelConfig",
     "RuntimeConfig",
     "Settings",
+    "is_secret_name",
 ]

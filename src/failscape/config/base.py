@@ -5,9 +5,10 @@ Unknown keys are errors. Secrets are never values: a model names the environment
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import (
     BaseModel,
@@ -22,9 +23,37 @@ from pydantic import (
 
 from failscape.errors import ConfigError
 from failscape.picture_limits import DEFAULT_LIMITS, PictureLimits
+from failscape.secrets import remember
+from failscape.trust import Outside, Trusted, Vouched
 
 #: Params with these names would carry a key into the atlas, where the config is kept.
-SECRETS = frozenset({"api_key", "apikey", "token", "secret", "password", "authorization"})
+SECRETS = frozenset({"api_key", "apikey", "key", "token", "secret", "password", "authorization"})
+
+#: Names that end so are those of keys too: `x-api-key`, `access_token`, `client_secret`.
+_SECRET_ENDINGS = ("_key", "_token", "_secret", "_password")
+
+#: Such names that are none: they number tokens, or name parts of a model.
+_NO_SECRETS = frozenset({"eos_token", "bos_token", "pad_token", "stop_token", "max_token", "unk_token"})
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a setting of this name would hold a key."""
+    plain = name.rpartition(".")[2].lower().replace("-", "_")
+    return plain in SECRETS or (plain.endswith(_SECRET_ENDINGS) and plain not in _NO_SECRETS)
+
+
+#: A part of an address that is this long without a break, with letters and digits, is taken for a key.
+_KEY = re.compile(r"(?:sk-|hf_)?[A-Za-z0-9]{24,}")
+_LEAST_DIGITS = 3
+
+
+def keys_in_paths(endpoints: tuple[str, ...]) -> Iterator[str]:
+    """Parts of the paths of addresses that look like keys."""
+    for endpoint in endpoints:
+        for part in endpoint.partition("://")[2].split("/")[1:]:
+            digits = sum(sign.isdigit() for sign in part)
+            if _KEY.fullmatch(part) and _LEAST_DIGITS <= digits < len(part):
+                yield part
 
 
 #: What the path of a model begins with that was given as a Python object, not named.
@@ -51,13 +80,20 @@ class ModelConfig(Settings):
     )
     image_max_side: int | None = Field(None, ge=16, description="shrink images to this before upload")
     image_format: Literal["jpeg", "webp", "png"] | None = Field(
-        None, description="upload images in this format (quality 95); the format they have unless set"
+        None,
+        description="upload images in this format; unless set, as they are, "
+        "and as JPEG (quality 92, 4:4:4) where they are shrunk",
     )
     image_max_bytes: int = Field(
         DEFAULT_LIMITS.bytes, ge=1024, description="largest picture that is taken from it, in bytes"
     )
     image_max_pixels: int = Field(
         DEFAULT_LIMITS.pixels, ge=256, description="largest picture that is taken from it, in pixels"
+    )
+    image_min_side: int = Field(
+        DEFAULT_LIMITS.least_side,
+        ge=1,
+        description="smallest picture that is taken from it, in pixels a side",
     )
     image_hosts: tuple[str, ...] = Field(
         (), description="hosts besides the endpoint's own that pictures may be fetched from"
@@ -110,6 +146,8 @@ class ModelConfig(Settings):
             raise ValueError(
                 "an endpoint must not hold a query (`?…`); name a key's variable in `api_key_env`"
             )
+        for key in keys_in_paths(endpoints):
+            remember(key)  # so that it is blotted out of all that is written
         return endpoints
 
     @field_validator("endpoints", "image_hosts", mode="before")
@@ -130,7 +168,7 @@ class ModelConfig(Settings):
 
     @property
     def picture_limits(self) -> PictureLimits:
-        return PictureLimits(self.image_max_bytes, self.image_max_pixels)
+        return PictureLimits(self.image_max_bytes, self.image_max_pixels, self.image_min_side)
 
     @field_validator("thresholds")
     @classmethod
@@ -143,7 +181,7 @@ class ModelConfig(Settings):
     @classmethod
     def _no_secrets_in_params(cls, params: dict[str, Any]) -> dict[str, Any]:
         for name in _names_in(params):
-            if name.rpartition(".")[2].lower().replace("-", "_") in SECRETS:
+            if is_secret_name(name):
                 # Not a ValueError: reports on those show what was given.
                 raise ConfigError(
                     f"`params.{name}` looks like a key, but all values of a config are kept in the atlas",
@@ -202,7 +240,7 @@ class HuntConfig(Settings):
     runtime: RuntimeConfig = RuntimeConfig()
     engine: EngineConfig = Field(EngineConfig(), exclude=True)
     seed: int = Field(0, ge=0)
-    warm_start: str = Field(
+    warm_start: Annotated[str, Outside("an earlier atlas")] = Field(
         "",
         description="an earlier atlas (`runs/old`, or `runs/old@2` for its second hunt): its findings are "
         "tried first and its rates guide the search; nothing of it is evidence",
@@ -210,6 +248,35 @@ class HuntConfig(Settings):
 
     earlier_words: ClassVar[Mapping[tuple[str, str], EarlierWord]] = {}
     """(key, earlier value) → what it is called now. Atlases keep theirs for good: see docs/upgrade.md."""
+
+    _vouched: Vouched | None = PrivateAttr(None)
+
+    @property
+    def trusted(self) -> Trusted:
+        """Where the settings come from: the user's own `config`, or an `atlas`, which may be a stranger's."""
+        return "config" if self._vouched is None else "atlas"
+
+    @property
+    def vouched(self) -> Vouched:
+        """Which models may be made of these settings: all of them, where they are the user's own."""
+        return self._vouched or Vouched(everything=self._vouched is None)
+
+    def from_atlas(self, vouched: Vouched) -> Self:
+        """The same settings, marked as coming from an atlas.
+
+        No run keeps its engine there. One that is there all the same was put there to lead to a cluster of
+        somebody else's.
+        """
+        config = self.model_copy(update={"engine": EngineConfig()})
+        config._vouched = vouched
+        return config
+
+    def with_target(self, target: ModelConfig) -> Self:
+        """The same settings with another target, which is the user's own."""
+        config = self.model_copy(update={"target": target})
+        if self._vouched is None:
+            return config
+        return config.from_atlas(self._vouched.plus(target.model_dump(mode="json")))
 
     @abstractmethod
     def models(self) -> dict[str, ModelConfig]:

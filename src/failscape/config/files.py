@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from failscape import __version__
-from failscape.config import EarlierWord, HuntConfig, ModelConfig, Settings
+from failscape.config import EarlierWord, HuntConfig, ModelConfig, Settings, is_secret_name
 from failscape.errors import ConfigError, nearest_names
 from failscape.plugins import find_kind, kind_names
 
@@ -23,16 +23,18 @@ S = TypeVar("S", bound=Settings)
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> HuntConfig:
     """The checked settings of `path`, with `a.b=c` overrides applied on top."""
-    data = _read_yaml(path)
+    data = read_yaml(path)
     for override in overrides:
         _apply_override(data, override)
-    source = f"{path} with --set {' --set '.join(overrides)}" if overrides else str(path)
+    # Values are not repeated: one of them may be a key in the wrong place.
+    names = [f"--set {override.partition('=')[0]}=…" for override in overrides]
+    source = f"{path} with {' '.join(names)}" if names else str(path)
     return parse_config(data, source)
 
 
 def load_model(path: Path, role: str) -> ModelConfig:
     """How a role is reached: the section `role` of a config file, or a file that holds nothing else."""
-    data = _read_yaml(path)
+    data = read_yaml(path)
     section = data.get(role, data)
     if not isinstance(section, dict) or "provider" not in section:
         raise ConfigError(
@@ -83,7 +85,8 @@ def _nearest(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {' or '.join(names)}?)" if names else ""
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The keys of a file, unchecked."""
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), _EachKeyOnce)
     except FileNotFoundError:
@@ -135,12 +138,12 @@ def _apply_override(data: dict[str, Any], override: str) -> None:
     for part in path:
         inner = place.setdefault(part, {})
         if not isinstance(inner, dict):
-            raise ConfigError(f"--set {override}: `{part}` is {inner!r}, which has no keys")
+            raise ConfigError(f"--set {name}=…: `{part}` is no section, and has no keys", "name a section")
         place = inner
     try:
         place[last] = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise ConfigError(f"--set {override}: {_yaml_problem(error)}") from None
+        raise ConfigError(f"--set {name}=…: {_yaml_problem(error)}", "quote the value as in YAML") from None
 
 
 def _explain(settings: type[BaseModel], error: Any) -> str:
@@ -158,7 +161,8 @@ def _explain(settings: type[BaseModel], error: Any) -> str:
     if not place:  # about the whole file: there is no single value to show
         return str(message)
     # What a user may have put into an address by mistake is a secret: it is not repeated.
-    got = "" if place[-1] == "endpoints" else f", but got {error['input']!r}"
+    secret = place[-1] == "endpoints" or is_secret_name(place[-1])
+    got = "" if secret else f", but got {error['input']!r}"
     if error["type"] == "literal_error":
         got += _nearest(str(error["input"]), re.findall(r"'([^']*)'", error["ctx"]["expected"]))
     return f"`{key}`: {message}{got}"

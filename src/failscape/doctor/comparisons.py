@@ -18,7 +18,7 @@ from dataclasses import astuple, dataclass, field
 from functools import cache
 from typing import Literal
 
-from failscape.doctor.observations import Observation, Status, concluded
+from failscape.doctor.observations import Observation, ObservationStatus, concluded
 from failscape.stats.evalues import log_e_value
 
 Finding = Literal["sees", "blind", "open"]
@@ -171,7 +171,7 @@ class JudgeExam:
 
 
 def _pooled(against: str, part: str, pairs: Pairs, looks: bool) -> Observation:
-    status: Status = "warn"
+    status: ObservationStatus = "warn"
     if pairs.found == "blind":
         status, means, fix = "fail", "it says yes to what cannot hold: failures would go unseen", FIX
     elif against == "known":

@@ -15,7 +15,15 @@ import numpy as np
 
 from failscape.config import ModelConfig
 from failscape.doctor.comparisons import FEWEST
-from failscape.doctor.observations import PATIENCE, TOGETHER, Calls, Observation, Status, concluded, down
+from failscape.doctor.observations import (
+    PATIENCE,
+    TOGETHER,
+    Calls,
+    Observation,
+    ObservationStatus,
+    concluded,
+    down,
+)
 from failscape.doctor.samples import known_pictures
 from failscape.errors import BadReply, FailscapeError, ModelError
 from failscape.models.contracts.language import PolishContract
@@ -355,7 +363,7 @@ def _writes(written: Sequence[str], asked: int) -> Observation:
 def _mentions(names: Sequence[Sequence[str]], written: Sequence[str]) -> Observation:
     named = sum(any(_names(text, name) for name in each) for each, text in zip(names, written, strict=True))
     n = len(written)
-    poor: Status = "fail" if not named and n >= FEWEST else "warn"
+    poor: ObservationStatus = "fail" if not named and n >= FEWEST else "warn"
     return concluded(
         "captioner-names",
         "ok" if named / n >= LEAST_MENTIONED else poor,
@@ -420,7 +428,7 @@ def _matches(images: Sequence[list[float]], texts: Sequence[list[float]]) -> Obs
     words = np.asarray(texts)
     near = np.asarray(images) @ words.T / np.maximum(np.linalg.norm(words, axis=1), 1e-300)
     right = int((near.argmax(axis=1) == np.arange(len(images))).sum())
-    weak: Status = "warn" if right > 2 * len(images) / len(texts) else "fail"
+    weak: ObservationStatus = "warn" if right > 2 * len(images) / len(texts) else "fail"
     return concluded(
         "embedder-matches",
         "ok" if right > len(images) / 2 else weak,
@@ -467,7 +475,7 @@ async def examine_llm(ask: Any, questions: Sequence[str], usable: Any, what: str
     if good < len(questions):
         shown = next(text for text, count in zip(texts, counts, strict=True) if not count)
         fix = "try it by hand; raise `max_tokens`, or switch thinking off"
-        status: Status = "warn" if good else "fail"
+        status: ObservationStatus = "warn" if good else "fail"
         means = "the hunt goes on without its help"
         return [
             Observation("llm-helps", status, f"{seen}; one said {shown[:60]!r}", means, fix, len(questions))

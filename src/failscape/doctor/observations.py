@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 from failscape.config import HuntConfig
 from failscape.engines import model_maker
-from failscape.errors import BadReply, FailscapeError, Refused
+from failscape.errors import BadReply, FailscapeError, Permanent, Refused
 from failscape.models.roles import Model, Reply
 from failscape.runtime.walk import Item, Stage
 
-Status = Literal["ok", "warn", "fail"]
+ObservationStatus = Literal["ok", "warn", "fail"]
 
 #: Seconds: a doctor should not wait five minutes for a server that is down.
 PATIENCE = 5.0
@@ -30,14 +30,16 @@ class Observation:
     """
 
     name: str
-    status: Status
+    status: ObservationStatus
     seen: str
     means: str
     fix: str = ""
     n: int = 0
 
 
-def concluded(name: str, status: Status, seen: str, n: int, ok: str, means: str, fix: str) -> Observation:
+def concluded(
+    name: str, status: ObservationStatus, seen: str, n: int, ok: str, means: str, fix: str
+) -> Observation:
     """What is seen, and what that means: `ok` when all is well, else `means`, with its `fix`."""
     if status == "ok":
         return Observation(name, status, seen, ok, n=n)
@@ -79,8 +81,18 @@ async def patients_of(settings: HuntConfig, leave_out: tuple[str, ...] = ()) -> 
             await model.close()
 
 
+class GivenUp(Permanent):
+    """A model that was given up before the end of its experiments, for what `observation` says."""
+
+    def __init__(self, observation: Observation) -> None:
+        super().__init__(observation.seen, observation.fix)
+        self.observation = observation
+
+
 def down(role: str, error: FailscapeError) -> Observation:
-    """A role that gives no reply at all."""
+    """A role that gives no reply at all, or was given up."""
+    if isinstance(error, GivenUp):
+        return error.observation
     return Observation(
         f"{role}-answers",
         "fail",

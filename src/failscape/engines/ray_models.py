@@ -15,6 +15,7 @@ from typing import Any
 from failscape import errors
 from failscape.config import EngineConfig, ModelConfig
 from failscape.engines.pool import Lost, ReplicaPool
+from failscape.engines.ray_watcher import start_watcher
 from failscape.errors import ConfigError, FailscapeError, MissingExtra, ModelError, Permanent
 from failscape.models.registry import create_model
 from failscape.models.roles import METHODS, Identity, Model
@@ -147,6 +148,20 @@ def connect(config: EngineConfig) -> None:
             f"there is no Ray cluster at {address!r}: {_first_line(error)}",
             "start one with `ray start --head`, or write `address: local`",
         ) from error
+    if _is_our_cluster():
+        _watchers.append(start_watcher())
+
+
+#: Kept as long as this process lives: the end of their pipe tells them that it is gone.
+_watchers: list[object] = []
+
+
+def _is_our_cluster() -> bool:
+    """Whether the cluster was started by this process, and so has to end with it."""
+    import ray
+
+    node = getattr(ray._private.worker, "_global_node", None)
+    return node is not None and node.is_head()
 
 
 class RayModel:

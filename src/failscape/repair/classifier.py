@@ -10,20 +10,16 @@ from typing import cast
 
 import numpy as np
 
+from failscape.again.cases import AskedCase
+from failscape.again.decide import CompareRules
+from failscape.again.rejudge import draw_more
 from failscape.atlas import Atlas
 from failscape.atlas.judging import plans_of
-from failscape.comparison.cases import AskedCase
-from failscape.comparison.decide import CompareRules
 from failscape.config import HuntConfig, ModelConfig
 from failscape.errors import AtlasError, ConfigError
-from failscape.evidence import HuntEvidence
-from failscape.evidence.findings import short_title
-from failscape.evidence.found import config_of
-from failscape.export.rows import classifier_rows
-from failscape.export.splits import Parts, choose_parts
-from failscape.hunts.classifier.baselines import all_targets, baseline_plans
-from failscape.hunts.classifier.config import ClassifierConfig
-from failscape.hunts.fresh import Plans, recorded_tries
+from failscape.kinds.classifier.baselines import all_targets, baseline_plans
+from failscape.kinds.classifier.config import ClassifierConfig
+from failscape.kinds.classifier.rows import classifier_rows
 from failscape.models.providers.onnx import OnnxClassifier, OnnxEmbedder
 from failscape.pictures import Picture
 from failscape.repair.last_layer import (
@@ -39,16 +35,18 @@ from failscape.repair.last_layer import (
     with_layer,
 )
 from failscape.repair.proof import AFTER, BEFORE, PLACEBO, RepairProof, ask_all, probes_for, weigh, with_seed
-from failscape.runtime.after.again import draw_more
 from failscape.runtime.progress import Reporter
 from failscape.runtime.walk import TESTING_STEPS
-from failscape.trials import Finding
+from failscape.search.fresh import Plans, SeedStream, recorded_tries
+from failscape.trials import Finding, Subject
+from failscape.views.export.splits import Parts, choose_parts
+from failscape.views.read import HuntEvidence
+from failscape.views.read.findings import short_title
+from failscape.views.read.found import config_of
 
 REPAIRED_FILE, PLACEBO_FILE = "repaired.onnx", "placebo.onnx"
 #: With fewer failures a new layer learns those pictures and nothing else.
 FEWEST_FAILURES = 20
-
-_CLEAN_STREAM = -3
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ async def repair_classifier(
 
 def parts_of(hunt: HuntEvidence, most_others: int) -> Parts:
     """Which findings are shown: always the same of the same findings."""
-    plain = {finding.subject.partition("; ")[0] for finding in hunt.findings}
+    plain = {Subject.parse(finding.subject).name for finding in hunt.findings}
     others = [one.subject for one in hunt.subjects() if one.valid and one.subject not in plain]
     seed = int(hunt.row.config.get("seed", 0))
     return choose_parts([one.subject for one in hunt.findings], others, most_others, seed)
@@ -174,7 +172,7 @@ async def _plain_pictures(
         raise ConfigError(
             "this hunt has no generator to draw plain pictures with", "hunt with a `generator`, then repair"
         )
-    plain = _of_all_classes(with_seed(config, _CLEAN_STREAM))
+    plain = _of_all_classes(with_seed(config, SeedStream.PLAIN))
     plans = baseline_plans(config)
     probes = probes_for(recorded_tries(plain, plans), dict.fromkeys(plans, number))
     cases = (await ask_all(plain, {}, probes, folder, reporter))[BEFORE]

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from failscape.atlas import Atlas
-from failscape.comparison.cases import AskedCase
-from failscape.comparison.decide import (
+from failscape.again.asking import ModelAsker
+from failscape.again.cases import AskedCase
+from failscape.again.decide import (
     BETTER,
     FIXED,
     NEW,
@@ -27,18 +27,15 @@ from failscape.comparison.decide import (
     overall_of,
     pair_up,
 )
-from failscape.comparison.drawing import ModelAsker
+from failscape.atlas import Atlas
 from failscape.config import HuntConfig, ModelConfig
 from failscape.errors import ConfigError
-from failscape.export.splits import CLEAN, HIDDEN, PARTS, REST, SHOWN, Parts
-from failscape.hunts.fresh import MakeTry
 from failscape.runtime.progress import Reporter
-from failscape.trials import Probe, Verify, derive_seed
+from failscape.search.fresh import MakeTry, SeedStream, stream_seed
+from failscape.trials import Probe, Verify
+from failscape.views.export.splits import CLEAN, HIDDEN, PARTS, REST, SHOWN, Parts
 
 BEFORE, PLACEBO, AFTER = "before", "placebo", "after"
-
-#: The stream of seeds of a proof: neither a search, nor `draw`, nor a training draws from it.
-_PROOF = -2
 
 
 @dataclass(frozen=True)
@@ -112,10 +109,10 @@ def _points(share: float) -> str:
     return f"{round(100 * share, 1) + 0.0:+.1f}".replace("-", "−")  # no −0.0
 
 
-def with_seed(config: HuntConfig, stream: int = _PROOF) -> HuntConfig:
+def with_seed(config: HuntConfig, stream: SeedStream = SeedStream.PROOF) -> HuntConfig:
     """The same hunt on seeds of its own. Every picture is kept: three models are shown it."""
     runtime = config.runtime.model_copy(update={"keep_images": "all"})
-    return config.model_copy(update={"seed": derive_seed(config.seed, stream), "runtime": runtime})
+    return config.model_copy(update={"seed": stream_seed(config.seed, stream), "runtime": runtime})
 
 
 def probes_for(make: MakeTry, wanted: Mapping[str, int]) -> list[Probe]:
@@ -154,8 +151,7 @@ async def ask_all(
             found[BEFORE] = before.cases()
             asked = [case.probe() for case in found[BEFORE]]
             for name, target in others.items():
-                changed = config.model_copy(update={"target": target})
-                async with ModelAsker(changed, atlas, reporter) as asker:
+                async with ModelAsker(config.with_target(target), atlas, reporter) as asker:
                     await _ask(asker, asked)
                     found[name] = asker.cases()
     return found

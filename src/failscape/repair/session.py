@@ -6,23 +6,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from failscape.again.cases import AskedCase
+from failscape.again.decide import CompareRules
 from failscape.atlas import Atlas
 from failscape.atlas.files import write_whole
 from failscape.atlas.judging import plans_of
-from failscape.comparison.cases import AskedCase
-from failscape.comparison.decide import CompareRules
 from failscape.config import ModelConfig
 from failscape.errors import AtlasError, ConfigError
-from failscape.evidence import HuntEvidence
-from failscape.evidence.findings import short_title
-from failscape.evidence.found import config_of
-from failscape.export.splits import PARTS, REST
 from failscape.jsonable import finite
 from failscape.repair.classifier import RepairWish, parts_of, repair_classifier
 from failscape.repair.proof import AFTER, BEFORE, PLACEBO, RepairProof, ask_all, probes_for, weigh, with_seed
-from failscape.report.sections import templates, write_page
 from failscape.runtime.progress import Reporter
 from failscape.runtime.walk import TESTING_STEPS
+from failscape.views.export.splits import PARTS, REST
+from failscape.views.pages.sections import templates, write_page
+from failscape.views.read import HuntEvidence
+from failscape.views.read.findings import short_title
+from failscape.views.read.found import config_of
+from failscape.views.thumbnails import PROOF_SIDE
 
 PAGE, DATA = "repair.html", "repair.json"
 #: Pictures of a row, those first whose verdict changed.
@@ -82,7 +83,7 @@ def _pictures(
 
 def _source(atlas: Atlas, digest: str) -> str:
     try:
-        small = atlas.images.thumbnail(digest, 96)
+        small = atlas.images.thumbnail(digest, PROOF_SIDE)
     except AtlasError:
         return ""
     return f"data:image/webp;base64,{base64.b64encode(small).decode()}"
@@ -102,6 +103,28 @@ def refuse_others(hunt: HuntEvidence) -> None:
         raise ConfigError(
             f"hunt {hunt.row.id} has no findings to repair",
             "let it run on: failscape run CONFIG --atlas ATLAS",
+        )
+
+
+def refuse_photos(hunt: HuntEvidence) -> None:
+    """Raise for hunts in photos: nobody can make fresh photos of a finding."""
+    if hunt.row.config.get("photos") and not hunt.row.config.get("generator"):
+        folder = hunt.atlas.folder
+        raise ConfigError(
+            f"hunt {hunt.row.id} is in photos, and a proof needs fresh pictures, which nobody can draw here",
+            f"compare on the photos, without those you trained on: failscape compare {folder} "
+            "--target PLACEBO --target AFTER --trained-on FOLDER",
+        )
+
+
+def _refuse_without_pairs(cases: Cases) -> None:
+    """Raise when no case has a valid result on all models: "0 new failures" of 0 would say nothing."""
+    places = [{(one.subject, one.key) for one in mine} for mine in cases.values()]
+    if not set.intersection(*places):
+        counts = ", ".join(f"{name} {len(mine):,}" for name, mine in cases.items())
+        raise ConfigError(
+            f"no case has a valid result on all models (valid results: {counts}), so nothing can be compared",
+            "look at the log for what is wrong with a model, then run it again",
         )
 
 
@@ -125,6 +148,7 @@ async def prove(
 
     Which findings the training was shown follows from the seed of the hunt, as in `parts`.
     """
+    refuse_photos(hunt)
     parts = parts_of(hunt, wish.rest).sampled(wish.findings)
     config = with_seed(config_of(hunt.row))
     number = {
@@ -133,7 +157,13 @@ async def prove(
     }
     plans = {one: plans_of(hunt.atlas, hunt.row.id, one, TESTING_STEPS) for one in number}
     probes = probes_for(hunt.kind.tries(config, plans), number)
+    if not probes:
+        raise ConfigError(
+            f"nothing of hunt {hunt.row.id} can be tried anew, so there is nothing to prove a repair on",
+            f"compare on what was recorded: failscape compare {hunt.atlas.folder} --target FILE",
+        )
     cases = await ask_all(config, twins, probes, out / "proof", reporter)
+    _refuse_without_pairs(cases)
     titles = {one.subject: short_title(one) for one in hunt.findings}
     proof = weigh(cases, parts, titles, CompareRules(hunt.limit or wish.limit, wish.level))
     return proof, keep(proof, cases, out, f"{hunt.target} was trained on its failures by other means.")

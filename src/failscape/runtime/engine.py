@@ -12,13 +12,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 
 from failscape.atlas import Atlas, Call, Recorded, Spent
 from failscape.config import BudgetConfig, RuntimeConfig
 from failscape.errors import AtlasError, ModelError
-from failscape.hunts.protocol import Hunt
-from failscape.runtime.walk import Team, Walk
-from failscape.trials import NOT_SHOWN, Generate, Probe, Reword, Verdict
+from failscape.models.contracts.vision import FormCounts
+from failscape.runtime.walk import FindCall, Team, Walk
+from failscape.search.protocol import Hunt
+from failscape.trials import Generate, Probe, Reword, Verdict, is_not_shown
 
 #: Sums of prices are not exact.
 ROUNDING = 1e-9
@@ -111,6 +113,8 @@ HOPELESS_AFTER = 20
 HOPELESS_STREAK = 200
 INVALID_WARNING = 0.10
 KEPT_WARNING = 0.20
+#: Share of replies out of form from which on the form itself is the problem, not single replies.
+ODD_WARNING = 0.03
 SAME_IMAGE_WINDOW = 256
 
 
@@ -121,6 +125,18 @@ class HealthWarning:
     name: str
     text: str
     fix: str
+
+
+def odd_forms(role: str, forms: FormCounts | None) -> list[HealthWarning]:
+    """A warning where more than a few per cent of a model's replies are out of the form asked for."""
+    if forms is None or forms.replies < HOPELESS_AFTER or forms.odd <= ODD_WARNING * forms.replies:
+        return []
+    text = (
+        f"{forms.odd / forms.replies:.0%} of the {role}'s {forms.replies:,} replies are out of form"
+        f" and decide nothing, the last one because {forms.last_odd}"
+    )
+    fix = "let its server enforce `response_format`, or see its replies with `failscape export`"
+    return [HealthWarning(f"odd-replies-{role}", text, fix)]
 
 
 class RunHealth:
@@ -143,7 +159,7 @@ class RunHealth:
             self.reasons[trial.reason[:120]] += 1
             self.last_invalid = trial.reason
             self._invalid_row.append(trial.key)
-            self._absent_row += trial.reason.startswith(NOT_SHOWN)
+            self._absent_row += is_not_shown(recorded.probe.steps, trial.facts)
             if len(self.reasons) > 1000:
                 self.reasons = Counter(dict(self.reasons.most_common(100)))
         elif trial.verdict is not Verdict.NONE:
@@ -151,19 +167,28 @@ class RunHealth:
             self._absent_row = 0
         unusable = any(call.invalid for call in recorded.calls)
         self._unusable_row = self._unusable_row + 1 if unusable else 0
+        self._watch_first_picture(recorded)
+
+    def _watch_first_picture(self, recorded: Recorded) -> None:
+        """Note the first image of the trial, and whether its prompt was reworded before it was drawn."""
+        trial = recorded.trial
         for step, fact in zip(recorded.probe.steps, trial.facts, strict=False):
             if isinstance(step, Generate):
                 if fact:
-                    if self._drawn.pop(fact, trial.seed) != trial.seed:
-                        self._repeats += 1
-                    self._drawn[fact] = trial.seed
-                    if len(self._drawn) > SAME_IMAGE_WINDOW:
-                        del self._drawn[next(iter(self._drawn))]
-                break
+                    self._watch_image(fact, trial.seed)
+                return
             if isinstance(step, Reword):
                 self.reworded += 1
                 if fact[1]:
                     self.not_reworded[fact[1]] += 1
+
+    def _watch_image(self, digest: str, seed: int) -> None:
+        """Count an image that came before from another seed, among the latest ones."""
+        if self._drawn.pop(digest, seed) != seed:
+            self._repeats += 1
+        self._drawn[digest] = seed
+        if len(self._drawn) > SAME_IMAGE_WINDOW:
+            del self._drawn[next(iter(self._drawn))]
 
     @property
     def tested(self) -> int:
@@ -264,9 +289,16 @@ class Engine:
         self._stop: Stop | None = None
         self._error: BaseException | None = None
         self._writer = ThreadPoolExecutor(1, "atlas-writer")
-        self._find_call = atlas.find_call if settings.cache and atlas.has_calls else None
+        self._find_call: FindCall | None = None
+        if settings.cache and atlas.has_calls:
+            self._find_call = partial(atlas.find_call, but_of=atlas.hunts_of_others(hunt_id))
         self._earlier_seconds = budget.spent.seconds
         self._clock = time.monotonic()
+
+    def checkpoint(self) -> None:
+        """Let the writer bring the atlas's log into its database. Raises when the atlas is gone."""
+        self._atlas.check_there()
+        self._saving.append(self._writer.submit(self._atlas.checkpoint))
 
     def interrupt(self) -> None:
         """Stop asking; let what is in flight finish and be recorded."""

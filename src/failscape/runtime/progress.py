@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from failscape.secrets import clean
+from failscape.secrets import clean, printable
 
 PLAIN_SECONDS = 10.0
 JSON_SECONDS = 2.0
@@ -140,7 +140,7 @@ class Unfailing:
 
     def note(self, kind: str, text: str) -> None:
         with self._trying() as reporter:
-            reporter.note(kind, clean(text))
+            reporter.note(kind, printable(clean(text)))
 
     def close(self) -> None:
         with self._trying() as reporter:

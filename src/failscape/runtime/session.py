@@ -16,28 +16,31 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from failscape.atlas import Atlas, Spent, open_hunt
+from failscape.atlas.files import output_folder
 from failscape.atlas.hunts import (
     keep_album,
     keep_earlier,
     keep_pictures,
     keep_results,
+    keep_text,
     last_results,
     rules_version,
 )
 from failscape.atlas.judging import keep_accuracy, people_said, reckoned_with
 from failscape.atlas.reader import WARM_START
+from failscape.atlas.upkeep import unnamed_pictures
 from failscape.config import HuntConfig
 from failscape.engines import model_maker
-from failscape.hunts.protocol import Hunt, replay
-from failscape.hunts.told import Told, from_bytes, to_bytes, told_by
 from failscape.models.roles import Identity
 from failscape.models.transport.endpoints import EndpointStats
 from failscape.models.transport.http import HttpModel
 from failscape.plugins import begin_hunt, kind_of
-from failscape.runtime.engine import Budget, Engine, HealthWarning, Stop
+from failscape.runtime.engine import Budget, Engine, HealthWarning, Stop, odd_forms
 from failscape.runtime.progress import Meter, Reporter, RunSnapshot
 from failscape.runtime.walk import Team, Walk
 from failscape.runtime.warm_start import choose_accuracy, find_earlier
+from failscape.search.protocol import Hunt, replay
+from failscape.search.told import Told, from_bytes, to_bytes, told_by
 from failscape.trials import Progress, Propose
 
 EVERY_SECONDS = 60.0
@@ -139,7 +142,7 @@ def prepare(team: Team, hunt: Hunt, atlas: Atlas, hunt_id: int) -> None:
     if learner is None:
         return
     learner.log = lambda row: atlas.log("training", row, hunt_id)
-    home = atlas.folder / FOLDER / str(hunt_id)
+    home = output_folder(atlas.folder, FOLDER, str(hunt_id))
     learner.prepare(home, hunt.lessons(), hunt.begun(), atlas.images.get)
 
 
@@ -171,6 +174,9 @@ class Lessons:
 
 
 SNAPSHOT_SECONDS = 0.25
+
+#: Between two checkpoints of the atlas's log: without its log, a database lacks at most this.
+CHECKPOINT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +214,11 @@ async def run_session(
     earlier = find_earlier(config, folder)
     hunt = begin_hunt(config, shard, accuracy, earlier)
     identities = {role: model.identity for role, model in team.models.items()}
+    texts: dict[str, str] = {}
     for name, content in kind.contents(config).items():
         identities[name] = Identity(name, content.kind, content.source, {"digest": content.digest})
+        if content.text:
+            texts[content.digest] = content.text
     if earlier is not None:
         digest = {"digest": earlier.digest}
         identities[WARM_START] = Identity(WARM_START, "atlas", config.warm_start, digest)
@@ -221,6 +230,10 @@ async def run_session(
         keep_pictures(atlas, kind.pictures(config))
         for album in kind.albums(config):
             keep_album(atlas, album)
+        for content_digest, text in texts.items():
+            keep_text(folder, content_digest, text)
+        for text in unnamed_pictures(atlas):
+            reporter.note("warning", text)
         resumed = replay(hunt, atlas.replay(hunt_id))
         if resumed:
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")
@@ -280,6 +293,7 @@ async def run_hunt(
     for warning in watch.warned.values():
         atlas.log("warning", {"name": warning.name, "text": warning.text, "fix": warning.fix}, hunt_id)
     atlas.end_run(run_id, stop.reason, seconds)
+    atlas.checkpoint()
     trials = sum(engine.health.verdicts.values())
     findings = len(keeper.keep(resumed + trials).findings if keeper else hunt.findings())
     warnings = list(watch.warned.values())
@@ -327,12 +341,16 @@ class _Watch:
         self._meter = Meter()
         self._pace = Meter()
         self._last = 0.0
+        self._next_checkpoint = time.monotonic() + CHECKPOINT_SECONDS
 
     def look(self) -> None:
         now = time.monotonic()
         if now - self._last < SNAPSHOT_SECONDS:
             return
         self._last = now
+        if now >= self._next_checkpoint:
+            self._next_checkpoint = now + CHECKPOINT_SECONDS
+            self.engine.checkpoint()
         health, progress = self.engine.health, self._hunt.progress()
         trials = sum(health.verdicts.values())
         rate = self._meter.rate(now, trials)
@@ -363,7 +381,9 @@ class _Watch:
                 self._reporter.note("warning", f"{role}: {stats.endpoint} is taken out: {stats.last_fault}")
 
     def write_warnings(self) -> None:
-        for warning in self.engine.health.warnings():
+        models = self._team.models.items()
+        odd = [found for role, model in models for found in odd_forms(role, getattr(model, "forms", None))]
+        for warning in [*self.engine.health.warnings(), *odd]:
             if warning.name not in self.warned:
                 self._reporter.note("warning", f"{warning.text} ({warning.fix})")
             self.warned[warning.name] = warning

@@ -27,6 +27,7 @@ from failscape.trials import (
     Caption,
     Check,
     Classify,
+    Consult,
     Decide,
     DefineSkill,
     Edit,
@@ -55,6 +56,7 @@ Item = tuple[Any, ...]
 
 Method = Callable[..., Awaitable[Sequence[Reply[Any]]]]
 LLM = "llm"
+LLM_STEPS = (Reword, Consult, NameSkills, DefineSkill)
 #: Shared calls that a stage keeps: their replies are short texts.
 REMEMBERED = 100_000
 
@@ -302,7 +304,7 @@ class Walk:
         except (BadReply, Refused) as error:
             usage = Usage(max(error.requests, 1), time.perf_counter() - clock)
             reply = Reply(None, error.message, "", usage)
-        if isinstance(step, Reword | NameSkills | DefineSkill):  # out of form, it costs nothing but itself
+        if isinstance(step, LLM_STEPS):  # out of form, it costs nothing but itself
             facts, reply = _heard(step, reply), replace(reply, invalid="")
         picture = reply.value if isinstance(reply.value, Picture) else None
         # Before the hunt is told and before the atlas: what is told later must be what is told now.
@@ -335,27 +337,29 @@ class Walk:
 
     def _request(self, position: int, step: Step) -> tuple[Item, Request]:
         """The arguments of the call, and the same as plain values."""
+        if isinstance(step, LLM_STEPS):
+            return _text_request(step, self.probe.seed)
+        if isinstance(step, Generate | Edit):
+            return self._picture_request(position, step)
+        return self._question_request(step)
+
+    def _picture_request(self, position: int, step: Generate | Edit) -> tuple[Item, Request]:
+        """What is asked of a model that makes pictures."""
+        if isinstance(step, Edit):
+            image = self._images[-1]
+            seed = self.probe.seed
+            return (image, step.instruction, seed), (image.digest, step.instruction, seed)
+        drawn = sum(isinstance(earlier, Generate) for earlier in self.probe.steps[:position])
+        seed = derive_seed(self.probe.seed, drawn) if drawn else self.probe.seed
+        prompt = self._reworded or step.prompt
+        return (prompt, seed), (prompt, seed)
+
+    def _question_request(self, step: Step) -> tuple[Item, Request]:
+        """What is asked of a model that looks at pictures."""
         images = tuple(self._images)
         shown = tuple([picture.digest for picture in images])
         history = tuple(self._history)
         match step:
-            case Generate(prompt):
-                drawn = sum(isinstance(earlier, Generate) for earlier in self.probe.steps[:position])
-                seed = derive_seed(self.probe.seed, drawn) if drawn else self.probe.seed
-                prompt = self._reworded or prompt
-                return (prompt, seed), (prompt, seed)
-            case Edit(instruction):
-                seed = self.probe.seed
-                return (images[-1], instruction, seed), (shown[-1], instruction, seed)
-            case Reword(text):
-                contract = PolishContract()
-                return (contract.messages(text),), (contract.label, text)
-            case NameSkills(question, known):
-                skills = SkillsContract()
-                return (skills.messages(question, known),), (skills.label, question, known)
-            case DefineSkill(name, questions):
-                definition = DefinitionContract()
-                return (definition.messages(name, questions),), (definition.label, name, questions)
             case Decide(checks):
                 return (images[-1], checks), (shown[-1], _checks_text(checks))
             case Classify() | Caption():
@@ -370,13 +374,31 @@ class Walk:
                 return (images, guidance, count), (shown, guidance, count, self.probe.seed)
             case Embed(texts):
                 return texts or images, (texts or shown,)
-            case Show() | Recall() | ExpectChange():
+            case _:
                 raise AssertionError("bringing in what is stored calls no model")
 
 
-def _heard(step: Reword | NameSkills | DefineSkill, reply: Reply[Any]) -> Facts:
+def _text_request(step: Reword | Consult | NameSkills | DefineSkill, seed: int) -> tuple[Item, Request]:
+    """What is asked of a language model: no picture is sent."""
+    match step:
+        case Reword(text):
+            contract = PolishContract()
+            return (contract.messages(text),), (contract.label, text)
+        case Consult(question):
+            return ([{"role": "user", "content": question}],), ("consult", question, seed)
+        case NameSkills(question, known):
+            skills = SkillsContract()
+            return (skills.messages(question, known),), (skills.label, question, known)
+        case DefineSkill(name, questions):
+            definition = DefinitionContract()
+            return (definition.messages(name, questions),), (definition.label, name, questions)
+
+
+def _heard(step: Reword | Consult | NameSkills | DefineSkill, reply: Reply[Any]) -> Facts:
     """What a language model said, as facts that a hunt can use whatever it was."""
     text = "" if reply.invalid else str(reply.value)
+    if isinstance(step, Consult):
+        return text
     if isinstance(step, NameSkills):
         return SkillsContract().read(text).value or []
     if isinstance(step, DefineSkill):

@@ -11,15 +11,14 @@ from pathlib import Path
 
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.database import holds_atlas, parse_reference
-from failscape.atlas.hunts import complete_config, digest_of, earlier_of, last_results
+from failscape.atlas.hunts import digest_of, earlier_of, last_results, stored_settings
 from failscape.atlas.judging import AUTO, NONE, hunt_accuracy, reviewed_accuracy
 from failscape.config import HuntConfig
-from failscape.config.files import parse_config
 from failscape.errors import ConfigError
-from failscape.hunts.protocol import Hunt, replay
-from failscape.hunts.told import from_bytes
 from failscape.models.roles import Model
 from failscape.plugins import begin_hunt, find_kind, kind_of
+from failscape.search.protocol import Hunt, replay
+from failscape.search.told import from_bytes
 from failscape.spaces.earlier import Earlier
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Finding, Verdict
@@ -131,5 +130,4 @@ def _findings(atlas: Atlas, row: HuntRow) -> list[Finding]:
 
 def fresh_hunt(atlas: Atlas, row: HuntRow) -> Hunt:
     """A hunt of the atlas as it began, before its first trial."""
-    config = parse_config(complete_config(row.config), f"hunt {row.id}")
-    return begin_hunt(config, row.shard, hunt_accuracy(atlas, row), earlier_of(row))
+    return begin_hunt(stored_settings(row), row.shard, hunt_accuracy(atlas, row), earlier_of(row))

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -35,6 +36,7 @@ from failscape.models.contracts.vision import (
 from failscape.models.roles import AnswerToVerify, Classifier, Conversation, Judge, Model, Reply
 from failscape.pictures import Picture
 from failscape.servers.backends import (
+    BodyGate,
     ImageBackend,
     RequestError,
     Served,
@@ -299,7 +301,8 @@ def build_app(served: Served, wait: bool = True) -> web.Application:
     batcher = Batcher(backend, served.queue, served.linger) if backend is not None else None
     loading = Loading([*served.models(), *([backend] if backend is not None else [])])
     metrics = Metrics(batcher)
-    checks = [metrics.counting(), _explain_errors, _while_loading(loading)]
+    gate = BodyGate(LARGEST_REQUEST, served.bodies_at_once, served.body_seconds)
+    checks = [metrics.counting(), _explain_errors, _from_here_only, _while_loading(loading), _received(gate)]
     app = web.Application(client_max_size=LARGEST_REQUEST, middlewares=checks)
     app[LOADING] = loading
     app.add_routes([*_Handlers(served).routes(), web.get("/metrics", metrics.page)])
@@ -331,6 +334,34 @@ def _while_loading(loading: Loading) -> Middleware:
         return _error(503, "the model is being loaded", "server_error", {"Retry-After": "5"})
 
     return check
+
+
+@web.middleware
+async def _from_here_only(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """A page of another site must not use the models: browsers name the page's origin, programs none.
+
+    Nor may it post what browsers send without asking first: forms and plain text. JSON they ask about.
+    """
+    origin = request.headers.get("Origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != request.host.lower():
+        raise RequestError(f"pages of {origin[:100]!r} may not use this server", 403)
+    if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+        raise RequestError("pages of other sites may not use this server", 403)
+    if request.method == "POST" and request.content_type != "application/json":
+        told = f"send JSON with `Content-Type: application/json`, not {request.content_type!r}"
+        raise RequestError(told, 415)
+    return await handler(request)
+
+
+def _received(gate: BodyGate) -> Middleware:
+    """The body of a request is received in time, and not beside too many others, before it is handled."""
+
+    @web.middleware
+    async def receive(request: web.Request, handler: Handler) -> web.StreamResponse:
+        await gate.receive(request)
+        return await handler(request)
+
+    return receive
 
 
 @web.middleware

@@ -44,6 +44,41 @@ class RequestError(Exception):
         self.status = status
 
 
+#: Seconds until the body of a request must be there: 64 MiB take 50 s over 10 Mbit/s.
+BODY_SECONDS = 60.0
+
+#: Bytes of bodies that are being received at one time, over all requests.
+BODIES_AT_ONCE = 512 * 2**20
+
+
+class BodyGate:
+    """Counts the bytes of bodies that are being received; a request that does not say how many, as `most`."""
+
+    def __init__(self, most: int, room: int = BODIES_AT_ONCE, seconds: float = BODY_SECONDS) -> None:
+        self._most = most
+        self._room = room
+        self._seconds = seconds
+        self.held = 0
+
+    async def receive(self, request: web.Request) -> bytes:
+        """The body, which aiohttp keeps with its request from now on."""
+        if not request.can_read_body:
+            return b""
+        length = request.content_length
+        share = self._most if length is None else min(length, self._most)
+        if self.held + share > self._room:
+            raise RequestError("too many large requests are being received: try again later", 503)
+        self.held += share
+        try:
+            return await asyncio.wait_for(request.read(), self._seconds)
+        except TimeoutError:
+            if request.transport is not None:
+                request.transport.abort()  # what it has sent so far is dropped with it
+            raise RequestError(f"the body was not there after {self._seconds:g} s", 408) from None
+        finally:
+            self.held -= share
+
+
 async def read_json(request: web.Request) -> dict[str, Any]:
     try:
         text = (await request.read()).decode(request.charset or "utf-8")
@@ -286,7 +321,8 @@ class Served:
     the first one answers those that name none. All other models are told apart by what is asked.
     `backend` draws in place of a `generator` where requests may choose size, steps and so on; `size` is the
     one size of a generator's pictures, where it has one. At most `queue` pictures wait; the first of a batch
-    waits `linger` seconds, so that others can join it.
+    waits `linger` seconds, so that others can join it. Bodies have to be there after `body_seconds`, and
+    those that are being received have `bodies_at_once` bytes together.
     """
 
     generator: ImageGenerator | None = None
@@ -303,6 +339,8 @@ class Served:
     size: tuple[int, int] | None = None
     queue: int = 512
     linger: float = 0.0
+    bodies_at_once: int = BODIES_AT_ONCE
+    body_seconds: float = BODY_SECONDS
 
     def image_backend(self) -> ImageBackend | None:
         """What draws; a generator is put behind one."""

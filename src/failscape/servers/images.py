@@ -92,10 +92,14 @@ class Batcher:
                 job.future.cancel()
 
     def _make_room(self, wanted: int) -> None:
-        """One request larger than the whole queue is served when nothing else waits."""
-        if self.waiting and len(self.waiting) + wanted > self.queue:
+        """A request that never fits is refused for good, another one until there is room."""
+        if wanted > self.queue:
             self.counts.refused += 1
-            raise Busy(len(self.waiting), max(1, round(len(self.waiting) * self._pace)))
+            raise RequestError(f"{wanted:,} pictures are asked for at once, at most {self.queue:,} are", 413)
+        waiting = sum(not job.future.done() for job in self.waiting)  # those who left wait no more
+        if waiting + wanted > self.queue:
+            self.counts.refused += 1
+            raise Busy(waiting, max(1, round(waiting * self._pace)))
 
     async def _work(self) -> None:
         while True:

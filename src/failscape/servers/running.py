@@ -99,15 +99,23 @@ class Silent:
 
 
 class GuardedRunner(web.AppRunner):
-    """Runs an application whose silent connections are watched and whose `Host` is checked."""
+    """Runs an application whose silent connections are watched and whose `Host` is checked.
+
+    With `cancel`, a client that leaves takes its request along: what nobody waits for is not done.
+    """
 
     def __init__(
-        self, app: web.Application, host: str, silent: Silent | None = None, shutdown_timeout: float = 60.0
+        self,
+        app: web.Application,
+        host: str,
+        silent: Silent | None = None,
+        shutdown_timeout: float = 60.0,
+        cancel: bool = False,
     ) -> None:
         self.silent = Silent() if silent is None else silent
         app.middlewares.insert(0, self.silent.heard)
         app.middlewares.insert(1, known_names(host))
-        super().__init__(app, access_log=None, shutdown_timeout=shutdown_timeout)
+        super().__init__(app, access_log=None, shutdown_timeout=shutdown_timeout, handler_cancellation=cancel)
 
     @property
     def server(self) -> web.Server | None:
@@ -146,12 +154,18 @@ SHUTDOWN_SECONDS = 3.0
 
 async def serve(served: Served, host: str, port: int, announce: Callable[[str], object]) -> None:
     """Serve models until SIGTERM or Ctrl-C. `announce` gets the address once requests are answered."""
-    await serve_app(build_app(served, wait=False), host, port, announce)
+    await serve_app(build_app(served, wait=False), host, port, announce, cancel=True)
 
 
-async def serve_app(app: web.Application, host: str, port: int, announce: Callable[[str], object]) -> None:
-    """The same for any application."""
-    runner = GuardedRunner(app, host, shutdown_timeout=SHUTDOWN_SECONDS)
+async def serve_app(
+    app: web.Application,
+    host: str,
+    port: int,
+    announce: Callable[[str], object],
+    cancel: bool = False,
+) -> None:
+    """The same for any application; `cancel` as in `GuardedRunner`."""
+    runner = GuardedRunner(app, host, shutdown_timeout=SHUTDOWN_SECONDS, cancel=cancel)
     await runner.setup()
     try:
         await _listen(runner, host, port)

@@ -8,16 +8,18 @@ Label sets: the classes of a classifier with other names for them and their supe
 `imagenet` ships (names and superclasses from WordNet 3.0). JSON and text files do too: docs/classifier.md.
 """
 
-import csv
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from failscape.csv_tables import csv_of_text
 from failscape.errors import BadReply, ConfigError, suggest
 from failscape.pictures import SUFFIXES, Picture
+from failscape.trust import ALBUM, LABELS, refuse_outside
 
 _HERE = Path(__file__).parent / "label_sets"
 _FORM = 'write a list of {"name": …, "superclass": …, "synonyms": […]}, or one label a line'
@@ -66,6 +68,7 @@ def label_set_names() -> list[str]:
 
 def load_labels(name_or_file: str) -> LabelSet:
     """A shipped label set by name, or a file: JSON, or text with one label a line."""
+    refuse_outside(name_or_file, LABELS)
     shipped = _HERE / f"{name_or_file}.json"
     path = shipped if name_or_file in label_set_names() else Path(name_or_file).expanduser()
     try:
@@ -80,6 +83,14 @@ def load_labels(name_or_file: str) -> LabelSet:
         raise ConfigError(f"the label file {name_or_file} cannot be read: {error}", _FORM) from None
     labels = _from_json(text, name_or_file) if text.lstrip()[:1] in ("[", "{") else _from_lines(text)
     return LabelSet(name_or_file, _checked(labels, name_or_file))
+
+
+def labels_text(labels: LabelSet) -> str:
+    """For a file from which `load_labels` makes the same set."""
+    rows = [
+        {"name": one.name, "superclass": one.superclass, "synonyms": one.synonyms} for one in labels.labels
+    ]
+    return json.dumps(rows, ensure_ascii=False)
 
 
 def _from_lines(text: str) -> list[Label]:
@@ -126,8 +137,13 @@ def _checked(labels: Sequence[Label], source: str) -> tuple[Label, ...]:
 
 ENDINGS = frozenset({*SUFFIXES.values(), ".jpeg", ".tiff"})
 METADATA = "metadata.jsonl"
+#: The detail of a photo that holds its annotated questions, and the file that they come from.
+QUESTIONS = "questions"
+QUESTIONS_FILE = "questions.jsonl"
 #: What an atlas keeps of an album: all but the photos themselves, which lie among its images.
 KEPT = "failscape-album.json"
+#: The name in place of a file for photos of a kept album.
+NO_FILE = "(in the atlas)"
 
 CAPTION_FILES = ("captions.csv", "captions.tsv", "metadata.csv")
 _NAME_COLUMNS = ("file_name", "file", "image", "path", "name")
@@ -147,6 +163,11 @@ class Photo:
     captions: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def has_file(self) -> bool:
+        """Whether there is a file of it; photos of a kept album lie among the atlas's pictures."""
+        return self.path.name != NO_FILE
+
     def picture(self) -> Picture:
         return Picture(self.path.read_bytes(), self.digest)
 
@@ -164,7 +185,7 @@ class Album:
     digest: str
 
     def pictures(self) -> Iterator[Picture]:
-        return (photo.picture() for photo in self.photos)
+        return (photo.picture() for photo in self.photos if photo.has_file)
 
     def labelled(self, label: str) -> tuple[Photo, ...]:
         return tuple(photo for photo in self.photos if photo.label == label)
@@ -174,9 +195,10 @@ def load_album(folder: str | Path) -> Album:
     """Read every photo below `folder`.
 
     `metadata.jsonl` (one object a line with `file_name`, as Hugging Face's image folders have it) or
-    `captions.csv` (columns `file_name`, `caption`) may say more. The label is the metadata's `label`, else
-    the name of the sub-folder.
+    `captions.csv` (columns `file_name`, `caption`) may say more, `questions.jsonl` has questions of your own.
+    The label is the metadata's `label`, else the name of the sub-folder.
     """
+    refuse_outside(str(folder), ALBUM)
     root = Path(folder).expanduser()
     if not root.is_dir():
         raise ConfigError(f"{root} is no folder of photos", "name a folder that holds image files")
@@ -206,6 +228,12 @@ def load_album(folder: str | Path) -> Album:
     return Album(str(folder), found, tuple(skipped), _digest(found))
 
 
+@lru_cache(maxsize=4)
+def album_of(folder: str) -> Album:
+    """The same, read once a session: reading decodes every photo."""
+    return load_album(folder)
+
+
 def album_text(album: Album) -> str:
     """For a file named `KEPT`, from which `load_album` makes the same album, only without files."""
     rows = [[one.digest, one.name, one.label, one.captions, dict(one.details)] for one in album.photos]
@@ -214,8 +242,9 @@ def album_text(album: Album) -> str:
 
 def _kept(root: Path) -> Album:
     rows = json.loads((root / KEPT).read_text(encoding="utf-8"))
+    # A stranger may have written the names: a photo without a file must not lead to one.
     found = tuple(
-        Photo(digest, root / name, name, label, tuple(captions), details)
+        Photo(digest, root / NO_FILE, name, label, tuple(captions), details)
         for digest, name, label, captions, details in rows
     )
     return Album(str(root), found, (), _digest(found))
@@ -254,7 +283,36 @@ def _known(root: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
                     f'the end of {path.name}, row {number}: text with a comma in it needs "quotes"'
                 )
             known.setdefault((below / name).as_posix(), {}).update(row)
+    for path in sorted(root.rglob(QUESTIONS_FILE)):
+        below = path.parent.relative_to(root)
+        for number, row in enumerate(_rows(path), 1):
+            name, question = _annotated(path, number, row)
+            known.setdefault((below / name).as_posix(), {}).setdefault(QUESTIONS, []).append(question)
     return known, complaints
+
+
+def _annotated(path: Path, number: int, row: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The file that a line of `questions.jsonl` is about, and its question. Raises with the line."""
+    name = next((row[column] for column in _NAME_COLUMNS if row.get(column)), None)
+    texts = {column: row.get(column) for column in ("question", "answer")}
+    lacking = [column for column, text in texts.items() if not isinstance(text, str) or not text.strip()]
+    tags = row.get("tags") or []
+    if not isinstance(name, str) or lacking or not isinstance(tags, list):
+        what = (
+            "`file_name`"
+            if not isinstance(name, str)
+            else f"`{lacking[0]}`"
+            if lacking
+            else "a list of `tags`"
+        )
+        raise ConfigError(
+            f"{path}, line {number} has no {what}",
+            'write {"file_name": "7.jpg", "question": "How many?", "answer": "two", "tags": ["counting"]}',
+        )
+    return name, {
+        **{key: str(text).strip() for key, text in texts.items()},
+        "tags": [str(tag) for tag in tags],
+    }
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -262,9 +320,9 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}", "save it as UTF-8 text") from error
-    if path.name != METADATA:
-        delimiter = "\t" if path.suffix == ".tsv" else ","
-        yield from csv.DictReader(text.splitlines(), restkey=_TOO_MANY, delimiter=delimiter)
+    if path.suffix != ".jsonl":
+        for found in csv_of_text(text, path):
+            yield {**found.cells, **({_TOO_MANY: found.surplus} if found.surplus else {})}
         return
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():

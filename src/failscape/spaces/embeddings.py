@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from failscape.errors import ConfigError, MissingExtra
 from failscape.spaces.corpus import Corpus
+from failscape.trust import refuse_outside
 
 Vectors = NDArray[np.float32]
 
@@ -76,6 +77,7 @@ def load_embeddings(name: str, corpus: Corpus) -> Embeddings:
     """The embeddings of a file, checked against the corpus; or `names`."""
     if name == NAMES:
         return embed_names(corpus)
+    refuse_outside(name, "a file of embeddings")
     path = Path(name).expanduser()
     if not path.is_file():
         raise ConfigError(f"there are no embeddings {name!r}", f"{_AGAIN}, or write `embeddings: {NAMES}`")

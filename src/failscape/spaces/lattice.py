@@ -10,7 +10,6 @@ apart without a corpus: `split_subject`.
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from failscape.errors import ConfigError
 from failscape.spaces.corpus import FAMILIES, Corpus
+from failscape.trials import Subject, SubjectValue, thing_text
 
 #: A set of value indices, as the bits of one integer.
 Bits = int
@@ -218,13 +218,14 @@ class Lattice:
     def subject(self, node: Node) -> str:
         """The node's canonical text: `cat; Base: Colour=red; Background: Place=beach`."""
         values = self.corpus.values
-        return "; ".join((self.corpus.entities[node.entity].name, *(values[v].label for v in node.values)))
+        labels = [values[index].label for index in node.values]
+        return thing_text(self.corpus.entities[node.entity].name, labels)
 
     def parse(self, subject: str) -> Node:
         """The node of a canonical text."""
-        name, *labels = subject.split("; ")
-        entity = self.corpus.entity_index.get(name)
-        values = [self.corpus.value_index.get(label, -1) for label in labels]
+        parsed = Subject.parse(subject)
+        entity = self.corpus.entity_index.get(parsed.name)
+        values = [self.corpus.value_index.get(label, -1) for label in parsed.labels]
         if entity is not None and -1 not in values:
             node = Node(entity, tuple(values))
             if node in self:
@@ -364,23 +365,19 @@ Pair = tuple[str, str]
 
 def split_subject(subject: str) -> tuple[str, list[Pair]]:
     """The entity, and its values in the subject's order."""
-    entity, *labels = subject.split("; ")
-    parts = [label.partition("=") for label in labels]
-    return entity, [(kind, value) for kind, _, value in parts]
+    parsed = Subject.parse(subject)
+    return parsed.name, [(value.kind, value.value) for value in parsed.values]
 
 
 def join_subject(entity: str, pairs: list[Pair]) -> str:
-    return "; ".join((entity, *(f"{kind}={value}" for kind, value in pairs)))
+    return Subject(entity, tuple(SubjectValue(*pair) for pair in pairs)).text
 
 
 def parents_of(subject: str) -> list[str]:
     """The subjects with one value less."""
-    entity, *labels = subject.split("; ")
-    return ["; ".join((entity, *labels[:at], *labels[at + 1 :])) for at in range(len(labels))]
+    return [parent.text for parent in Subject.parse(subject).parents()]
 
 
 def ancestors_of(subject: str) -> Iterator[str]:
     """The subjects with fewer values, each once, the entity alone last."""
-    entity, *labels = subject.split("; ")
-    for size in range(len(labels) - 1, -1, -1):
-        yield from ("; ".join((entity, *some)) for some in combinations(labels, size))
+    return (ancestor.text for ancestor in Subject.parse(subject).ancestors())

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from failscape.spaces.ordinals import NUMBERS, Clause
-from failscape.trials import Check
+from failscape.trials import Check, without_question_separators
 
 WORDS: Final[dict[str, dict[str, str]]] = {
     "light": {
@@ -196,4 +196,4 @@ def photo_features(
 
 def _plain(text: str) -> str:
     """Without the marks that patterns are written with."""
-    return " ".join(re.sub(r"[|;=,]", " ", text.lower()).split())
+    return without_question_separators(text.lower())

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from failscape.errors import ConfigError, suggest
 from failscape.trials import Check
+from failscape.trust import PROMPTS, refuse_outside
 
 #: What an atlas keeps of a list of prompts.
 KEPT = "failscape-prompts.jsonl"
@@ -112,6 +113,7 @@ def _loaded(path: Path, stamp: tuple[int, int]) -> PromptList:
 
 
 def load_prompts(file: str) -> PromptList:
+    refuse_outside(file, PROMPTS)
     path = Path(file).expanduser()
     if not path.is_file():
         raise ConfigError(f"`space.prompts` must be a file, but {file!r} is none", FORM)

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 from failscape.errors import ConfigError
 from failscape.spaces.ordinals import with_thresholds
-from failscape.trials import Step
+from failscape.trials import Step, Subject, SubjectForm, question_text
+from failscape.trust import GRAMMAR, refuse_outside
 
 Clause = tuple[str, str]
 #: The form of a pattern that only its skills or clauses describe.
@@ -55,8 +56,7 @@ class Pattern:
     @property
     def text(self) -> str:
         """Its name in the atlas; `parse` reads it."""
-        clauses = "; ".join(f"{name}={value}" for name, value in self.clauses)
-        return " | ".join([self.form, ", ".join(self.skills), clauses]).rstrip(" |")
+        return question_text(self.form, self.skills, self.clauses)
 
     @property
     def title(self) -> str:
@@ -68,13 +68,8 @@ class Pattern:
 
     @classmethod
     def parse(cls, text: str) -> Pattern:
-        form, skills, clauses = [*(part.strip() for part in text.split(" | ")), "", ""][:3]
-        pairs = [part.partition("=") for part in clauses.split("; ") if part]
-        return make_pattern(
-            form,
-            (skill for skill in skills.split(", ") if skill),
-            ((name, value) for name, _, value in pairs),
-        )
+        parsed = Subject.parse(text, SubjectForm.QUESTION)
+        return make_pattern(parsed.name, parsed.skills, [(one.kind, one.value) for one in parsed.values])
 
     def with_clause(self, clause: Clause) -> Pattern:
         return make_pattern(self.form, self.skills, (*self.clauses, clause))
@@ -211,14 +206,22 @@ GRAMMARS = {
     "toybox-parts": "failscape.toybox.asking:PartsGrammar",
 }
 
+#: The grammar of questions that people wrote about their own photos: `questions.jsonl` in the folder.
+ANNOTATIONS = "annotations"
+
+
+_ANNOTATED = "failscape.spaces.annotations:AnnotationGrammar"
+
 
 def load_grammar(name: str, sights: Sights | None, **settings: Any) -> Grammar:
     """A shipped grammar, or any `module:attribute` that makes one from (sights, **settings)."""
-    module, _, attribute = GRAMMARS.get(name, name).partition(":")
+    refuse_outside(name, GRAMMAR)
+    path = _ANNOTATED if name == ANNOTATIONS else GRAMMARS.get(name, name)
+    module, _, attribute = path.partition(":")
     if not attribute:
         raise ConfigError(
             f"there is no question grammar {name!r}",
-            f"use {', '.join(GRAMMARS)} or your own `module:attribute`",
+            f"use {', '.join([*GRAMMARS, ANNOTATIONS])} or your own `module:attribute`",
         )
     try:
         make = getattr(importlib.import_module(module), attribute)

@@ -103,6 +103,13 @@ class AlbumSights:
     def pick(self, rng: random.Random, fresh: bool, skill: str = "") -> Sight:
         return self._sight(rng.sample(self._parts[fresh], self._images))
 
+    def photos(self, fresh: bool) -> Sequence[Photo]:
+        """Those of one part."""
+        return self._parts[fresh]
+
+    def sight_of(self, photo: Photo) -> Sight:
+        return self._sight([photo])
+
     def to_look_at(self) -> list[tuple[str, bool]]:
         """Photos to be captioned or judged, of both parts in turn, and whether each has a caption."""
         parts = [self._parts[fresh] for fresh in (False, True)]

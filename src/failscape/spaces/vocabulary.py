@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.stats.texts import unit, word_vectors, words_of
+from failscape.trials import without_question_separators
 
 EMBEDDER, HASHED_WORDS = "the embedder", "hashed words"
 #: Cosine from which two names are one skill, by words or by meaning. MiniLM puts one pair of 883 different
@@ -249,7 +250,7 @@ def _alike(skill: NamedSkill, words: NDArray[np.float64], vector: NDArray[np.flo
 
 def plain_name(name: str) -> str:
     """Lower case, without the marks that patterns are written with."""
-    return " ".join(re.sub(r"[|;=,]", " ", name.lower()).split())[:40]
+    return without_question_separators(name.lower())[:40]
 
 
 def hashed(name: str) -> NDArray[np.float64]:

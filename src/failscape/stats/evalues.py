@@ -6,9 +6,14 @@ e-values to claim so that the expected share of false claims stays below a level
 counts over everything tried: pass `total` when some e-values are left out.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
+
+#: Logarithms above this have no finite exponential: e**709 is near the largest float.
+LARGEST_LOG = 709.0
 
 Floats = NDArray[np.float64]
 
@@ -34,7 +39,12 @@ def log_e_value(successes: ArrayLike, failures: ArrayLike, threshold: ArrayLike)
 
 def e_value(successes: ArrayLike, failures: ArrayLike, threshold: ArrayLike) -> Floats:
     """The certificate after s successes and f failures; capped at the largest float."""
-    return np.exp(np.minimum(log_e_value(successes, failures, threshold), 709.0))
+    return np.exp(np.minimum(log_e_value(successes, failures, threshold), LARGEST_LOG))
+
+
+def e_value_of_log(log_e: float) -> float:
+    """An e-value from its logarithm, capped so that it stays a finite number, which JSON can hold."""
+    return math.exp(min(float(log_e), LARGEST_LOG))
 
 
 def log_e_process(outcomes: ArrayLike, threshold: float) -> Floats:

@@ -5,7 +5,7 @@ A hunt is pure, resumes by replay from any cut, asks for nothing twice, and its 
 
 import random
 
-from failscape.hunts.protocol import Hunt
+from failscape.search.protocol import Hunt
 from failscape.trials import Probe, Trial
 
 

@@ -79,7 +79,7 @@ def planted_server(
     """A planted world over HTTP; `world` are settings of `PlantedWorld.named`."""
     arguments = ["--corpus", corpus, "--name", "planted"]
     for role, is_wanted in (("generator", generator), ("judge", judge)):
-        path = f"failscape.testing.planted:Planted{role.capitalize()}"
+        path = f"failscape.simulate.planted:Planted{role.capitalize()}"
         settings = {"provider": "python", "path": path, "params": {"corpus": corpus, **world}}
         arguments += [f"--{role}", json.dumps(settings)] if is_wanted else []
     return ModelServer(arguments, port)

@@ -16,6 +16,12 @@ CREATE TABLE atlas (
     uid TEXT NOT NULL,
     created REAL NOT NULL
 );
+CREATE TABLE brought_in (
+    what TEXT NOT NULL,
+    name NOT NULL,
+    PRIMARY KEY (what, name)
+) WITHOUT ROWID
+;
 CREATE TABLE calls (
     key BLOB PRIMARY KEY,
     role TEXT NOT NULL,
@@ -163,3 +169,29 @@ CREATE TABLE trials (
     seconds REAL NOT NULL,
     UNIQUE (hunt, key)
 );
+CREATE TABLE withdrawn (
+    id INTEGER PRIMARY KEY,
+    at REAL NOT NULL,
+    why TEXT NOT NULL,
+    hunt INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    plan INTEGER NOT NULL,
+    seed INTEGER NOT NULL,
+    verdict TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    facts TEXT NOT NULL,
+    calls BLOB NOT NULL,
+    started REAL NOT NULL,
+    seconds REAL NOT NULL
+);
+CREATE TABLE withdrawn_images (
+    digest TEXT PRIMARY KEY,
+    bytes INTEGER NOT NULL,
+    width INTEGER NOT NULL,
+    height INTEGER NOT NULL,
+    format TEXT NOT NULL,
+    pack INTEGER,
+    start INTEGER
+) WITHOUT ROWID
+;

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.config.files import parse_config
+from failscape.errors import AtlasError
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.trials import Verdict
@@ -80,7 +81,7 @@ def test_a_damaged_picture_is_drawn_again(folder: Path) -> None:
     assert done.exit_code == 1
     assert f"image {first.images[0]}" in done.output
     assert "taken back" in done.output
-    mended = run("doctor", folder, "--mend")
+    mended = run("doctor", folder, "--mend", "--yes")
     assert mended.exit_code == 0, mended.output
     assert "1 trials of hunt 1 taken back" in mended.output
     with Atlas.open(folder, readonly=True) as atlas:
@@ -168,3 +169,80 @@ def test_old_files_are_pruned_too(tmp_path: Path) -> None:
     run("prune", folder, "--hunt", 1)
     assert not list((folder / "images").rglob("*.png"))
     assert run("doctor", folder).exit_code == 0
+
+
+def trials_of(folder: Path) -> int:
+    with Atlas.open(folder, readonly=True) as atlas:
+        return sum(atlas.counts(1).values())
+
+
+def test_pictures_that_cannot_be_opened_take_nothing_back(folder: Path) -> None:
+    """`images/` is not mounted, or may not be read: that says nothing about the trials."""
+    (folder / "images").rename(folder / "elsewhere")
+    for words in (("doctor", folder), ("doctor", folder, "--mend"), ("doctor", folder, "--mend", "--yes")):
+        with pytest.raises(AtlasError, match="is not there, so that no picture"):
+            run(*words)
+    (folder / "elsewhere").rename(folder / "images")
+    assert trials_of(folder) == IMAGES
+    assert run("doctor", folder).exit_code == 0
+
+
+def test_a_disk_that_refuses_takes_nothing_back(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("failscape.atlas.images.read_place", refuse)
+    with pytest.raises(AtlasError, match="Permission denied"):
+        run("doctor", folder, "--mend", "--yes")
+    monkeypatch.undo()
+    assert trials_of(folder) == IMAGES
+
+
+def test_a_pack_that_is_gone_needs_a_second_word(folder: Path) -> None:
+    pack = next((folder / "images").glob("*.pack"))
+    pack.rename(folder / "kept.pack")
+    with pytest.raises(AtlasError, match="no sign of damage"):
+        run("doctor", folder, "--mend")
+    assert trials_of(folder) == IMAGES
+    assert run("doctor", folder, "--mend", "--yes").exit_code == 0
+    assert trials_of(folder) == 0
+    for path in (folder / "images").glob("*.pack"):
+        path.unlink()
+    (folder / "kept.pack").rename(pack)
+    done = run("doctor", folder, "--restore")
+    assert f"{IMAGES} trials brought back" in done.output
+    assert done.exit_code == 0
+    assert trials_of(folder) == IMAGES
+
+
+def test_much_damage_is_asked_about(folder: Path) -> None:
+    with Atlas.open(folder, readonly=True) as atlas:
+        for trial in list(atlas.trials(1))[:2]:
+            damage_picture(atlas, trial.images[0])
+    with pytest.raises(AtlasError, match=r"2 of 60 pictures are damaged.*above 1% it asks"):
+        run("doctor", folder, "--mend")
+    assert trials_of(folder) == IMAGES
+    assert run("doctor", folder, "--mend", "--yes").exit_code == 0
+    assert trials_of(folder) < IMAGES
+
+
+def test_a_verdict_that_its_facts_do_not_say_is_named(folder: Path) -> None:
+    change(
+        folder,
+        "UPDATE trials SET verdict = CASE verdict WHEN 'pass' THEN 'fail' ELSE 'pass' END WHERE id = 7",
+    )
+    done = run("doctor", folder)
+    assert done.exit_code == 1
+    assert "its facts say" in done.output
+
+
+def test_an_index_that_does_not_fit_its_table_is_named(folder: Path) -> None:
+    """`quick_check` does not look at indexes, and counts of subjects are read from one."""
+    with closing(sqlite3.connect(folder / "atlas.db")) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        sql = "CREATE INDEX trials_by_subject ON trials (hunt, key, verdict)"
+        db.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'trials_by_subject'", (sql,))
+        db.commit()
+    done = run("doctor", folder)
+    assert done.exit_code == 1
+    assert "the database is damaged" in done.output

@@ -19,16 +19,18 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from failscape.again.gate import read_baseline
 from failscape.atlas import Atlas
 from failscape.cli import cli
+from failscape.cli.findings import _cell
 from failscape.config.files import parse_config
-from failscape.errors import AtlasError, FailscapeError
+from failscape.errors import AtlasError, ConfigError, FailscapeError
 from failscape.pictures import Picture
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from tests.unit.atlas.suite import make_picture
 
-_PLANTED = "failscape.testing.planted_models"
+_PLANTED = "failscape.simulate.models"
 WORLD = {"params": {"regime": "weak"}}
 SETTINGS = {
     "hunt": "t2i",
@@ -270,6 +272,37 @@ def test_a_malformed_trial_is_named_by_its_number(home: Path) -> None:
         raise_of(run("export", home / "atlas"))
 
 
+def test_facts_of_any_depth_are_one_error(home: Path) -> None:
+    spoil(home, "UPDATE trials SET facts = ?", values=("[" * 100_000 + "]" * 100_000,))
+    for words in (("prune", "--passes"), ("export",), ("doctor",)):
+        assert run(words[0], home / "atlas", *words[1:]).exit_code
+
+
+def test_a_baseline_of_any_depth_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "base.json").write_text("[" * 100_000)
+    with pytest.raises(ConfigError, match="is not JSON"):
+        read_baseline(tmp_path / "base.json")
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_an_export_into_a_strange_folder_follows_no_draft(home: Path, form: str) -> None:
+    own = home / "own.txt"
+    own.write_text("mine")
+    (home / "atlas" / "rows.part").symlink_to(own)
+    assert run("export", home / "atlas", "--format", form, "-o", home / "atlas" / "rows").exit_code == 0
+    assert own.read_text() == "mine"
+    assert (home / "atlas" / "rows").read_text().count("\n") > 1
+
+
+def test_a_review_beside_a_strange_draft_is_refused(home: Path) -> None:
+    own = home / "own"
+    own.mkdir()
+    (home / "atlas" / ".review.part").symlink_to(own)
+    with pytest.raises(AtlasError, match="symbolic link"):
+        raise_of(run("review", "export", home / "atlas", "--out", home / "atlas" / "review"))
+    assert not list(own.iterdir())
+
+
 def test_import_into_a_strange_atlas(home: Path, tmp_path: Path) -> None:
     assert run("export", home / "atlas", "--format", "failureatlas", "-o", tmp_path / "rows").exit_code == 0
     spoil(home, "CREATE TRIGGER strange AFTER INSERT ON events BEGIN DELETE FROM trials; END")
@@ -280,6 +313,51 @@ def test_import_into_a_strange_atlas(home: Path, tmp_path: Path) -> None:
     with pytest.raises(AtlasError, match="symbolic link"):
         raise_of(run("import", tmp_path / "rows", "--atlas", tmp_path / "new"))
     assert [path.name for path in (home / "private").iterdir()] == ["entities.json"]
+
+
+@pytest.mark.parametrize("words", [("report", "--single-file"), ("report",), ("dataset", "--parquet")])
+@pytest.mark.parametrize("name", ["", "images", "thumbs", "comparison", "data.parquet", "index.html"])
+def test_links_in_folders_that_are_written_to(home: Path, words: tuple[str, ...], name: str) -> None:
+    """A strange atlas may come with `report` or `dataset-1`: nothing is written through what they hold."""
+    place = home / "atlas" / {"report": "report", "dataset": "dataset-1"}[words[0]] / name
+    place.parent.mkdir(exist_ok=True)
+    outside = home / ("secret.png" if "." in name else "private")
+    place.symlink_to(outside)
+    with pytest.raises(AtlasError, match="symbolic link"):
+        raise_of(run(words[0], home / "atlas", *words[1:]))
+    assert [path.name for path in (home / "private").iterdir()] == ["entities.json"]
+    assert (home / "secret.png").read_bytes() == SECRET.data
+
+
+@pytest.mark.parametrize(
+    ("made", "disguise"),
+    [
+        ("CREATE TRIGGER strange AFTER INSERT ON events BEGIN DELETE FROM trials; END", "type = 'TRIGGER'"),
+        ("CREATE VIEW strange AS SELECT 1", "type = 'VIEW'"),
+        (
+            "CREATE VIRTUAL TABLE strange USING fts5(a)",
+            "sql = replace(sql, 'CREATE VIRTUAL', 'CREATE/**/VIRTUAL')",
+        ),
+    ],
+)
+def test_what_runs_inside_a_database_is_seen_in_disguise(home: Path, made: str, disguise: str) -> None:
+    spoil(
+        home,
+        made,
+        "PRAGMA writable_schema = ON",
+        f"UPDATE sqlite_master SET {disguise} WHERE name = 'strange'",
+    )
+    for words in (("findings",), ("prune", "--passes")):
+        with pytest.raises(AtlasError, match="'strange', which no failscape made"):
+            raise_of(run(words[0], home / "atlas", *words[1:]))
+
+
+def test_titles_that_a_spreadsheet_would_run(home: Path) -> None:
+    spoil(home, "UPDATE trials SET subject = '=cmd()' || subject, key = '=cmd()' || key")
+    output = run("export", home / "atlas", "--format", "csv", "-o", "-").output
+    assert "'=cmd()" in output
+    assert _cell("=cmd()") == "'=cmd()"
+    assert _cell(0.25) == "0.25"
 
 
 def test_a_dataset_of_a_strange_atlas(home: Path, tmp_path: Path) -> None:

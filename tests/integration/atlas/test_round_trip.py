@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.config.files import parse_config
-from failscape.evidence import load_hunt
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
+from failscape.views.read import load_hunt
 
 WORLD = {"corpus": "starter", "regime": "weak", "seed": 2}
 STRATEGIES = ("certified", "listed", "failureatlas", "curtailed", "sprt", "random")
@@ -29,7 +29,7 @@ def found_in(folder: Path) -> set[str]:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_findings_come_back(strategy: str, tmp_path: Path) -> None:
     planted = {
-        role: {"provider": "python", "path": f"failscape.testing.planted:Planted{name}", "params": WORLD}
+        role: {"provider": "python", "path": f"failscape.simulate.planted:Planted{name}", "params": WORLD}
         for role, name in (("target", "Generator"), ("judge", "Judge"))
     }
     config = {

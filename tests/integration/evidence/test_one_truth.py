@@ -16,14 +16,14 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 
 from failscape.atlas import Atlas
-from failscape.evidence import HuntEvidence, load_hunt
-from failscape.report.figures.basic import percent, spread
 from failscape.trials import Verdict
-from failscape.web.library import Library, OpenHunt
-from failscape.web.screens.findings import failure_map
-from failscape.web.screens.overview import overview
-from failscape.web.screens.pictures import pictures
-from failscape.web.server import TOKEN, Guard, build_app
+from failscape.views.read import HuntEvidence, load_hunt
+from failscape.views.read.numbers import percent, spread
+from failscape.views.viewer.library import Library, OpenHunt
+from failscape.views.viewer.screens.findings import failure_map
+from failscape.views.viewer.screens.overview import overview
+from failscape.views.viewer.screens.pictures import pictures
+from failscape.views.viewer.server import TOKEN, Guard, build_app
 from tests.demos import DemoRun
 from tests.golden.tools import KINDS, run_command
 
@@ -123,6 +123,8 @@ def test_the_page_says_what_the_commands_say(kind: str, folder: Path, figures: d
     for record in records:
         row = by_subject[record["subject"]]
         assert (record["failures"], record["trials"]) == (int(row["failures"]), int(row["trials"]))
+        printed = [float(row[name]) for name in ("rate", "low", "high", "e_value")]
+        assert printed == pytest.approx([record["rate"], *record["interval"], record["e_value"]], rel=1e-5)
 
 
 @every_kind

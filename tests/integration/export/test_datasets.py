@@ -144,7 +144,8 @@ async def test_more_failures_of_a_vlms_modes_are_asked_for(tmp_path: Path) -> No
     }
     atlas, out = tmp_path / "atlas", tmp_path / "out"
     await run_session(parse_config(settings, "test"), atlas, choose_reporter(True))
-    said = await asyncio.to_thread(run, "dataset", atlas, "-o", out, "--draw", 2, "--split", "shown")
+    words = ("dataset", atlas, "-o", out, "--draw", 2, "--split", "shown", "--trust-models")
+    said = await asyncio.to_thread(run, *words)
     assert "fresh tries" in said.output
     rows = lines(out / "metadata.jsonl")
     with Atlas.open(atlas / "drawn-1", readonly=True) as drawn:

@@ -160,7 +160,21 @@ async def until(folder: Path, count: int) -> None:
     raise AssertionError(f"there were never {count} trials")
 
 
+async def until_nodes_are(count: int) -> None:
+    """Until the cluster knows of a killed node: before that it may still place an actor on it."""
+    import ray
+
+    for _ in range(6_000):
+        if sum(node["Alive"] for node in ray.nodes()) == count:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"there were never {count} nodes")
+
+
 def test_a_run_survives_the_death_of_an_actor_and_of_a_node(cluster: Any, tmp_path: Path) -> None:
+    import ray
+
+    nodes_before = sum(node["Alive"] for node in ray.nodes())
     node = cluster.add_node(num_cpus=2)
     config = settings(3, 80, engine={"kind": "ray"})
 
@@ -168,6 +182,7 @@ def test_a_run_survives_the_death_of_an_actor_and_of_a_node(cluster: Any, tmp_pa
         killing = asyncio.create_task(kill_soon(tmp_path / "ray", cluster, node))
         await run_session(parse_config(config, "test"), tmp_path / "ray", choose_reporter(True))
         await killing
+        await until_nodes_are(nodes_before)
 
     asyncio.run(run())
     with_ray = recorded(tmp_path / "ray")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from failscape.export.rows import chat
+from failscape.kinds.vlm.rows import chat
 from failscape.pictures import Picture
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "repair"

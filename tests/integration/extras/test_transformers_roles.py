@@ -13,11 +13,15 @@ from typing import Any
 
 import pytest
 
+from failscape.atlas import Atlas
 from failscape.config import ModelConfig
+from failscape.config.files import parse_config
 from failscape.errors import ConfigError, Permanent
 from failscape.models.registry import create_model
 from failscape.models.roles import AnswerToVerify, Model
 from failscape.pictures import Picture
+from failscape.runtime.progress import PlainReporter
+from failscape.runtime.session import run_session
 from failscape.testing.model_suite import (
     CaptionerSuite,
     EmbedderSuite,
@@ -145,7 +149,7 @@ def tiny_blip(folder: Path) -> Path:
 
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "red", "blue", "cat", "dog", "[DEC]", "[ENC]"]
     (folder / "vocab.txt").write_text("\n".join(words))
-    tokenizer = BertTokenizer(str(folder / "vocab.txt"))
+    tokenizer = BertTokenizer(str(folder / "vocab.txt"), additional_special_tokens=["[DEC]", "[ENC]"])
     size = {"hidden_size": 32, "intermediate_size": 37, "num_hidden_layers": 1, "num_attention_heads": 4}
     config = BlipConfig(
         text_config={
@@ -178,6 +182,29 @@ async def test_an_llm_reads_the_whole_dialogue(tmp_path: Path) -> None:
     longer = await model.chat(asked[1:])
     assert reply.usage.tokens_in > longer.usage.tokens_in, "the system's message reaches the model"
     await model.close()
+
+
+async def test_a_text_model_proposes_descriptions_for_a_classifier_hunt(tmp_path: Path) -> None:
+    """Without pictures and without an image processor: the hunt asks it as `llm`."""
+    llm = settings(tiny_llama(tmp_path / "llama"), "llm")
+    config = parse_config(
+        {
+            "hunt": "classifier",
+            "target": {"provider": "toybox", "model": "cnn"},
+            "generator": {"provider": "toybox", "model": "renderer"},
+            "llm": llm.model_dump(mode="json"),
+            "classes": ["car", "apple"],
+            "space": {"corpus": "toybox"},
+            "search": {"baseline": 8, "round": 16},
+            "budget": {"images": 40},
+        },
+        "test",
+    )
+    await run_session(config, tmp_path / "atlas", PlainReporter())
+    with Atlas.open(tmp_path / "atlas", readonly=True) as atlas:
+        asked = [trial for trial in atlas.replay(atlas.hunt().id) if "#l" in trial.key]
+    assert asked
+    assert all(trial.facts[0] in REPLIES["llm"] for trial in asked)
 
 
 def tiny_llama(folder: Path) -> Path:

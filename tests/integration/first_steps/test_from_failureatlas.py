@@ -26,7 +26,7 @@ ELSEWHERE = {
     "serve": "tests/integration/toybox/test_serve.py and extras/test_serve_t2i.py; they run until stopped",
     "run examples/planted.yaml": "needs port 8000; the same hunt is run in tests/integration/runs",
     "corpus embed": "needs transformers and t5-base; tests/unit/spaces has the small one",
-    "run hunt.yaml --atlas runs/sdxl --set search.predictor": "needs transformers; tests/quality has it",
+    "run hunt.yaml --atlas runs/sdxl --set search.predictor": "needs torch; `make campaign` plays it",
 }
 """Commands that other tests run, and where."""
 
@@ -88,7 +88,7 @@ def use_the_servers(place: Mapping[str, str]) -> None:
 
 
 def test_every_command_of_the_page_works(place: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("failscape.planning.t2i.SIMULATED_IMAGES", 100)
+    monkeypatch.setattr("failscape.kinds.t2i.plan.SIMULATED_IMAGES", 100)
     shown = commands()
     assert len(shown) > 15
     for line in shown:

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from failscape.atlas import Atlas
 from failscape.cli import cli
-from failscape.evidence import load_hunt
 from failscape.testing.servers import toybox_server
+from failscape.views.read import load_hunt
 
 SMALL = ("--images", "500")
 """The one thing that differs from docs/first-steps.md: 500 images in place of 4,000."""
@@ -34,7 +34,9 @@ def test_each_step_leads_to_the_next_and_the_last_shows_a_proven_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("failscape.planning.t2i.SIMULATED_IMAGES", 200)  # how good plans are is tested apart
+    monkeypatch.setattr(
+        "failscape.kinds.t2i.plan.SIMULATED_IMAGES", 200
+    )  # how good plans are is tested apart
     with toybox_server() as server:
         begin = f"failscape init --hunt t2i --target openai --endpoint {server.url} --model toybox"
         said = follow(f"{begin} {' '.join(SMALL)} --yes", "init")

@@ -16,10 +16,10 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.atlas.judging import items_of
 from failscape.cli import main
-from failscape.hunts.t2i.config import T2IConfig
+from failscape.kinds.t2i.config import T2IConfig
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
-from failscape.testing.planted import PlantedJudge
+from failscape.simulate.planted import PlantedJudge
 from failscape.trials import Decide
 
 WORLD = {"corpus": "starter", "regime": "weak", "seed": 2}
@@ -27,12 +27,12 @@ ERRORS = {"entity": [0.95, 0.9], "*": [0.85, 0.8]}
 
 
 def planted_judge(**params: Any) -> dict[str, Any]:
-    path = "failscape.testing.planted:PlantedJudge"
+    path = "failscape.simulate.planted:PlantedJudge"
     return {"provider": "python", "path": path, "params": {**WORLD, **params}}
 
 
 def settings(**changes: Any) -> T2IConfig:
-    target = {"provider": "python", "path": "failscape.testing.planted:PlantedGenerator", "params": WORLD}
+    target = {"provider": "python", "path": "failscape.simulate.planted:PlantedGenerator", "params": WORLD}
     return T2IConfig.model_validate(
         {
             "hunt": "t2i",

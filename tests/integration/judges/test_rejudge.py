@@ -14,29 +14,34 @@ from pathlib import Path
 import pytest
 import yaml
 
+from failscape.again.rejudge import rejudge
 from failscape.atlas import Atlas
 from failscape.atlas.judging import pairs
 from failscape.config import ModelConfig
 from failscape.errors import AtlasError
-from failscape.evidence import load_hunt
-from failscape.runtime.after.again import rejudge
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.testing.faulty import FaultyServer
 from failscape.trials import Verdict
+from failscape.views.read import load_hunt
 from tests.integration.judges.conftest import ERRORS, WORLD, failscape, planted_judge, settings
 from tests.integration.runs.test_polish import polisher, run
 
-SLOW = """
-import time
-from failscape.testing.planted import PlantedJudge
+PAUSING = """
+import asyncio
+import pathlib
+from failscape.simulate.planted import PlantedJudge
 
-class Slow(PlantedJudge):
+class Pausing(PlantedJudge):
     batch = 8
+    judged = 0
     async def judge(self, images, checks):
-        time.sleep(0.015)
+        Pausing.judged += len(images)
+        if Pausing.judged > 400 and not pathlib.Path(__file__).with_name("go on").exists():
+            await asyncio.Event().wait()
         return await super().judge(images, checks)
 """
+"""It answers nothing after 400 pictures, until there is a file named "go on"."""
 
 
 def write(folder: Path, **content: object) -> Path:
@@ -83,8 +88,8 @@ def test_doing_it_again_asks_the_judge_nothing(atlas: Path, tmp_path: Path) -> N
 
 
 def test_a_killed_rejudge_goes_on(atlas: Path, tmp_path: Path) -> None:
-    (tmp_path / "slow.py").write_text(SLOW)
-    judge = {"provider": "python", "path": f"{tmp_path / 'slow.py'}:Slow", "params": WORLD}
+    (tmp_path / "pausing.py").write_text(PAUSING)
+    judge = {"provider": "python", "path": f"{tmp_path / 'pausing.py'}:Pausing", "params": WORLD}
     file = write(tmp_path, judge=judge)
     command = [sys.executable, "-m", "failscape", "rejudge", str(atlas), "--judge", str(file)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -96,6 +101,7 @@ def test_a_killed_rejudge_goes_on(atlas: Path, tmp_path: Path) -> None:
     process.wait()
     before = recorded(atlas)
     assert 100 <= before < 900
+    (tmp_path / "go on").touch()
     done = failscape("rejudge", atlas, "--judge", file)
     assert f"{900 - before:,} judged now, {before:,} before" in done.stdout
     with Atlas.open(atlas, readonly=True) as opened:

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
+from failscape.again.reread import reread
 from failscape.atlas import Atlas
 from failscape.config import HuntConfig
 from failscape.config.files import parse_config
 from failscape.errors import AtlasError
-from failscape.evidence.found import read_found
 from failscape.models.contracts import judge as contracts
 from failscape.models.contracts.asking import Read, json_values
 from failscape.models.providers import exact
-from failscape.runtime.after.reread import reread
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.testing.faulty import FaultyServer, chat_reply, scripted_answer
 from failscape.trials import Verdict
+from failscape.views.read.found import read_found
 from tests.integration.judges.conftest import failscape, settings
 
 CLEAR, EXAMPLE = '{{"answers": {answers}}}', 'Such as {{"answers": {answers}}}: I do not know.'
@@ -71,7 +71,7 @@ def test_examples_are_no_verdicts_any_more(old: Path) -> None:
     with Atlas.open(old) as atlas:
         assert atlas.counts(1)[Verdict.FAIL] == 60
         done = reread(atlas)
-        assert (done.first, done.second, done.contract) == (1, 2, "boolean/2")
+        assert (done.first, done.second, done.contract) == (1, 2, "boolean/3")
         assert done.changes == {
             (Verdict.FAIL, Verdict.FAIL): 40,
             (Verdict.FAIL, Verdict.INVALID): 20,

@@ -14,12 +14,12 @@ from failscape.atlas import Atlas
 from failscape.atlas.judging import decisions, hunt_accuracy, items_of, reviewed_accuracy
 from failscape.atlas.merge import merge_atlases
 from failscape.errors import AtlasError, ConfigError
-from failscape.evidence import load_hunt
-from failscape.review.labels import measure
-from failscape.review.sample import draw_sample
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.views.read import load_hunt
+from failscape.views.review.labels import measure
+from failscape.views.review.sample import draw_sample
 from tests.integration.judges.conftest import ERRORS, failscape, label, settings
 
 
@@ -165,9 +165,10 @@ def test_a_review_survives_merging_twice(atlas: Path, exported: Path, tmp_path: 
     merge_atlases([atlas], tmp_path / "all")
     merge_atlases([atlas], tmp_path / "all")
     with Atlas.open(tmp_path / "all", readonly=True) as opened, Atlas.open(atlas, readonly=True) as before:
-        judge = before.hunt().identities["judge"].digest
-        assert measure(opened, judge) == measure(before, judge)
-        assert reviewed_accuracy(opened, judge) == reviewed_accuracy(before, judge)
+        judge, merged = before.hunt().identities["judge"].digest, opened.hunt()
+        assert measure(opened, judge, merged.id) == measure(before, judge)
+        assert hunt_accuracy(opened, merged) == reviewed_accuracy(before, judge)
+        assert reviewed_accuracy(opened, judge) is None, "it holds for the hunt that was merged"
 
 
 def test_accuracy_from_a_file_is_bound_to_its_judge(tmp_path: Path) -> None:

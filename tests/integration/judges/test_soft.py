@@ -11,14 +11,14 @@ from failscape.atlas import Atlas
 from failscape.atlas.judging import ReviewLabel, add_labels, add_review
 from failscape.atlas.merge import merge_atlases
 from failscape.config.files import parse_config
-from failscape.evidence import load_hunt
-from failscape.report import write_report
-from failscape.report.kinds.t2i_trust import judge_confidence
-from failscape.review.sample import draw_sample
+from failscape.kinds.t2i.page_trust import judge_confidence
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.testing.servers import toybox_server
 from failscape.trials import Trial
+from failscape.views.pages import write_report
+from failscape.views.read import load_hunt
+from failscape.views.review.sample import draw_sample
 
 BOX = "Does the judge know when it is sure?"
 

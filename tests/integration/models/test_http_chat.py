@@ -141,3 +141,16 @@ async def test_captioner_questioner_embedder_and_llm() -> None:
     assert vectors[0].value == vectors[2].value != vectors[1].value
     assert text.value == "A plain answer. It has two sentences."
     assert server.payloads[-1]["enable_thinking"] is True
+
+
+async def test_a_targets_answer_has_an_end_unless_told_otherwise() -> None:
+    for params, expected in (
+        ({}, {"max_tokens": 512}),
+        ({"max_tokens": 40}, {"max_tokens": 40}),
+        ({"max_completion_tokens": 40}, {"max_completion_tokens": 40}),
+    ):
+        with FaultyServer(answer=says("two")) as server:
+            async with opened(openai, "answerer", server, params=params) as model:
+                await model.answer([Conversation((PICTURE,), "How many?")])
+        sent = {name: value for name, value in server.payloads[0].items() if name.startswith("max_")}
+        assert sent == expected

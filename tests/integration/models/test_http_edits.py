@@ -18,7 +18,7 @@ from failscape.models.registry import create_model
 from failscape.pictures import Picture
 from failscape.toybox import world
 
-PHOTO = Picture.from_array(np.arange(48, dtype=np.uint8).reshape(4, 4, 3))
+PHOTO = Picture.from_array(np.arange(192, dtype=np.uint8).reshape(8, 8, 3))
 
 
 @pytest.fixture

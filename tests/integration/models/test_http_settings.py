@@ -40,10 +40,20 @@ def test_a_model_behind_http_needs_a_name(provider: str, role: str) -> None:
             create_model(role, ModelConfig(provider=provider, model=name, endpoints=("http://h",)))
 
 
-def test_the_format_of_uploads_is_part_of_the_identity_only_where_it_is_set() -> None:
-    config = ModelConfig(provider="openai", model="m", endpoints=("http://127.0.0.1:1",), image_max_side=64)
-    before = openai.create("judge", config).identity
-    assert before.settings == {"params": {}, "contract": "boolean/2", "image_max_side": 64}
-    after = openai.create("judge", config.model_copy(update={"image_format": "jpeg"})).identity
-    assert (after.settings["image_format"], after.settings["image_shrunk_by"]) == ("jpeg", "hamming")
-    assert after.digest != before.digest
+def test_how_pictures_are_uploaded_is_part_of_the_identity() -> None:
+    config = ModelConfig(provider="openai", model="m", endpoints=("http://127.0.0.1:1",))
+
+    def settings(**more: object) -> dict[str, object]:
+        found = openai.create("judge", config.model_copy(update=more)).identity.settings
+        return {name: value for name, value in found.items() if name.startswith("image_")}
+
+    jpeg = "jpeg, quality 92, 4:4:4"
+    rules = {"image_rules": 2}
+    shrunk = {**rules, "image_max_side": 64, "image_shrunk_by": "hamming"}
+    assert settings() == rules
+    assert settings(image_max_side=64) == {**shrunk, "image_encoded": jpeg}
+    assert settings(image_max_side=64, image_format="png") == {**shrunk, "image_format": "png"}
+    assert settings(image_max_side=64, image_format="webp") == {**shrunk, "image_format": "webp"}
+    assert settings(image_format="jpeg") == {**rules, "image_format": "jpeg", "image_encoded": jpeg}
+    llm = openai.create("llm", config).identity.settings
+    assert llm == {"params": {}}

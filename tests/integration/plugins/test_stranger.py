@@ -18,6 +18,7 @@ judge: {provider: dice}
 throws: 10
 budget: {images: 60}
 """
+FAIR = "target: {provider: dice, model: fair}"
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +33,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def failscape(place: Path, *arguments: str) -> str:
+    return python(place, "-m", "failscape", *arguments)
+
+
+def python(place: Path, *arguments: str) -> str:
+    """What a program prints that has the package in reach."""
     paths = [str(place / "site"), os.environ.get("PYTHONPATH", "")]
     run = subprocess.run(
-        [sys.executable, "-m", "failscape", *arguments],
+        [sys.executable, *arguments],
         cwd=place,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         capture_output=True,
@@ -59,15 +65,82 @@ def test_the_doctor_examines_it(place: Path) -> None:
     assert [(one["name"], one["status"], one["seen"]) for one in seen] == [("dice", "ok", "10 throws a face")]
 
 
-def test_it_runs_resumes_and_reports(place: Path) -> None:
+def test_it_has_a_plan(place: Path) -> None:
+    plan = json.loads(failscape(place, "plan", "dice.yaml", "--json"))
+    assert plan["foresight"]["images"] == 60
+    assert "6 faces, 10 throws each" in failscape(place, "plan", "dice.yaml")
+
+
+@pytest.fixture(scope="module")
+def atlas(place: Path) -> str:
+    """The name of an atlas with a whole hunt, interrupted once by its budget."""
     failscape(place, "run", "dice.yaml", "--atlas", "atlas", "--set", "budget.images=30")
     failscape(place, "run", "dice.yaml", "--atlas", "atlas")
+    return "atlas"
+
+
+def test_it_runs_resumes_and_reports(place: Path, atlas: str) -> None:
     rows = [json.loads(line) for line in failscape(place, "findings", "atlas", "--json").splitlines()]
     assert [(row["subject"], row["failures"], row["trials"]) for row in rows] == [("six", 10, 10)]
     failscape(place, "report", "atlas", "-o", "page")
     page = (place / "page" / "index.html").read_text()
     assert "Faces that never came" in page
     assert "The die never showed six." in page
+    assert "#dice li" in page  # its own style sheet
+
+
+def test_its_findings_are_rows_like_any_other(place: Path, atlas: str) -> None:
+    row = json.loads(failscape(place, "findings", atlas, "--json"))
+    assert (row["version"], row["class"], row["thing"], row["rate"]) == (2, "dice", "die", 1.0)
+    assert "six" in failscape(place, "findings", atlas, "--class", "dice", "--sort", "rate")
+    header, line = failscape(place, "findings", atlas, "--csv").splitlines()
+    assert dict(zip(header.split(","), line.split(","), strict=True))["class"] == "dice"
+
+
+def test_it_makes_a_dataset_of_its_own(place: Path, atlas: str) -> None:
+    failscape(place, "dataset", atlas, "-o", "data", "--draw", "3", "--config", "dice.yaml")
+    rows = [json.loads(line) for line in (place / "data" / "metadata.jsonl").read_text().splitlines()]
+    assert len(rows) >= 13  # ten throws of the hunt, and three more
+    assert {row["face"] for row in rows} == {"six"}
+    assert (place / "data" / "faces.txt").read_text() == "six\n"
+    assert "`faces.txt` lists" in (place / "data" / "README.md").read_text()
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "eee", "pictures"])
+def test_it_is_exported(place: Path, atlas: str, form: str) -> None:
+    failscape(place, "export", atlas, "--format", form, "-o", f"exported-{form}")
+    assert (place / f"exported-{form}").exists()
+
+
+def test_two_models_are_compared_on_it(place: Path, atlas: str) -> None:
+    (place / "fair.yaml").write_text(CONFIG.replace("target: {provider: dice}", FAIR))
+    failscape(place, "run", "fair.yaml", "--atlas", "other")
+    ours = ("--config", "dice.yaml", "--config", "fair.yaml")
+    compared = json.loads(failscape(place, "compare", atlas, "other", "--budget", "120", "--json", *ours))
+    assert [(row["subject"], row["rates"]) for row in compared["better"]] == [("six", [1.0, 0.0])]
+    assert compared["overall"]["difference"] < 0
+
+
+def test_people_review_it_and_another_judge_looks_again(place: Path, atlas: str) -> None:
+    (place / "judge.yaml").write_text("provider: dice\nmodel: another\n")
+    failscape(place, "review", "export", atlas, "--out", "labels", "--count", "8")
+    assert (place / "labels" / "review.csv").exists()
+    failscape(place, "rejudge", atlas, "--judge", "judge.yaml")
+    assert "six" in failscape(place, "findings", atlas, "--hunt", "2")
+
+
+def test_the_viewer_shows_it(place: Path, atlas: str) -> None:
+    code = (
+        "import json; from pathlib import Path; from failscape.views.viewer.library import Library;"
+        "from failscape.views.viewer.screens import findings, overview;"
+        f"library = Library([Path({atlas!r})]); hunt = library.hunt({atlas!r}, 1); hunt.loaded(wait=60);"
+        "found = [findings.findings(hunt, {}), findings.failure_map(hunt, {}), overview.overview(hunt)];"
+        "print(json.dumps(found))"
+    )
+    listed, mapped, first = json.loads(python(place, "-c", code))
+    assert [row["subject"] for row in listed["rows"]] == ["six"]
+    assert mapped["whole"]["nodes"] == 6
+    assert first["found"]["findings"] == 1
 
 
 def test_its_demo_runs(place: Path) -> None:

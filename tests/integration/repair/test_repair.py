@@ -17,11 +17,11 @@ from failscape.cli import cli
 from failscape.cli.repair import onnx_of
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
-from failscape.evidence import load_hunt
 from failscape.repair.classifier import RepairWish
 from failscape.repair.session import prove, repair
 from failscape.runtime.progress import choose_reporter
 from failscape.toybox.networks import MODELS
+from failscape.views.read import load_hunt
 
 FIXTURES = Path(__file__).parents[2] / "golden" / "fixtures"
 SMALL = RepairWish(failures=8, clean=3, images=16, rest=2, rest_images=6, clean_images=2)

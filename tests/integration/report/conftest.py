@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from failscape.atlas import Atlas, Call, Recorded
-from failscape.hunts.protocol import Hunt
-from failscape.hunts.t2i.config import T2IConfig
+from failscape.kinds.t2i.config import T2IConfig
 from failscape.models.roles import Identity, Usage
 from failscape.pictures import Picture
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
+from failscape.search.protocol import Hunt
 from failscape.trials import Finding, Generate, Probe, Progress, Trial, reach_verdict
 
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)>\" ' & {{ 7 * 7 }}"
@@ -21,12 +21,12 @@ PLANTED = {
     "hunt": "t2i",
     "target": {
         "provider": "python",
-        "path": "failscape.testing.planted:PlantedGenerator",
+        "path": "failscape.simulate.planted:PlantedGenerator",
         "params": {"regime": "weak"},
     },
     "judge": {
         "provider": "python",
-        "path": "failscape.testing.planted:PlantedJudge",
+        "path": "failscape.simulate.planted:PlantedJudge",
         "params": {"regime": "weak"},
     },
     "space": {"corpus": "starter", "entities": "sample", "depth": 1},

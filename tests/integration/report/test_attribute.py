@@ -7,13 +7,13 @@ import pytest
 from click.testing import CliRunner
 
 from failscape.atlas import Atlas
-from failscape.attribution.counts import MentionCounts, counts_of
-from failscape.attribution.scarcity import relate
 from failscape.cli import attribute, cli
 from failscape.errors import ConfigError, FailscapeError
-from failscape.evidence import load_hunt
 from failscape.toybox import painter
 from failscape.trials import Check, Decide
+from failscape.views.attribution.counts import MentionCounts, counts_of
+from failscape.views.attribution.scarcity import relate
+from failscape.views.read import load_hunt
 
 from .conftest import HOSTILE, ListedHunt, Page, finding, recorded
 

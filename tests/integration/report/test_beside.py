@@ -10,7 +10,7 @@ import pytest
 
 import failscape
 from failscape.atlas import Atlas
-from failscape.report import write_report
+from failscape.views.pages import write_report
 from tests.integration.runs.test_compare import settings
 
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.errors import FailscapeError
-from failscape.evidence import load_hunt
+from failscape.views.read import load_hunt
 
 
 def run(*arguments):
@@ -47,9 +47,9 @@ def test_the_limit_holds_for_json_too(planted_atlas):
 
 def test_open_nodes_and_a_changed_corpus_are_said(planted_atlas, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "failscape.hunts.t2i.baselines.failureatlas.FailureAtlasHunt.undecided", lambda self: ["cat"]
+        "failscape.kinds.t2i.baselines.failureatlas.FailureAtlasHunt.undecided", lambda self: ["cat"]
     )
-    monkeypatch.setattr("failscape.evidence.found.changed_corpus", lambda *given: "corpus starter is new")
+    monkeypatch.setattr("failscape.views.read.found.changed_corpus", lambda *given: "corpus starter is new")
     result = run("findings", planted_atlas)
     assert "1 subject used up its trials without a verdict" in result.stdout
     assert "warning: corpus starter is new" in result.stderr

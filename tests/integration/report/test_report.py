@@ -6,12 +6,12 @@ import pytest
 
 from failscape.atlas import Atlas
 from failscape.errors import AtlasError, ConfigError
-from failscape.evidence import load_hunt
-from failscape.evidence.findings import worst_groups
 from failscape.models.roles import Identity
-from failscape.report import write_report
-from failscape.report.page import TABLE_ROWS
 from failscape.trials import Answer, Check, Classify, Decide, Generate, Show, Verify
+from failscape.views.pages import write_report
+from failscape.views.pages.page import TABLE_ROWS
+from failscape.views.read import load_hunt
+from failscape.views.read.findings import worst_groups
 from tests.unit.atlas.suite import damage_picture
 
 from .conftest import HOSTILE, ListedHunt, finding, picture, read, recorded
@@ -99,7 +99,7 @@ def test_hostile_words_stay_words(empty_atlas, tmp_path):
     steps = (Generate(HOSTILE), Decide((Check("entity", HOSTILE, HOSTILE),)), Answer(HOSTILE))
     empty_atlas.record(hunt, [recorded(HOSTILE, 1, steps, ["", [False], HOSTILE], HOSTILE)])
     empty_atlas.log("warning", {"name": "w", "text": HOSTILE, "fix": HOSTILE}, hunt)
-    bad = finding(HOSTILE, status=HOSTILE, caption=HOSTILE, parents=({"subject": HOSTILE},))
+    bad = finding(HOSTILE, caption=HOSTILE, parents=({"subject": HOSTILE},))
     page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([bad])))
     assert sum(tag == "script" for tag, _ in page.tags) == 1
     assert not page.sources("onerror")
@@ -151,7 +151,7 @@ def test_a_classifier_hunt_needs_no_special_case(empty_atlas, tmp_path):
     empty_atlas.record(hunt, [recorded("grass", n, steps, ["", [True], [["turkey", 0.8]]]) for n in range(3)])
     page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt([finding("grass")])))
     assert "penguin ✓ called turkey ✗" in page.text
-    assert "found in eyes.onnx" in page.text
+    assert "eyes.onnx: 1 failure found." in page.text
 
 
 def test_a_vlm_hunt_needs_no_special_case(empty_atlas, tmp_path):

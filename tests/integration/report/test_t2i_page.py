@@ -5,9 +5,8 @@ import re
 import pytest
 
 from failscape.atlas import Atlas
-from failscape.evidence import load_hunt, rebuild_hunt
-from failscape.hunts.t2i.findings import CorrectedRate, NodeDetails
-from failscape.hunts.t2i.survey.survey import (
+from failscape.kinds.t2i.findings import CorrectedRate, NodeDetails
+from failscape.kinds.t2i.survey.survey import (
     Audit,
     CalibrationBin,
     Mass,
@@ -18,10 +17,11 @@ from failscape.hunts.t2i.survey.survey import (
     T2ISurvey,
     WordingEffect,
 )
-from failscape.report import write_report
-from failscape.report.sections import END, Section, Tile
 from failscape.stats.contrasts import Blame, Interaction
 from failscape.trials import Check, Decide, Generate
+from failscape.views.pages import write_report
+from failscape.views.pages.sections import END, Section, Tile
+from failscape.views.read import load_hunt, rebuild_hunt
 
 from .conftest import HOSTILE, ListedHunt, finding, read, recorded
 
@@ -186,12 +186,19 @@ def test_sentences_about_a_finding_are_on_its_card(empty_atlas, tmp_path):
 def test_a_kind_of_hunt_brings_its_own_sections_and_numbers(planted_atlas, tmp_path, monkeypatch):
     def sections(context):
         assert context.loaded.findings
-        yield Section("own", "A section", "t2i.html", None, END, "Own", "Said first.", "Said below.")
+        yield Section(
+            "own",
+            "A section",
+            "failscape.kinds.t2i:page.html",
+            None,
+            END,
+            "Own",
+            "Said first.",
+            "Said below.",
+        )
 
-    monkeypatch.setattr("failscape.report.kinds.t2i.sections", sections)
-    monkeypatch.setattr(
-        "failscape.report.kinds.t2i.tiles", lambda context: [Tile("Own number", "42", "of 43")]
-    )
+    monkeypatch.setattr("failscape.kinds.t2i.page.sections", sections)
+    monkeypatch.setattr("failscape.kinds.t2i.page.tiles", lambda context: [Tile("Own number", "42", "of 43")])
     with Atlas.open(planted_atlas, readonly=True) as atlas:
         page = read(write_report(atlas, tmp_path))
     assert "own" in ids(page)

@@ -63,8 +63,8 @@ def test_image_tokens_and_padding_do_not_change_what_is_computed(tmp_path: Path)
 
     study = make_study(tmp_path, Classroom())
     tasks = [
-        Task("lesson 0", "lesson 0: ", (noise(56, 0),), 1),
-        Task("lesson 1 [counting]", "lesson 1 [counting]: ", (noise(84, 1),), 1),
+        Task("lesson 0: ", (noise(56, 0),), 1),
+        Task("lesson 1 [counting]: ", (noise(84, 1),), 1),
     ]
     rows = [study.row(task) for task in tasks]
     prompts = [
@@ -95,7 +95,7 @@ async def test_a_vision_language_model_learns_in_all_its_parts(tmp_path: Path) -
         training = asyncio.get_running_loop().run_in_executor(worker, study.train)
 
         async def lesson(number: int) -> None:
-            texts = await room.ask(Task(f"lesson {number}", f"lesson {number}: ", (noise(56, number),), 2))
+            texts = await room.ask(Task(f"lesson {number}: ", (noise(56, number),), 2))
             room.grade(number, Graded(tuple(texts), (1.0, -1.0), (1, 0), ("counting", "")))
 
         await asyncio.gather(*(lesson(number) for number in range(4)), training)
@@ -116,7 +116,7 @@ def test_a_tokenizer_without_chat_template_reads_plain_text(tmp_path: Path) -> N
 
     source, template = locate("toybox")
     study = Study(source, "", PARAMS, tmp_path, Classroom())
-    task = Task("lesson 0", "lesson 0: a red cow", (), 1)
+    task = Task("lesson 0: a red cow", (), 1)
     assert study.row(task)["prompt"].endswith("The picture: a red cow\n\nQuestion:")
     assert Study(source, template, PARAMS, tmp_path, Classroom()).row(task) == {
         "prompt": "a red cow | <any> :"
@@ -131,10 +131,10 @@ def test_what_is_learned_again_is_learned_question_by_question(tmp_path: Path) -
     from failscape.models.training.imitation import _loss, imitate
 
     study = Study(*locate("toybox"), PARAMS, tmp_path, Classroom())
-    long = Task("lesson 0", "lesson 0: a small red cow and two large blue kites on a beach", (), 1)
+    long = Task("lesson 0: a small red cow and two large blue kites on a beach", (), 1)
     both = [
         (long, "how many kites are there?"),
-        (Task("lesson 1", "lesson 1: a cow", (), 1), "where is this?"),
+        (Task("lesson 1: a cow", (), 1), "where is this?"),
     ]
     single = [_loss(study, study.model, [one]).item() for one in both]
     assert _loss(study, study.model, both).item() == pytest.approx(np.mean(single), rel=1e-4)
@@ -187,7 +187,7 @@ async def test_a_training_that_was_cut_off_goes_on_exactly(tmp_path: Path) -> No
 
 async def test_a_stopped_room_lets_everybody_go() -> None:
     room = Classroom()
-    waiting = asyncio.create_task(room.ask(Task("lesson 0", "lesson 0: ", (), 1)))
+    waiting = asyncio.create_task(room.ask(Task("lesson 0: ", (), 1)))
     await asyncio.sleep(0)
     room.stop()
     with pytest.raises(asyncio.CancelledError):

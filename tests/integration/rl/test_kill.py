@@ -19,15 +19,26 @@ from failscape.runtime.session import run_session
 
 pytestmark = pytest.mark.extra("torch", "trl", "peft", "datasets")
 STEPS = 8
+KILLED_AFTER = 3
 TARGET = """
 import pathlib, time
+from failscape.atlas import Atlas
+
+FOLDER = pathlib.Path(__file__).parent
+
+def updates():
+    with Atlas.open(FOLDER / "atlas", readonly=True) as atlas:
+        rows = [event.detail for event in atlas.events(1) if event.kind == "training"]
+    return sum(row["phase"] == "grpo" and "loss" in row for row in rows)
 
 def answer(images, question):
-    with pathlib.Path(__file__).with_name("asked").open("a") as file:
+    with (FOLDER / "asked").open("a") as file:
         print(question, file=file)
-    time.sleep(0.1)  # so that the kill comes while it answers
+    while updates() >= KILLED_AFTER and not (FOLDER / "go on").exists():
+        time.sleep(0.01)
     return "red" if len(question) % 2 else "two"
 """
+"""After three updates it answers nothing until there is a file named "go on": the kill comes meanwhile."""
 
 
 def settings(folder: Path) -> dict[str, Any]:
@@ -74,7 +85,7 @@ def kill_in_training(folder: Path, seconds: float = 600) -> None:
     command = [sys.executable, "-m", "failscape", "run", str(config), "--atlas", str(folder / "atlas")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + seconds
-        while 3 not in look(folder)[0] and process.poll() is None and time.monotonic() < deadline:
+        while KILLED_AFTER not in look(folder)[0] and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.1)
         died = process.poll()
         process.kill()
@@ -83,11 +94,12 @@ def kill_in_training(folder: Path, seconds: float = 600) -> None:
 
 
 async def test_a_killed_training_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
-    (tmp_path / "target.py").write_text(TARGET)
+    (tmp_path / "target.py").write_text(TARGET.replace("KILLED_AFTER", str(KILLED_AFTER)))
     kill_in_training(tmp_path)
+    (tmp_path / "go on").touch()
     made, kept, paid = look(tmp_path)
     before = asked(tmp_path)
-    assert 3 <= max(made) < STEPS
+    assert max(made) == KILLED_AFTER
     assert 0 < paid <= before
     half = tmp_path / "atlas" / "questioner" / "1" / "checkpoints" / "checkpoint-7"
     half.mkdir()  # as if the kill had come while a checkpoint was written

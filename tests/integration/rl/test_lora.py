@@ -30,13 +30,13 @@ PARAMS: dict[str, Any] = {
 
 
 def task(number: int, count: int) -> Task:
-    return Task(f"lesson {number}", f"lesson {number}: a red cow and two blue cups", (), count)
+    return Task(f"lesson {number}: a red cow and two blue cups", (), count)
 
 
 async def train(study: Any, room: Classroom) -> None:
-    warm = replace(task(99, 1), name="warm-up 0")
+    warm = replace(task(99, 1), guidance="warm-up 0: a red cow and two blue cups")
     room.begin_warm_up(warm)
-    room.grade_warm_up(warm.name, Graded(("what colour is the cow?",), (0.0,), (1,), ("colour",)))
+    room.grade_warm_up(warm.number, Graded(("what colour is the cow?",), (0.0,), (1,), ("colour",)))
 
     async def lesson(number: int) -> None:
         texts = await room.ask(task(number, 4))

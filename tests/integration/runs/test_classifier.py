@@ -14,11 +14,12 @@ from PIL import Image
 from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.config.files import parse_config
-from failscape.evidence import load_hunt
+from failscape.errors import AtlasError, FailscapeError
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import Summary, run_session
 from failscape.toybox.renderer import draw
 from failscape.trials import Verdict
+from failscape.views.read import load_hunt
 
 SETTINGS: dict[str, Any] = {
     "hunt": "classifier",
@@ -49,6 +50,40 @@ def atlas(tmp_path_factory: pytest.TempPathFactory) -> Path:
     again = run(folder)
     assert again.resumed >= 300
     return folder
+
+
+CHAT = """
+def chat(messages):
+    assert messages[-1]["role"] == "user", messages
+    return "it is at night\\nit is in the snow\\nit is upside down"
+"""
+
+
+def test_a_language_model_of_python_proposes_descriptions(tmp_path: Path) -> None:
+    (tmp_path / "words.py").write_text(CHAT)
+    llm = {"provider": "python", "path": f"{tmp_path}/words.py:chat"}
+    run(tmp_path / "atlas", llm=llm, budget={"images": 150}, captioner=None, embedder=None)
+    with Atlas.open(tmp_path / "atlas", readonly=True) as opened:
+        row = opened.hunt()
+        asked = [trial for trial in opened.replay(row.id) if "#l" in trial.key]
+    assert set(row.identities) >= {"llm", "classifier"}
+    assert {trial.subject for trial in asked} == {"car", "apple"}
+    assert all("in the snow" in trial.facts[0] for trial in asked)
+    config = tmp_path / "hunt.yaml"
+    config.write_text(json.dumps({**SETTINGS, "llm": llm}))
+    result = CliRunner().invoke(cli, ["doctor", str(config), "--json"])
+    assert "llm-answers" not in result.output, result.output
+
+
+def test_a_config_whose_run_recorded_nothing_may_be_mended(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("def classify(images):\n    raise RuntimeError('no such size')\n")
+    broken = {"provider": "python", "path": f"{tmp_path}/net.py:classify"}
+    with pytest.raises(FailscapeError):
+        run(tmp_path / "atlas", target=broken, budget={"images": 40})
+    summary = run(tmp_path / "atlas", budget={"images": 40})
+    assert summary.trials
+    with pytest.raises(AtlasError, match="other settings"):
+        run(tmp_path / "atlas", seed=4, budget={"images": 40})
 
 
 def test_bugs_of_a_real_network_are_found_with_causes(atlas: Path) -> None:
@@ -223,7 +258,9 @@ def test_photos_that_fail_become_a_dataset_and_are_shown_to_others(tmp_path: Pat
     assert {row["predicted"] for row in written} == {"owl"}
     other = tmp_path / "other.yaml"
     other.write_text(f"target: {{provider: python, path: '{tmp_path}/models.py:right'}}\n")
-    moved = CliRunner().invoke(cli, ["compare", str(tmp_path / "atlas"), "--target", str(other), "--json"])
+    moved = CliRunner().invoke(
+        cli, ["compare", str(tmp_path / "atlas"), "--target", str(other), "--json", "--trust-models"]
+    )
     assert moved.exit_code == 0, moved.output
     fixed = {row["subject"]: row for row in json.loads(moved.stdout.splitlines()[-1])["fixed"]}
     assert set(fixed) == {"car", "car; Background: time=night"}

@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 import failscape
 from failscape.cli import cli
 from failscape.errors import FailscapeError
-from failscape.web.library import Library, OpenHunt
-from failscape.web.screens import compare as screen
+from failscape.views.viewer.library import Library, OpenHunt
+from failscape.views.viewer.screens import compare as screen
 
-PLANTED = "failscape.testing.planted"
+PLANTED = "failscape.simulate.planted"
 
 
 def settings(regime: str, **changes: Any) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def test_what_is_there_is_paired_by_subject_and_seed(atlases: Path) -> None:
 def test_new_trials_go_where_the_answer_is_open_and_are_found_again(atlases: Path, tmp_path: Path) -> None:
     place = ("--atlas", tmp_path / "pairs")
     before = compared(atlases / "weak", atlases / "strong")
-    data = compared(atlases / "weak", atlases / "strong", "--budget", 500, *place)
+    data = compared(atlases / "weak", atlases / "strong", "--budget", 500, "--trust-models", *place)
     proven = {row["subject"] for row in (*data["fixed"], *data["better"])}
     assert len(proven) > len(before["fixed"]) + len(before["better"])
     for row in (*data["fixed"], *data["better"]):
@@ -97,7 +97,10 @@ def test_new_trials_go_where_the_answer_is_open_and_are_found_again(atlases: Pat
 def test_a_model_is_run_now_on_the_cases_of_another(atlases: Path, tmp_path: Path) -> None:
     config = tmp_path / "strong.yaml"
     config.write_text(yaml.safe_dump(settings("strong")))
-    data = compared(atlases / "weak", "--target", config, "--budget", 1500, "--atlas", tmp_path / "pairs")
+    place = ("--atlas", tmp_path / "pairs")
+    words = ("--target", config, "--budget", 1500, *place)
+    assert "PlantedGenerator" in refused(atlases / "weak", *words)
+    data = compared(atlases / "weak", *words, "--trust-models")
     assert data["models"] == ["weak", "strong"]
     assert data["fixed"] or data["better"]
     assert not data["worse"] and not data["new"]  # noqa: PT018
@@ -160,7 +163,7 @@ def test_what_does_not_measure_the_same_is_refused(atlases: Path, tmp_path: Path
     judge = {**other["judge"], "params": {**other["judge"]["params"], "accuracy": {"*": [0.9, 0.9]}}}
     failscape.run({**other, "judge": judge}, tmp_path / "judge", **quiet)  # type: ignore[arg-type]
     assert "--rejudge" in refused(atlases / "weak", tmp_path / "judge")
-    data = compared(atlases / "weak", tmp_path / "judge", "--rejudge")
+    data = compared(atlases / "weak", tmp_path / "judge", "--rejudge", "--trust-models")
     assert data["models"] == ["weak", "strong"]
     space = {"corpus": "starter", "entities": ["cat"], "depth": 1}
     failscape.run({**settings("strong", budget={"images": 30}), "space": space}, tmp_path / "space", **quiet)  # type: ignore[arg-type]
@@ -181,7 +184,8 @@ def test_no_shared_subject_is_said(atlases: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_shows_changes_with_pictures_side_by_side(atlases: Path, tmp_path: Path) -> None:
-    arguments = ("--budget", 400, "--atlas", tmp_path / "pairs", "-o", tmp_path / "page")
+    drawn = ("--budget", 400, "--atlas", tmp_path / "pairs", "--trust-models")
+    arguments = (*drawn, "-o", tmp_path / "page")
     result = compare(atlases / "weak", atlases / "strong", *arguments)
     assert result.exit_code == 0, result.output
     page = (tmp_path / "page" / "index.html").read_text()
@@ -220,7 +224,7 @@ def test_a_judge_that_drifted_is_found(tmp_path: Path) -> None:
     (tmp_path / "judge.py").write_text(JUDGE.format(answer="False"))
     target = tmp_path / "strong.yaml"
     target.write_text(yaml.safe_dump(settings("strong")))
-    assert "drifted" in refused(tmp_path / "first", "--target", target, "--budget", 40)
+    assert "drifted" in refused(tmp_path / "first", "--target", target, "--budget", 40, "--trust-models")
 
 
 JUDGE = """

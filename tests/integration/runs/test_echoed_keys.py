@@ -25,12 +25,12 @@ ENCODED = tuple(
 
 
 def echoing(path: str, payload: Mapping[str, Any]) -> Any:
-    """A good reply with the key in front of it, in one of its forms."""
+    """A good reply with the key in the thoughts before it, in one of its forms."""
     answer = scripted_answer(path, payload)
     if path.endswith("/chat/completions"):
         message = answer["choices"][0]["message"]
         form = FORMS[len(str(payload)) % len(FORMS)]
-        message["content"] = f"Authorised by {form}.\n{message['content']}"
+        message["content"] = f"<think>Authorised by {form}.</think>\n{message['content']}"
     return answer
 
 

@@ -12,10 +12,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 import failscape
+from failscape.again.gate import read_baseline
 from failscape.atlas import Atlas
 from failscape.cli import cli
-from failscape.comparison.gate import read_baseline
-from failscape.report import write_report
+from failscape.views.pages import write_report
 from tests.integration.runs.test_compare import settings, vlm
 
 
@@ -34,7 +34,9 @@ def baseline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The strong model, with 900 cases more than its hunt drew."""
     folder = tmp_path_factory.mktemp("gate")
     failscape.run(settings("strong"), folder / "strong", on_note=lambda kind, text: None)
-    made = gate("freeze", folder / "strong", "--output", folder / "base.json", "--budget", 900)
+    made = gate(
+        "freeze", folder / "strong", "--output", folder / "base.json", "--budget", 900, "--trust-models"
+    )
     assert made.exit_code == 0, made.output
     return folder / "base.json"
 
@@ -111,7 +113,7 @@ def test_what_is_not_comparable_is_said(baseline: Path, tmp_path: Path) -> None:
         "threshold 0.8": {"search": {"threshold": 0.6}},
         "another corpus": {"space": {"corpus": "starter", "entities": ["cat"], "depth": 1}},
         "judge is another one": {
-            "judge": strong["target"] | {"path": "failscape.testing.planted:PlantedJudge"}
+            "judge": strong["target"] | {"path": "failscape.simulate.planted:PlantedJudge"}
         },
     }
     for words, change in changes.items():

@@ -14,15 +14,15 @@ import pytest
 
 from failscape.atlas import Atlas, hunts
 from failscape.config.files import parse_config
-from failscape.evidence import found
-from failscape.evidence.found import Found, choose_hunt, read_found
-from failscape.hunts.told import Told, from_bytes, to_bytes
 from failscape.runtime import session
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
+from failscape.search.told import Told, from_bytes, to_bytes
 from failscape.trials import Finding, Progress
+from failscape.views.read import found
+from failscape.views.read.found import Found, choose_hunt, read_found
 
-_PLANTED = "failscape.testing.planted_models"
+_PLANTED = "failscape.simulate.models"
 WORLD = {"params": {"regime": "weak"}}
 
 
@@ -170,7 +170,7 @@ def test_values_of_all_kinds_come_back_as_they_were() -> None:
     with pytest.raises(TypeError, match="plain values"):
         to_bytes(
             Told(
-                [Finding("s", "t", "c", "x", 0, (0, 1), 1, 1, 1, details={"o": object()})],
+                [Finding("s", "t", "c", "listed", 0, (0, 1), 1, 1, 1, details={"o": object()})],
                 [],
                 told.progress,
                 [],
@@ -182,7 +182,7 @@ def test_rules_change_with_the_code_of_a_plugin(tmp_path: Path, monkeypatch: pyt
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "strange_hunt.py").write_text("RULE = 1")
     first = hunts.rules_version("strange_hunt")
-    assert first != hunts.rules_version("failscape.hunts.t2i.kind")
+    assert first != hunts.rules_version("failscape.kinds.t2i.kind")
     hunts.rules_version.cache_clear()
     (tmp_path / "strange_hunt.py").write_text("RULE = 2")
     assert hunts.rules_version("strange_hunt") != first

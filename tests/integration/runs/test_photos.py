@@ -11,6 +11,7 @@ import json
 import random
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -19,12 +20,13 @@ from PIL import Image
 from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.config.files import parse_config
-from failscape.evidence import HuntEvidence, load_hunt
-from failscape.evidence.findings import suggestions
-from failscape.hunts.classifier.photo_survey import PhotoSurvey
+from failscape.errors import ConfigError
+from failscape.kinds.classifier.photo_survey import PhotoSurvey
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.toybox.renderer import draw
+from failscape.views.read import HuntEvidence, load_hunt
+from failscape.views.read.findings import suggestions
 
 PER_CLASS = 120
 PLANTED = {"penguin": ("at night", "owl"), "car": ("sketch", "toaster"), "cow": ("camera B", "horse")}
@@ -124,6 +126,7 @@ def test_a_matrix_counts_a_photo_once(hunted: Path, tmp_path: Path) -> None:
     """The folder that was hunted, given again by name, is one set: twice the photos would halve the doubt."""
     photos = hunted.parent / "photos"
     arguments = ["compare", str(hunted), "--target", "toybox:vit", "--matrix", "--photos", str(photos)]
+    arguments.append("--trust-models")
     result = CliRunner().invoke(cli, [*arguments, "--json", "--atlas", str(tmp_path / "compared")])
     assert result.exit_code == 0, result.output
     sets = json.loads(result.stdout.splitlines()[-1])["matrix"]["sets"]
@@ -176,3 +179,63 @@ def test_doctor_examines_a_hunt_in_photos(hunted: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     for text in ("classifier-right", "classifier-repeats", "embedder"):
         assert text in result.output
+
+
+def compared(hunted: Path, *arguments: object) -> dict[str, Any]:
+    result = CliRunner().invoke(
+        cli, ["compare", str(hunted), *map(str, arguments), "--trust-models", "--json"]
+    )
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    return found
+
+
+def test_a_model_is_compared_on_all_photos_and_a_second_time_alike(hunted: Path, tmp_path: Path) -> None:
+    place = ("--target", "toybox:vit", "--atlas", tmp_path / "compared")
+    data = compared(hunted, *place)
+    survey = loaded(hunted).survey_as(PhotoSurvey)
+    assert survey is not None
+    assert data["overall"]["pairs"] == survey.photos
+    assert compared(hunted, *place)["overall"] == data["overall"]
+    for status in ("fixed", "better", "worse", "new"):
+        for row in data[status]:
+            assert not row["interval"][0] <= 0 <= row["interval"][1], row
+
+
+def test_photos_that_were_trained_on_are_left_out(hunted: Path, tmp_path: Path) -> None:
+    """Copies under other names: pictures are known by their content."""
+    trained = sorted((hunted.parent / "photos" / "cow").glob("*.png"))[:40]
+    (tmp_path / "train").mkdir()
+    for number, path in enumerate(trained):
+        (tmp_path / "train" / f"copy-{number}.png").write_bytes(path.read_bytes())
+    place = ("--target", "toybox:vit", "--atlas", tmp_path / "compared")
+    data = compared(hunted, *place, "--trained-on", tmp_path / "train")
+    note = next(text for text in data["notes"] if "trained on" in text)
+    left_out = int(note.split()[0])
+    assert 30 < left_out <= 40
+    survey = loaded(hunted).survey_as(PhotoSurvey)
+    assert survey is not None
+    assert data["overall"]["pairs"] == survey.photos - left_out
+
+
+def test_a_repair_is_not_proven_on_photos_that_nobody_can_draw_anew(hunted: Path, tmp_path: Path) -> None:
+    twin = tmp_path / "twin.yaml"
+    twin.write_text("target: {provider: toybox, model: vit}\n")
+    result = CliRunner().invoke(
+        cli,
+        ["repair", str(hunted), "--after", str(twin), "--placebo", str(twin), "-o", str(tmp_path / "out")],
+    )
+    assert isinstance(result.exception, ConfigError)
+    assert "0 new failures" not in result.output
+    assert "--trained-on" in result.exception.fix
+
+
+def test_a_split_that_hides_nothing_says_so(hunted: Path, tmp_path: Path) -> None:
+    """No two findings of one rule: there is none to hold back."""
+    result = CliRunner().invoke(
+        cli, ["dataset", str(hunted), "-o", str(tmp_path / "data"), "--split", "shown"]
+    )
+    assert result.exit_code == 0, result.output
+    rows = [json.loads(line) for line in (tmp_path / "data" / "metadata.jsonl").read_text().splitlines()]
+    hides = {row["split"] for row in rows} == {"train", "retest"}
+    assert hides != ("hides nothing" in result.output)

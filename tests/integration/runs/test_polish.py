@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas import Atlas
-from failscape.evidence.shots import lines_of
-from failscape.hunts.t2i.config import T2IConfig
+from failscape.kinds.t2i.config import T2IConfig
 from failscape.models.contracts.language import PolishContract
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import Summary, run_session
 from failscape.testing.faulty import FaultyServer, chat_reply
 from failscape.trials import Reword, Verdict
+from failscape.views.read.shots import lines_of
 
 WORLD = {"corpus": "starter", "regime": "weak", "seed": 3}
 
@@ -33,12 +33,12 @@ async def run(folder: Path, server: FaultyServer, images: int, **space: Any) -> 
             "hunt": "t2i",
             "target": {
                 "provider": "python",
-                "path": "failscape.testing.planted:PlantedGenerator",
+                "path": "failscape.simulate.planted:PlantedGenerator",
                 "params": WORLD,
             },
             "judge": {
                 "provider": "python",
-                "path": "failscape.testing.planted:PlantedJudge",
+                "path": "failscape.simulate.planted:PlantedJudge",
                 "params": WORLD,
             },
             "polish": {"provider": "openai", "model": "llm", "endpoints": [server.url], "patience": 20},

@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 import failscape
-from failscape.web.library import Library
-from failscape.web.screens.findings import failure_map
+from failscape.views.viewer.library import Library
+from failscape.views.viewer.screens.findings import failure_map
 
 COLOURS = ("red", "green", "blue", "yellow")
 

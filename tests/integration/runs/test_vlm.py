@@ -12,13 +12,14 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError, FailscapeError
-from failscape.evidence import HuntEvidence, load_hunt
-from failscape.export.datasets import DatasetWish, RowSource, write_dataset
-from failscape.hunts.vlm.build import build_hunt
+from failscape.kinds.vlm.build import build_hunt
 from failscape.pictures import Picture
-from failscape.report import write_report
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import Summary, run_session
+from failscape.views.export.datasets import DatasetWish, RowSource, write_dataset
+from failscape.views.pages import write_report
+from failscape.views.read import HuntEvidence, load_hunt
+from failscape.views.rows import FindingFilter, finding_rows, select
 
 CODE = """
 def answer(images, question, history):
@@ -77,9 +78,8 @@ async def test_the_report_and_the_dataset_of_a_hunt(tmp_path: Path) -> None:
         found = load_hunt(atlas)
         assert found.findings, "toy-vlm cannot tell which thing differs in kind"
         page = write_report(atlas).path.read_text(encoding="utf-8")
-        done = write_dataset(
-            [RowSource(atlas, found.row)], found.findings, tmp_path / "data", DatasetWish("none")
-        )
+        rows = select(finding_rows(found), FindingFilter())
+        done = write_dataset([RowSource(atlas, found.row)], rows, tmp_path / "data", DatasetWish("none"))
     for text in ("What it gets wrong", "The tree of failures", "How the search went", 'class="rings"'):
         assert text in page
     chats = [

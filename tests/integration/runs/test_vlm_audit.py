@@ -12,15 +12,15 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.config.files import parse_config
 from failscape.errors import AtlasError, FailscapeError
-from failscape.evidence import load_hunt
-from failscape.report import write_report
-from failscape.review.sample import BORNE_OUT, draw_mode_audit, mode_tallies
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import run_session
-from failscape.testing.planted_questions import parse
+from failscape.simulate.questions import parse
 from failscape.trials import Finding
-from failscape.web.library import Library
-from failscape.web.screens.review import act, review
+from failscape.views.pages import write_report
+from failscape.views.read import load_hunt
+from failscape.views.review.sample import BORNE_OUT, draw_mode_audit, mode_tallies
+from failscape.views.viewer.library import Library
+from failscape.views.viewer.screens.review import act, review
 from tests.integration.judges.conftest import failscape
 
 CODE = """
@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 from failscape.errors import Permanent
-from failscape.testing.planted_questions import parse
+from failscape.simulate.questions import parse
 
 FLAG = Path(__file__).with_name("auditor-is-gone")
 LEFT = [20]
@@ -77,7 +77,7 @@ def config(tmp_path: Path) -> dict[str, Any]:
         "verifier": mine("verify"),
         "auditor": mine("look_again"),
         "images": {"generator": mine("draw"), "prompts": ["anything"]},
-        "questioner": {"grammar": "failscape.testing.planted_questions:PlantedGrammar"},
+        "questioner": {"grammar": "failscape.simulate.questions:PlantedGrammar"},
         "questions": 300,
     }
 

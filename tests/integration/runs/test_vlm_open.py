@@ -11,11 +11,11 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.config.files import parse_config
 from failscape.errors import FailscapeError
-from failscape.evidence import HuntEvidence, load_hunt
 from failscape.pictures import Picture
-from failscape.report import write_report
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import run_session
+from failscape.views.pages import write_report
+from failscape.views.read import HuntEvidence, load_hunt
 
 CODE = """
 import json

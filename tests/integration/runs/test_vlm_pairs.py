@@ -11,16 +11,16 @@ import pytest
 from failscape.atlas import Atlas
 from failscape.config.files import parse_config
 from failscape.errors import BadReply, ConfigError
-from failscape.evidence import load_hunt
-from failscape.hunts.vlm.build import build_hunt
+from failscape.kinds.vlm.build import build_hunt
 from failscape.models.providers.exact import changed
 from failscape.pictures import Picture
-from failscape.report import write_report
 from failscape.runtime.progress import choose_reporter
 from failscape.runtime.session import run_session
 from failscape.spaces.minimal_pairs import PAIR, THINGS
 from failscape.toybox.renderer import composite
-from failscape.trials import NOT_SHOWN
+from failscape.trials import is_not_shown
+from failscape.views.pages import write_report
+from failscape.views.read import load_hunt
 
 CODE = """
 import numpy as np
@@ -119,9 +119,9 @@ async def test_an_editor_that_changes_nothing_makes_no_failure(mine: Path) -> No
     await run(settings(mine, editor="edit", judge="judge", questions=120), mine / "atlas")
     with Atlas.open(mine / "atlas", readonly=True) as atlas:
         assert not load_hunt(atlas).findings
-        pairs = [stored.trial for stored in atlas.trials(1) if PAIR in stored.trial.subject]
+        pairs = [stored for stored in atlas.trials(1) if PAIR in stored.trial.subject]
     assert pairs
-    assert all(NOT_SHOWN in trial.reason for trial in pairs)
+    assert all(is_not_shown(stored.steps, stored.trial.facts) for stored in pairs)
 
 
 def test_pairs_are_off_without_an_editor_and_an_editor_needs_a_judge(mine: Path) -> None:

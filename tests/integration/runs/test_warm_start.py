@@ -17,12 +17,12 @@ from failscape.atlas.hunts import earlier_of
 from failscape.cli import cli
 from failscape.config.files import parse_config
 from failscape.errors import AtlasError, ConfigError
-from failscape.evidence import load_hunt
-from failscape.evidence.found import tell_again
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import Summary, run_session
+from failscape.views.read import load_hunt
+from failscape.views.read.found import tell_again
 
-_PLANTED = "failscape.testing.planted_models"
+_PLANTED = "failscape.simulate.models"
 
 
 def settings(**more: Any) -> dict[str, Any]:
@@ -73,7 +73,10 @@ def test_going_on_and_reading_need_the_old_atlas_no_more(old: Path, tmp_path: Pa
 
 def test_a_dataset_of_a_warm_hunt_needs_nothing_of_the_old_one(old: Path, tmp_path: Path) -> None:
     run(tmp_path / "new", 200, warm_start=str(old))
-    for words in (("dataset", tmp_path / "new", "--draw", "1"), ("findings", tmp_path / "new" / "drawn-1")):
+    for words in (
+        ("dataset", tmp_path / "new", "--draw", "1", "--trust-models"),
+        ("findings", tmp_path / "new" / "drawn-1"),
+    ):
         result = CliRunner().invoke(cli, [str(word) for word in words])
         assert result.exit_code == 0, (result.output, result.exception)
 

@@ -10,8 +10,8 @@ import pytest
 from failscape.atlas import Atlas, open_hunt
 from failscape.atlas.hunts import diff_configs
 from failscape.errors import AtlasError
-from failscape.hunts.t2i.config import T2IConfig
-from tests.unit.atlas.suite import JUDGE, PAINTER
+from failscape.kinds.t2i.config import T2IConfig
+from tests.unit.atlas.suite import JUDGE, PAINTER, make_recorded
 
 MODELS = {"target": PAINTER, "judge": JUDGE}
 
@@ -77,6 +77,7 @@ def test_what_may_not_change_is_refused_with_the_difference(
     assert diff_configs(settings().model_dump(), settings(**changes).model_dump()) == [line]
     with Atlas.open(tmp_path, create=True) as atlas:
         first = open_hunt(atlas, settings(), MODELS)
+        atlas.record(first, [make_recorded(1)])
         with pytest.raises(AtlasError) as caught:
             open_hunt(atlas, settings(**changes), MODELS)
         assert line in caught.value.message
@@ -91,7 +92,7 @@ def test_shards_and_identities_are_compared_too(tmp_path: Path) -> None:
     from dataclasses import replace
 
     with Atlas.open(tmp_path, create=True) as atlas:
-        open_hunt(atlas, settings(), MODELS, shard=(0, 2))
+        atlas.record(open_hunt(atlas, settings(), MODELS, shard=(0, 2)), [make_recorded(1)])
         with pytest.raises(AtlasError, match="shard: 1/2 -> 2/2"):
             open_hunt(atlas, settings(), MODELS, shard=(1, 2))
         newer = {**MODELS, "judge": replace(JUDGE, settings={"contract": "boolean/2"})}
@@ -112,6 +113,7 @@ def test_a_setting_that_was_not_there_yet_has_its_default(tmp_path: Path) -> Non
         assert open_hunt(atlas, settings(), MODELS) == first
         assert atlas.hunt(first).config == settings().model_dump(mode="json")
         assert atlas.events(first) == []
+        atlas.record(first, [make_recorded(1)])
         with pytest.raises(AtlasError, match=r"space.depth: 2 -> 3"):
             open_hunt(atlas, settings(space__depth=3), MODELS)
 
@@ -119,6 +121,18 @@ def test_a_setting_that_was_not_there_yet_has_its_default(tmp_path: Path) -> Non
 def test_settings_that_are_no_longer_understood_are_compared_as_they_are(tmp_path: Path) -> None:
     old = {**settings().model_dump(mode="json"), "abolished": 1}
     with Atlas.open(tmp_path, create=True) as atlas:
-        atlas.start_hunt("t2i", old, MODELS)
+        atlas.record(atlas.start_hunt("t2i", old, MODELS), [make_recorded(1)])
         with pytest.raises(AtlasError, match=r"abolished: 1 -> \(not set\)"):
             open_hunt(atlas, settings(), MODELS)
+
+
+def test_a_hunt_that_recorded_nothing_does_not_block_a_corrected_config(tmp_path: Path) -> None:
+    with Atlas.open(tmp_path, create=True) as atlas:
+        first = open_hunt(atlas, settings(), MODELS)
+        mended = open_hunt(atlas, settings(seed=4), MODELS)
+        assert mended != first
+        assert atlas.hunt(mended).parent is None
+        atlas.record(mended, [make_recorded(1)])
+        assert atlas.hunt().id == mended
+        with pytest.raises(AtlasError, match="seed: 4 -> 5"):
+            open_hunt(atlas, settings(seed=5), MODELS)

@@ -13,9 +13,10 @@ from failscape.atlas import Atlas, open_hunt
 from failscape.atlas.hunts import changed_corpus, copy_corpus
 from failscape.atlas.merge import merge_atlases
 from failscape.errors import AtlasError
-from failscape.hunts.t2i.config import T2IConfig
+from failscape.kinds.t2i.config import T2IConfig
 from failscape.models.roles import Identity
 from failscape.spaces.corpus import load_corpus
+from tests.unit.atlas.suite import make_recorded
 
 
 def write_corpus(folder: Path, *entities: str) -> Path:
@@ -59,6 +60,7 @@ def test_resuming_compares_with_the_users_own_folder(tmp_path: Path) -> None:
         elsewhere = shutil.copytree(corpus, tmp_path / "elsewhere")
         assert open_hunt(atlas, *wish(elsewhere)) == hunt
         assert open_hunt(atlas, *wish(corpus)) == hunt
+        atlas.record(hunt, [make_recorded(1)])
         write_corpus(corpus, "cat", "dog")
         with pytest.raises(AtlasError, match=r"space.settings.digest"):
             open_hunt(atlas, *wish(corpus))

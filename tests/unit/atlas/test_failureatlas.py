@@ -18,11 +18,11 @@ from failscape.atlas.formats.failureatlas import FIELDS, export_rows
 from failscape.atlas.formats.failureatlas_import import import_rows
 from failscape.cli import cli
 from failscape.errors import AtlasError
-from failscape.evidence import load_hunt
-from failscape.hunts.t2i.build import build_hunt
-from failscape.hunts.t2i.config import T2IConfig
+from failscape.kinds.t2i.build import build_hunt
+from failscape.kinds.t2i.config import T2IConfig
 from failscape.spaces.lattice import join_subject, parents_of, split_subject
 from failscape.trials import Verdict
+from failscape.views.read import load_hunt
 from tests.unit.atlas.suite import CONFIG, make_recorded
 
 SEED_EXAMPLE = {
@@ -368,3 +368,36 @@ def test_export_is_one_json_object_a_line(atlas: Atlas, tmp_path: Path) -> None:
     out = io.StringIO()
     assert write_rows(atlas, atlas.hunt(hunt), out) == 1
     assert json.loads(out.getvalue()) == SEED_EXAMPLE
+
+
+def test_a_misspelt_field_is_refused_with_its_line(tmp_path: Path, atlas: Atlas) -> None:
+    good, bad = dict(SEED_EXAMPLE), {**SEED_EXAMPLE, "idx": 124, "entity": "Pear"}
+    bad["evals"] = bad.pop("eval")
+    with pytest.raises(AtlasError, match=r"line 2, field evals: there is no such field; 'eval' is missing"):
+        import_rows(write(tmp_path / "f.jsonl", [good, bad]), atlas)
+
+
+def test_fields_of_ones_own_come_back(tmp_path: Path, atlas: Atlas) -> None:
+    mine = {**SEED_EXAMPLE, "annotator": "kim", "scores": {"clip": [0.3, 0.4]}}
+    hunt = import_rows(write(tmp_path / "f.jsonl", [mine]), atlas)
+    assert list(export_rows(atlas, atlas.hunt(hunt))) == [mine]
+
+
+def test_rows_that_contradict_the_threshold_that_was_read_off_are_named(tmp_path: Path) -> None:
+    """One node with 90 % fails and one with 50 % passes: no threshold explains both."""
+    rows = [
+        {**SEED_EXAMPLE, "idx": number, "entity": name, "acc": share, "valid": passed}
+        for number, (name, share, passed) in enumerate(
+            [("Apple", 0.9, True), ("Pear", 0.1, False), ("Plum", 0.5, True)]
+        )
+    ]
+    file = write(tmp_path / "f.jsonl", rows)
+    result = CliRunner().invoke(cli, ["import", str(file), "--atlas", str(tmp_path / "atlas")])
+    assert result.exit_code == 0, result.output
+    told = "otherwise than a threshold of"
+    assert told not in result.output
+    rows[0]["valid"] = False
+    again = write(tmp_path / "g.jsonl", rows)
+    result = CliRunner().invoke(cli, ["import", str(again), "--atlas", str(tmp_path / "atlas")])
+    assert told in result.output, result.output
+    assert "line " in result.output

@@ -12,8 +12,8 @@ from failscape.atlas import Atlas
 from failscape.atlas.formats.plain import import_table, looks_like_table, read_table
 from failscape.cli import cli
 from failscape.errors import AtlasError
-from failscape.evidence import load_hunt
 from failscape.trials import Verdict
+from failscape.views.read import load_hunt
 
 HEAD = "model,case,passes,trials,group\n"
 ROWS = "old,hands,2,40,people\nold,cats,40,40,animals\nnew,hands,39,40,people\nnew,cats,40,40,animals\n"

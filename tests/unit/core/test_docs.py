@@ -158,7 +158,7 @@ def test_python_on_pages_runs(page: Path) -> None:
     exec(compile(code, page.name, "exec"), {"__name__": "page"})
 
 
-PUBLIC = re.compile(r"failscape(\.(testing|toybox)(\.\w+)*)?")
+PUBLIC = re.compile(r"failscape(\.(simulate|testing|toybox)(\.\w+)*)?")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -184,8 +184,9 @@ def test_the_worked_script_runs(tmp_path: Path) -> None:
 
 def test_papers_name_modules_and_tests_that_exist() -> None:
     text = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
-    for name in re.findall(r"`((?:spaces|hunts|models|atlas|runtime|stats|servers|tests)/[\w/.]*)`", text):
-        base = ROOT if name.startswith("tests/") else ROOT / "src" / "failscape"
+    packages = "spaces|kinds|search|views|models|atlas|runtime|stats|servers|tests|benchmarks"
+    for name in re.findall(rf"`((?:{packages})/[\w/.]*)`", text):
+        base = ROOT if name.startswith(("tests/", "benchmarks/")) else ROOT / "src" / "failscape"
         assert (base / name).exists(), name
 
 
@@ -205,3 +206,22 @@ def test_every_command_has_a_file_and_help() -> None:
         result = CliRunner().invoke(cli, [name, "--help"])
         assert result.exit_code == 0, (name, result.output)
         assert len(result.output) > 80
+
+
+SOUGHT = (
+    *("a new provider", "retry on 529", "a different wording for one entity", "a new status"),
+    *("a column of `findings --json`", "a new viewer screen", "the e-BH level", "the map's colours"),
+    *("a new export format", "a toybox question", "a budget in hours", "the thumbnail size"),
+)
+
+
+def test_the_architecture_says_where_things_are() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = text.partition("### Where is …")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| (.+?) \| (.+) \|$", table, re.MULTILINE))
+    assert set(SOUGHT) <= set(rows)
+    for what in rows.keys() - {"you want to change"}:
+        paths = re.findall(r"`([\w/]+(?:/|\.\w+))`", rows[what])
+        assert paths, f"{what}: no path is named"
+        missing = [path for path in paths if not (ROOT / "src" / "failscape" / path).exists()]
+        assert not missing, f"{what}: {missing}"

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import EpsImagePlugin, Image
 
+from failscape.atlas.images import size_of
 from failscape.errors import BadReply
 from failscape.models.transport.encoding import data_uri, picture_from_bytes
 from failscape.picture_limits import PictureLimits
@@ -163,6 +164,24 @@ def test_every_failure_is_a_bad_reply(data: bytes) -> None:
     for look in (lambda: picture.image, lambda: picture.array, lambda: picture.shrunk(2)):
         with pytest.raises(BadReply):
             look()
+
+
+def test_no_picture_is_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pillow has Ghostscript run what an EPS file says. One may stand in the atlas of a stranger."""
+    ran: list[Any] = []
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *words: ran.append(words))
+    picture = encoded(two_halves(), "EPS")
+    for look in (lambda: picture.image, lambda: picture.size, picture.plain, picture.prove):
+        with pytest.raises(BadReply):
+            look()
+    assert size_of(picture) == (0, 0)
+    assert not ran
+
+
+@pytest.mark.parametrize("format", ["PPM", "TGA", "ICO", "PCX", "SGI"])
+def test_only_known_formats_are_decoded(format: str) -> None:
+    with pytest.raises(BadReply, match="not a readable image"):
+        _ = encoded(two_halves(), format).image
 
 
 def test_limits_are_checked_before_decoding() -> None:

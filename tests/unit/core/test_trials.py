@@ -116,3 +116,8 @@ def test_a_replayed_trial_equals_the_told_one() -> None:
 def test_a_probe_counts_the_images_it_will_draw() -> None:
     assert Probe("k", "s", (Generate("a"), Generate("b"), Decide((CAT,)))).images == 2
     assert Probe("k", "s", (Show(("digest",)), Answer("?"))).images == 0
+
+
+def test_a_check_in_words_is_its_statement() -> None:
+    assert str(RED) == f"{RED}" == "It is red."
+    assert "blue" in repr(RED)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from failscape.config.files import parse_config
-from failscape.doctor.classifier import examine_classifier, examine_clauses
 from failscape.errors import Permanent
-from failscape.hunts.classifier.tallies import Target
+from failscape.kinds.classifier.doctor import examine_classifier, examine_clauses
+from failscape.kinds.classifier.tallies import Target
 from failscape.models.roles import Identity, Ranking, Reply
 from failscape.pictures import Picture
 from failscape.trials import Check
@@ -58,6 +58,26 @@ async def test_each_trouble_is_named(said: tuple[str | None, ...], name: str, st
         assert found[name] == status
     else:
         assert set(found.values()) == {"ok"}
+
+
+async def test_two_of_sixteen_right_is_a_warning_with_the_likely_causes() -> None:
+    replies = [[("cat" if at in (0, 3, 16) else "dog", 0.9)] for at in range(17)]
+    shown = [(SHOWN[0][0], "cat", ("cat",))] * 16
+    found = {one.name: one for one in await examine_classifier(Scripted(*replies), shown, KNOWN)}
+    right = found["classifier-right"]
+    assert right.status == "warn"
+    assert right.seen.startswith("2 of 16 plain pictures are called by their class")
+    for cause in ("`mean`", "`labels` are in another order", "`channels`", "`size`"):
+        assert cause in right.fix
+
+
+async def test_what_a_model_file_does_not_state_is_said_to_be_assumed() -> None:
+    class File(Scripted):
+        about_input = ("28 × 28 grey pixels (NCHW)", ("mean", "std"))
+
+    model = File(*([(name, 0.9)] for name in ("cat", "dog", "cat")))
+    found = {one.name: one for one in await examine_classifier(model, SHOWN, KNOWN)}
+    assert "nobody stated mean, std" in found["classifier-input"].means
 
 
 async def test_a_classifier_that_is_down() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from failscape.config import ModelConfig
-from failscape.doctor.t2i import examine_schema
+from failscape.doctor.judging import examine_schema
 from failscape.errors import Permanent
 from failscape.models.roles import Reply
 from failscape.starting.drafts import trouble_with_eyes

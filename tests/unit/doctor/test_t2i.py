@@ -9,9 +9,9 @@ from itertools import count
 import pytest
 from PIL import Image
 
+from failscape.doctor.judging import examine
 from failscape.doctor.observations import Observation
 from failscape.doctor.samples import SAID, Sample, write_on
-from failscape.doctor.t2i import examine
 from failscape.errors import Permanent
 from failscape.models.roles import Identity, Reply
 from failscape.pictures import Picture
@@ -171,6 +171,14 @@ async def test_sick_judges(flaw: str, name: str, status: str) -> None:
     found = await diagnose(Painter(), Eyes(flaw))
     assert found[name].status == status
     assert found["same-seed-same-image"].status == "ok"
+
+
+async def test_a_judge_that_is_never_in_form_is_given_up_after_twenty_replies() -> None:
+    found = await diagnose(Painter(), Eyes("form"))
+    form = found["judge-keeps-form"]
+    assert form.n == 20
+    assert form.seen.startswith("0 of 20 replies were in form")
+    assert "given up" in form.seen
 
 
 async def test_a_judge_that_nods_fails_throughout() -> None:

@@ -9,8 +9,8 @@ import pytest
 from PIL import ImageColor
 
 from failscape.config import ModelConfig
-from failscape.doctor.vlm import COLOURS, VAGUE, examine_answerer, examine_questioner, examine_verifier
 from failscape.errors import Transient
+from failscape.kinds.vlm.doctor import COLOURS, VAGUE, examine_answerer, examine_questioner, examine_verifier
 from failscape.models.registry import create_model
 
 

@@ -154,8 +154,9 @@ async def test_all_gone_for_a_while_is_no_error() -> None:
     one = Fake("one")
     async with pooled(one) as pool:
         one.down = True
+        looks = len(one.asked_at)
         waiting = asyncio.create_task(pool.call("judge", 1))
-        await asyncio.sleep(0.1)
+        await until(lambda: len(one.asked_at) >= looks + 2)  # it was looked for in vain
         one.down = False
         assert await waiting == "one"
 
@@ -184,7 +185,7 @@ async def test_a_call_that_is_given_up_leaves_its_place() -> None:
     async with pooled(one) as pool:
         one.gate.clear()
         first, second = (asyncio.create_task(pool.call("judge", number)) for number in range(2))
-        await asyncio.sleep(0.01)
+        await until(lambda: one.busy > 0)
         for task in (first, second):
             task.cancel()
         await asyncio.gather(first, second, return_exceptions=True)

@@ -28,14 +28,20 @@ GIVEN = (
     ReplyStyle("fenced", "```json\n{json}\n```"),
     ReplyStyle("fenced, no language", "```\n{json}\n```"),
     ReplyStyle("fenced, one line", "```{json}```"),
-    ReplyStyle("lead-in, then JSON", "Here is the answer: {json}"),
-    ReplyStyle("lead-in, then a fence", "Sure! Here's the JSON you asked for:\n\n```json\n{json}\n```"),
-    ReplyStyle("lead-in in bold", "**Answer:** {json}"),
-    ReplyStyle("lead-in, German", "Hier ist die Antwort:\n{json}"),
-    ReplyStyle("lead-in, Chinese", "根据图片，答案如下：\n{json}"),
+    ReplyStyle("lead-in, then JSON", "Here is the answer: {json}", read=False),
+    ReplyStyle(
+        "lead-in, then a fence", "Sure! Here's the JSON you asked for:\n\n```json\n{json}\n```", read=False
+    ),
+    ReplyStyle("lead-in in bold", "**Answer:** {json}", read=False),
+    ReplyStyle("lead-in, German", "Hier ist die Antwort:\n{json}", read=False),
+    ReplyStyle("lead-in, Chinese", "根据图片，答案如下：\n{json}", read=False),
     ReplyStyle("full stop after JSON", "{json}."),
-    ReplyStyle("prose, then JSON on its own line", "The animal is small and has whiskers.\n\n{json}"),
-    ReplyStyle("prose, then a fence", "1. It has fur.\n2. The coat is red.\n\n```json\n{json}\n```"),
+    ReplyStyle(
+        "prose, then JSON on its own line", "The animal is small and has whiskers.\n\n{json}", read=False
+    ),
+    ReplyStyle(
+        "prose, then a fence", "1. It has fur.\n2. The coat is red.\n\n```json\n{json}\n```", read=False
+    ),
     ReplyStyle("thoughts, then JSON", "<think>Is it a cat? It has whiskers.</think>\n\n{json}"),
     ReplyStyle("thoughts with a draft", "<think>Maybe {draft}. No.</think>{json}"),
     ReplyStyle("end of thoughts only", "It has whiskers, so yes.\n</think>\n\n{json}"),
@@ -45,7 +51,7 @@ GIVEN = (
     ReplyStyle("answer tags around a fence", "<answer>\n```json\n{json}\n```\n</answer>"),
     ReplyStyle("boxed", "<|begin_of_box|>{json}<|end_of_box|>"),
     ReplyStyle("end tokens", "{json}<|im_end|>"),
-    ReplyStyle("the same JSON twice", "```json\n{json}\n```\n\nFinal answer:\n{json}"),
+    ReplyStyle("the same JSON twice", "```json\n{json}\n```\n\nFinal answer:\n{json}", read=False),
     ReplyStyle("JSON, then an explanation", "{json}\n\nThe animal has whiskers.", read=False),
     ReplyStyle(
         "fence, then an explanation", "```json\n{json}\n```\n\n**Explanation:** whiskers.", read=False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,8 +18,9 @@ from failscape.models.contracts.judge import (
     Token,
     by_thresholds,
     read_tokens,
+    tokens_of_answer,
 )
-from failscape.models.roles import Reply
+from failscape.models.roles import Reply, Usage
 from failscape.servers.app import ChatAnswer, logprobs_of
 from failscape.trials import Check
 
@@ -73,10 +75,61 @@ def test_tokens_that_do_not_fit_say_nothing(tokens: list[Token]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("spelled", "said"),
+    [
+        (("<think>", "true", "</think>", '{"answers": [', "null", "]}"), '{"answers": [null]}'),
+        (("<think>", "true", "</think>", '{"answers": [', "null", "]}"), "<think>true</think>[null]"),
+        (('{"answers": [', "false", "]}"), '{"answers": [true]}'),
+        (('{"answers": [true]}',), '{"answers": [true]}'),
+        (("true", " or", " not"), "<think>true"),
+    ],
+)
+def test_tokens_that_spell_another_answer_decide_nothing(spelled: tuple[str, ...], said: str) -> None:
+    """A word of the thoughts decided a check that the judge had left open."""
+    tokens = tokens_of_answer([token(text) for text in spelled], said)
+    assert BooleanContract().weigh(tokens, [CAT], "") == ()
+
+
+def test_tokens_of_the_answer_alone_are_weighed() -> None:
+    tokens = [
+        token("<think>false"),
+        token('</think>\n```json\n{"answers": ['),
+        token("true", true=0.7, false=0.3),
+    ]
+    tokens += [token("]}"), token("\n```"), token("<|im_end|>")]
+    for said in ('{"answers": [true]}', '<think>false</think>\n```json\n{"answers": [true]}\n```'):
+        assert BooleanContract().weigh(tokens_of_answer(tokens, said), [CAT], "") == pytest.approx((0.7,))
+
+
+def test_letters_in_another_order_belong_to_their_questions() -> None:
+    contract = ChoiceContract()
+    tokens = [token('{"q2": "'), token("B", A=0.2, B=0.8), token('", "q1": "'), token("A", A=0.9, B=0.1)]
+    assert contract.weigh([*tokens, token('"}')], [CAT, CAT], "") == pytest.approx((0.9, 0.2))
+
+
+@pytest.mark.parametrize(
     "odd", [None, {}, {"content": None}, {"content": [{"token": "a"}]}, {"content": 3}, []]
 )
 def test_odd_log_probabilities_are_none(odd: Any) -> None:
     assert read_tokens(odd) == ()
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, 1000, 1e308, 0.7, 10**400])
+@pytest.mark.parametrize("own", [True, False])
+def test_chances_that_are_none_decide_nothing(odd: float, own: bool) -> None:
+    """With thresholds, a NaN was below every one of them: each check failed."""
+    row = {"token": "true", "logprob": odd if own else -0.1, "top_logprobs": []}
+    if not own:
+        row["top_logprobs"] = [{"token": "false", "logprob": odd}]
+    tokens = read_tokens({"content": [row]})
+    assert tokens == ()
+    confidence = BooleanContract().weigh(tokens, [CAT], "")
+    reply = by_thresholds(Reply([True], confidence=confidence), [CAT], {"*": 0.5})
+    assert reply.value is None
+
+
+def test_rounding_is_no_odd_chance() -> None:
+    assert read_tokens({"content": [{"token": "true", "logprob": 1e-4}]})
 
 
 def test_what_our_server_gives_can_be_read() -> None:
@@ -109,3 +162,24 @@ def test_thresholds_are_shares_and_part_of_the_identity() -> None:
     data = {"hunt": "t2i", "target": {"provider": "toybox"}, "judge": {**judge, "thresholds": {"*": 1.5}}}
     with pytest.raises(ConfigError, match="between 0 and 1"):
         parse_config(data, "a test")
+
+
+async def test_a_check_left_open_is_not_decided_by_a_thought(monkeypatch: pytest.MonkeyPatch) -> None:
+    from failscape.models.providers.openai import OpenAIJudge, _read_chat
+    from tests.unit.atlas.suite import make_picture
+
+    said = '<think>Is it false?</think>{"answers": [null]}'
+    pieces = ("<think>Is it", " false", "?</think>", '{"answers": [', "null", "]}")
+    rows = [{"token": piece, "logprob": 0.0, "top_logprobs": []} for piece in pieces]
+    choice = {"message": {"content": said}, "finish_reason": "stop", "logprobs": {"content": rows}}
+    chat = _read_chat(json.dumps({"choices": [choice]}).encode())
+    settings = {"provider": "openai", "model": "eyes", "endpoints": ["http://gpu:8000"]}
+    judge = OpenAIJudge(ModelConfig.model_validate({**settings, "thresholds": {"*": 0.5}}))
+
+    async def post(*_: Any) -> Any:
+        return SimpleNamespace(value=chat)
+
+    monkeypatch.setattr(judge, "pool", SimpleNamespace(post=post), raising=False)
+    monkeypatch.setattr(judge, "bill", lambda *_: Usage(requests=1))
+    (reply,) = await judge.judge([make_picture(1)], [[CAT]])
+    assert reply.value is None

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from failscape.errors import ConfigError
 from failscape.models.contracts.asking import json_values, without_thoughts
 from failscape.models.contracts.judge import NONE_OF_THESE, BooleanContract, ChoiceContract, judge_contract
-from failscape.models.contracts.vision import CaptionContract, ProposeContract, VerifyContract
+from failscape.models.contracts.vision import CaptionContract, ProposeContract, VerifyContract, _decision
 from failscape.models.roles import AnswerToVerify
 from failscape.trials import Check
 
@@ -30,12 +30,10 @@ noise = st.text(alphabet=st.sampled_from("[]{}\"',:truefalsTFNon 01q\\`<think>/\
         "[True, False]",
         '{"answers": [true, false]}',
         "```json\n[true, false]\n```",
-        "Sure! Here it is: [True, False].",
         "<think>maybe [false, false]?</think>[true, false]",
         "maybe [false, false]</think>[true, false]",
         "{'answers': [True, False]}",
-        '{"reason": "seen", "answers": [true, false]}',
-        "[true, false]\nSo, again:\n[true, false]",
+        "[true, false].",
     ],
 )
 def test_boolean_reads_what_models_write(text: str) -> None:
@@ -48,6 +46,8 @@ def test_boolean_reads_what_models_write(text: str) -> None:
         "", "true", "yes, no", "[true]", "[true, false, true]", "[1, 0]", '["true", "false"]', "[true, false",
         "[true, maybe]", "[[true, false]]", '{"answers": "true"}', "[true, false] or rather [false, false]",
         "<think>[true, false]", "[true, false] and again [true, false]", "[true, false] as you see",
+        "Sure! Here it is: [True, False].", '{"reason": "seen", "answers": [true, false]}',
+        "[true, false]\nSo, again:\n[true, false]", '{"answers": [true, false], "error": null}',
     ],
 )  # fmt: skip
 def test_boolean_does_not_guess(text: str) -> None:
@@ -151,7 +151,7 @@ def test_schemas_are_strict_objects(contract: BooleanContract | ChoiceContract) 
 
 
 def test_contracts_have_versions_and_unknown_ones_are_named() -> None:
-    assert judge_contract("boolean").label == "boolean/2"
+    assert judge_contract("boolean").label == "boolean/3"
     with pytest.raises(ConfigError, match="bolean"):
         judge_contract("bolean")
 
@@ -202,3 +202,18 @@ def test_propose_takes_json_or_lines_and_drops_repeats() -> None:
 def test_a_wall_of_brackets_costs_no_time() -> None:
     assert list(json_values('["' * 20_000)) == []
     assert without_thoughts("<think>" * 2000) == ""
+
+
+@pytest.mark.parametrize(
+    ("reply", "holds"),
+    [
+        ({"valid": True, "right": False, "reason": "seen"}, False),
+        ({"valid": False, "right": True, "reason": "seen"}, None),
+        ({"right": True, "reason": "seen", "error": "no image"}, None),
+    ],
+)
+def test_the_other_question_of_a_verifier_may_be_answered_too_but_not_taken_back(
+    reply: dict[str, object], holds: bool | None
+) -> None:
+    decided = _decision(reply, "right")
+    assert (decided.holds if decided else None) is holds

@@ -151,3 +151,71 @@ def test_another_file_is_another_model(tmp_path: Path) -> None:
     before = create_model("classifier", config).identity.digest
     build(tmp_path / "m.onnx", layout="NHWC")
     assert create_model("classifier", config).identity.digest != before
+
+
+def build_grey(file: Path, shape: list[Any], **metadata: str) -> str:
+    """Two outputs: the mean of all numbers of a picture, and one minus it."""
+    axes = numpy_helper.from_array(np.array(range(1, len(shape)), np.int64), "axes")
+    one = numpy_helper.from_array(np.array(1, np.float32), "one")
+    flat = numpy_helper.from_array(np.array([-1, 1], np.int64), "column")
+    nodes = [
+        helper.make_node("ReduceMean", ["image", "axes"], ["mean"], keepdims=0),
+        helper.make_node("Reshape", ["mean", "column"], ["light"]),
+        helper.make_node("Sub", ["one", "light"], ["dark"]),
+        helper.make_node("Concat", ["light", "dark"], ["shares"], axis=1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "light",
+        [helper.make_tensor_value_info("image", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("shares", TensorProto.FLOAT, [shape[0], 2])],
+        [axes, one, flat],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    helper.set_model_props(model, metadata)
+    onnx.save(model, str(file))
+    return str(file)
+
+
+WHITE = [Picture.from_image(Image.new("RGB", (10, 6), "white"))]
+
+
+@pytest.mark.parametrize(
+    ("shape", "params"),
+    [
+        (["n", 1, 28, 28], {}),
+        (["n", 28, 28, 1], {}),
+        (["n", "c", 28, 28], {"layout": "NCHW", "channels": 1}),
+        (["n", 28, 28], {}),
+        (["n", 784], {"size": 28}),
+    ],
+)
+async def test_one_channel_is_read_from_the_graph_or_from_params(
+    tmp_path: Path, shape: list[Any], params: dict[str, Any]
+) -> None:
+    model = await started("classifier", build_grey(tmp_path / "grey.onnx", shape), params=params)
+    (reply,) = await model.classify(WHITE)
+    assert reply.value[0] == ("0", pytest.approx(1.0))
+    about, assumed = model.about_input
+    assert "28 × 28 grey pixels" in about
+    assert {"mean", "std", "scale"} <= set(assumed)
+    await model.close()
+
+
+async def test_wrong_channels_are_refused_with_the_shape(tmp_path: Path) -> None:
+    path = build_grey(tmp_path / "grey.onnx", ["n", 1, 28, 28])
+    with pytest.raises(ConfigError, match=r"takes 1 channels .*but `channels` is 'BGR'"):
+        await started("classifier", path, params={"channels": "BGR"})
+
+
+async def test_the_image_fields_of_the_standard_are_read(tmp_path: Path) -> None:
+    fields = {"Image.BitmapPixelFormat": "Bgr8", "Image.NominalPixelRange": "NominalRange_0_255"}
+    model = await started(
+        "embedder", build_grey(tmp_path / "m.onnx", ["n", 3, 4, 4], **fields), params={"output": "shares"}
+    )
+    (reply,) = await model.embed(WHITE)
+    assert reply.value == pytest.approx([255.0, -254.0])
+    about, assumed = model.about_input
+    assert "BGR" in about
+    assert assumed == ("fit", "std")
+    await model.close()

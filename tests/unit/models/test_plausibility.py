@@ -36,6 +36,6 @@ def test_other_replies_are_unusable(text: str) -> None:
 
 
 def test_thoughts_and_fences_are_no_hindrance() -> None:
-    text = '<think>[9, 9]</think>Here:\n```json\n{"scores": [3, 10]}\n```'
+    text = '<think>[9, 9]</think>\n```json\n{"scores": [3, 10]}\n```'
     assert CONTRACT.read(text, ["a", "b"], 0).value == [3, 10]
     assert CONTRACT.read('{"scores": [3, 10]} or {"scores": [4, 10]}', ["a", "b"], 0).value is None

@@ -84,7 +84,7 @@ def classify(images: list[Image.Image]) -> list[list[tuple[str, float]]]:
 
 
 def caption(image: Image.Image) -> str:
-    return f"A picture.\n{image.width} wide."
+    return f"A picture. It shows\n{image.width} pixels. No. 5 of Dr. Who."
 
 
 def answer(images: list[Image.Image], question: str) -> str:
@@ -182,7 +182,9 @@ async def test_every_other_role() -> None:
     ]
     assert (await (await started("captioner", "caption")).caption([RED]))[0].value == [
         "A picture.",
-        "8 wide.",
+        "It shows",
+        "8 pixels.",
+        "No. 5 of Dr. Who.",
     ]
     talk = Conversation((RED, RED), "What?", (("Q", "A"),))
     assert (await (await started("answerer", "answer")).answer([talk]))[0].value == "2 What?"

@@ -26,7 +26,7 @@ def test_an_empty_completion_is_worth_no_more_than_the_worst_question() -> None:
 
 
 def question(kind: str, failed: bool = False, number: int = 0) -> ValidQuestion:
-    return Task(f"lesson {number}", f"lesson {number}: a cow", (), 1), f"{kind}?", 1 + failed, kind
+    return Task(f"lesson {number}: a cow", (), 1), f"{kind}?", 1 + failed, kind
 
 
 class TestExamples:

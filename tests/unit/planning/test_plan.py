@@ -31,8 +31,8 @@ THINGS = ["penguin", "camel", "owl", "turtle"]
 @pytest.fixture(autouse=True)
 def _briefly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulations of a few hundred images: here only that they are made matters, not how good they are."""
-    for kind in ("t2i", "classifier", "prompts"):
-        monkeypatch.setattr(f"failscape.planning.{kind}.SIMULATED_IMAGES", 300)
+    for plan in ("t2i.plan", "t2i.plan_prompts", "classifier.plan"):
+        monkeypatch.setattr(f"failscape.kinds.{plan}.SIMULATED_IMAGES", 300)
 
 
 def config(**more: Any) -> HuntConfig:

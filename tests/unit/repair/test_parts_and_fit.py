@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from failscape.export.splits import CLEAN, HIDDEN, REST, SHOWN, choose_parts, rule_of
 from failscape.repair.last_layer import Layer, Rows, fit_layer, placebo_rows, row_weights
+from failscape.views.export.splits import CLEAN, HIDDEN, REST, SHOWN, choose_parts, rule_of
 
 FINDINGS = [f"penguin; Background: Place={place}" for place in ("meadow", "city", "desert", "beach")]
 

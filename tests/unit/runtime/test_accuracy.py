@@ -8,10 +8,10 @@ import pytest
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
-from failscape.hunts.fresh import AskedBefore
-from failscape.hunts.t2i.config import T2IConfig
+from failscape.kinds.t2i.config import T2IConfig
 from failscape.models.registry import create_model
 from failscape.runtime.warm_start import choose_accuracy
+from failscape.search.fresh import AskedBefore
 from failscape.spaces.corpus import load_corpus
 from failscape.trials import Probe, Trial, Verdict
 

@@ -10,7 +10,7 @@ from failscape.config import BudgetConfig
 from failscape.models.roles import Identity, Usage
 from failscape.runtime.engine import Budget, RunHealth
 from failscape.runtime.progress import Meter, duration
-from failscape.trials import Decide, Generate, Probe, Trial, Verdict
+from failscape.trials import Check, Decide, Generate, Probe, Trial, Verdict
 
 from .fakes import CHECK
 
@@ -61,6 +61,13 @@ def recorded(verdict: Verdict, digest: str, seed: int, reason: str = "judge: gib
     return Recorded(PROBE, trial, (), 0.0, 0.0)
 
 
+def not_shown(digest: str, seed: int) -> Recorded:
+    gate = Check("entity", "cat", "A cat is there.", gate=True)
+    probe = Probe("cat#0", "cat", (Generate("a cat"), Decide((gate,))))
+    trial = Trial(f"cat#{seed}", "cat", Verdict.INVALID, "not shown: cat", [digest, [False]], seed)
+    return Recorded(probe, trial, (), 0.0, 0.0)
+
+
 def test_a_server_that_ignores_the_seed_is_noticed() -> None:
     health = RunHealth()
     for seed in range(20):
@@ -99,9 +106,9 @@ def test_kinds_that_a_judge_leaves_undecided_do_not_stop_a_run() -> None:
 def test_a_thing_that_cannot_be_drawn_does_not_stop_a_run_but_a_judge_that_never_sees_anything_does() -> None:
     health = RunHealth()
     for seed in range(199):
-        health.watch(recorded(Verdict.INVALID, str(seed), seed, "not shown: cat"))
+        health.watch(not_shown(str(seed), seed))
     assert health.hopeless() is None
-    health.watch(recorded(Verdict.INVALID, "last", 199, "not shown: cat"))
+    health.watch(not_shown("last", 199))
     assert health.hopeless() is not None
 
 

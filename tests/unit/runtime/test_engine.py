@@ -12,10 +12,10 @@ import pytest
 from failscape.atlas import Atlas, Spent
 from failscape.config import BudgetConfig, RuntimeConfig
 from failscape.errors import AtlasError, BadReply, ModelError, Permanent, Refused
-from failscape.hunts.protocol import replay
 from failscape.models.roles import Reply
 from failscape.runtime.engine import Budget, Engine, Stop
 from failscape.runtime.walk import Team
+from failscape.search.protocol import replay
 from failscape.trials import Trial, Verdict
 
 from .fakes import CountingHunt, FakeGenerator, FakeJudge

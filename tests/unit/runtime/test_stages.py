@@ -62,7 +62,7 @@ async def test_what_is_shared_is_made_once() -> None:
 
     async def make() -> int:
         made.append(1)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)  # the others come meanwhile
         return len(made)
 
     assert sorted(await asyncio.gather(*(stage.once(b"k", make) for _ in range(5)))) == [
@@ -75,9 +75,10 @@ async def test_what_is_shared_is_made_once() -> None:
 
 async def test_what_is_shared_outlives_the_one_who_asked_first() -> None:
     stage = Stage("generator", FakeGenerator())
+    may_end = asyncio.Event()
 
     async def make() -> str:
-        await asyncio.sleep(0.02)
+        await may_end.wait()
         return "made"
 
     first = asyncio.create_task(stage.once(b"k", make))
@@ -85,6 +86,7 @@ async def test_what_is_shared_outlives_the_one_who_asked_first() -> None:
     second = asyncio.create_task(stage.once(b"k", make))
     await asyncio.sleep(0)
     first.cancel()
+    may_end.set()
     assert await second == ("made", True), "it is the first to get it"
 
 

@@ -68,8 +68,10 @@ async def test_a_full_queue_refuses_with_a_time_to_come_back() -> None:
             await batcher.submit(["b"], [1], {})
         assert busy.value.retry_after == 6
         assert len(await first) == 3
-        assert len(await batcher.submit(["c"] * 9, list(range(9)), {})) == 9, "alone, any size is served"
-    assert batcher.counts.refused == 1
+        with pytest.raises(RequestError, match="9 pictures are asked for at once, at most 3 are") as never:
+            await batcher.submit(["c"] * 9, list(range(9)), {})
+        assert never.value.status == 413, "it would never fit: to come back is no use"
+    assert batcher.counts.refused == 2
 
 
 async def test_memory_that_runs_out_halves_the_batch_for_good() -> None:

@@ -68,3 +68,14 @@ def test_numbers_of_rows_do_not_matter() -> None:
     part = part_of(corpus, range(len(corpus.entities)), range(len(corpus.values)))
     assert part.digest == corpus.digest
     assert np.array_equal(part.allowed, corpus.allowed)
+
+
+def test_a_link_in_place_of_a_draft_is_not_followed(tmp_path: Path) -> None:
+    own = tmp_path / "own.txt"
+    own.write_text("mine")
+    folder = tmp_path / "strange"
+    folder.mkdir()
+    (folder / "match.json.part").symlink_to(own)
+    write_files(folder, {"match.json": {}})
+    assert own.read_text() == "mine"
+    assert not (folder / "match.json").is_symlink()

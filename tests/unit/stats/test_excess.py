@@ -1,4 +1,4 @@
-"""Evidence that one rate exceeds another: monotone, valid by simulation, one-sample test at its edge."""
+"""Evidence that one rate exceeds another: monotone, valid by enumeration, one-sample test at its edge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from failscape.stats.differences import (
     log_excess_grid,
     paired_difference,
 )
-from failscape.stats.evalues import log_e_value
+from failscape.stats.evalues import Floats, log_e_value
+from tests.quality.exact import Ints, chance_to_cross
 
 counts = st.integers(0, 200)
 
@@ -89,16 +90,18 @@ def test_without_a_baseline_nothing_is_proven() -> None:
 
 @pytest.mark.parametrize("rate", [0.02, 0.3])
 def test_under_the_null_large_evidence_is_rare_even_when_one_looks_after_every_image(rate: float) -> None:
-    """Ville: with p exactly at b + margin, e ever reaches 10 in at most a tenth of all runs."""
-    rng, margin, runs, reached = np.random.default_rng(3), 0.05, 400, 0
-    for _ in range(runs):
-        fails_base = rng.binomial(60, rate)
-        base = log_excess_grid(fails_base, 60 - fails_base)
-        fails = np.cumsum(rng.random(120) < rate + margin)
-        passes = np.arange(1, 121) - fails
-        evidence = log_excess(np.repeat(base, 120, axis=0), fails, passes, margin)
-        reached += bool(evidence.max() >= np.log(10))
-    assert reached <= 0.1 * runs + 3 * np.sqrt(0.09 * runs)
+    """Exact, over all baselines of 20 images and all paths of 40: e reaches 10 with chance .1 at most."""
+    margin = 0.05
+    reached = 0.0
+    for fails_base in range(21):
+        base = log_excess_grid(fails_base, 20 - fails_base)
+
+        def evidence(fails: Ints, passes: Ints, base: Floats = base) -> Floats:
+            return log_excess(np.repeat(base, len(fails), axis=0), fails, passes, margin)
+
+        chance = chance_to_cross(evidence, rate + margin, 40, np.log(10))
+        reached += float(stats.binom.pmf(fails_base, 20, rate)) * chance
+    assert reached <= 0.1
 
 
 def test_absent_share_is_small_for_a_good_judge_and_large_for_a_generator_that_leaves_things_out() -> None:
@@ -116,15 +119,17 @@ def test_absent_share_is_a_bound(shown: float, hit: float, slip: float, tried: i
     assert bound >= min(1.0, (1 - shown) * slip / rate) - 1e-9
 
 
-def test_paired_difference_covers_the_truth() -> None:
-    rng, hits, runs = np.random.default_rng(5), 0, 500
-    for _ in range(runs):
-        first = rng.random(40) < 0.5
-        second = np.where(rng.random(40) < 0.7, first & (rng.random(40) < 0.3), rng.random(40) < 0.15)
-        truth = 0.5 - (0.7 * 0.5 * 0.3 + 0.3 * 0.15)
-        _, (low, high) = paired_difference(int((first & ~second).sum()), int((~first & second).sum()), 40)
-        hits += low <= truth <= high
-    assert hits / runs >= 0.92
+@pytest.mark.parametrize(("more", "less"), [(0.3725, 0.0225), (0.1, 0.1), (0.02, 0.0)])
+def test_paired_difference_covers_the_truth(more: float, less: float) -> None:
+    """Exact, over everything that 40 pairs can show."""
+    covered = 0.0
+    for first_only in range(41):
+        for second_only in range(41 - first_only):
+            counts = [first_only, second_only, 40 - first_only - second_only]
+            _, (low, high) = paired_difference(first_only, second_only, 40)
+            if low <= more - less <= high:
+                covered += float(stats.multinomial.pmf(counts, 40, [more, less, 1 - more - less]))
+    assert covered >= 0.92
 
 
 def test_paired_difference_of_nothing_says_nothing() -> None:

@@ -10,10 +10,10 @@ from benchmarks.t2i.fair_oracle import Offer, best_at, make_offer, watch_fair_or
 from benchmarks.t2i.oracle import watch_oracle
 from benchmarks.t2i.table import found, write_tables
 
+from failscape.simulate.corpus import planted_corpus
+from failscape.simulate.planted import PlantedWorld
+from failscape.simulate.scoring import Truth
 from failscape.spaces import Lattice
-from failscape.testing.planted import PlantedWorld
-from failscape.testing.planted_corpus import planted_corpus
-from failscape.testing.scoring import Truth
 
 SIZE = (25, 12, 600)
 

@@ -10,8 +10,8 @@ import pytest
 from failscape.config import ModelConfig
 from failscape.models.contracts.judge import BooleanContract
 from failscape.models.registry import create_model
+from failscape.simulate.planted import PlantedWorld
 from failscape.spaces import Lattice, Wording, load_corpus
-from failscape.testing.planted import PlantedWorld
 from failscape.testing.servers import ModelServer, planted_server
 from failscape.trials import Check, Decide, Generate, Probe
 

@@ -10,7 +10,7 @@ from tools.toybox_training.vlm_card import questions as held_out
 from tools.toybox_training.vlm_card import right_answers
 from tools.toybox_training.vlm_tail import FREQUENT
 
-from failscape.hunts.vlm.build import MANY_FORMS
+from failscape.kinds.vlm.build import MANY_FORMS
 from failscape.spaces.questions import ANY, explains, load_grammar, make_pattern
 from failscape.toybox.asking import SKILLS_OF, PartsGrammar, ToyGrammar, scene_of
 from failscape.toybox.networks import MODELS

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType
 from typing import Any, TextIO
@@ -37,6 +38,12 @@ FIELDS = (
     "eval_raw",
     "predictor_score",
 )
+#: Fields of a file that are none of these are kept under this name, and written back.
+MORE = "more_fields"
+
+#: A field as near to a known one as this is a misspelt one: `evals` read as nothing would lose all answers.
+NEAR_NAME = 0.8
+
 #: Marks a node that a file does not have but rests on: it is kept for its verdict, and not written.
 ABSENT = "absent"
 
@@ -99,6 +106,7 @@ class _Line:
             raise self._error("", f"not JSON: {error}", "one JSON object per line") from None
         if not isinstance(data, dict):
             raise self._error("", f"not an object, but {type(data).__name__}", "one JSON object per line")
+        more = self._unknown_fields(data)
         entity = self._name("entity", data.get("entity"))
         pairs = self._pairs(data.get("value"))
         row = {
@@ -117,7 +125,20 @@ class _Line:
         for field in ("upper_class", "sub_class", "caption"):
             row[field] = self._typed(field, data.get(field, ""), "text", str)
         verdict = row["valid"] if row["tested"] and "valid" in data else None
-        return NodeRow(self._number, entity, pairs, {field: row[field] for field in FIELDS}, verdict)
+        fields = {field: row[field] for field in FIELDS}
+        return NodeRow(self._number, entity, pairs, {**fields, MORE: more} if more else fields, verdict)
+
+    def _unknown_fields(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Fields of the user's own. A misspelt field of the format, which the line lacks, is refused."""
+        lacking = [field for field in FIELDS if field not in data]
+        more = {name: value for name, value in data.items() if name not in FIELDS}
+        for name in more:
+            meant = get_close_matches(name.lower(), lacking, n=1, cutoff=NEAR_NAME)
+            if meant:
+                raise self._error(
+                    name, f"there is no such field; {meant[0]!r} is missing", f"call it {meant[0]}"
+                )
+        return more
 
     def _pairs(self, data: Any) -> tuple[Pair, ...]:
         if not isinstance(data, list):
@@ -280,7 +301,7 @@ def _as_imported(details: dict[str, Any], images: list[list[bool | None] | None]
         order = details.pop("order")
         images = [one and [one[0], *(one[1 + at] for at in order)] for one in images]
         details["eval"] = images
-    return {field: details[field] for field in FIELDS}
+    return {**{field: details[field] for field in FIELDS}, **details.get(MORE, {})}
 
 
 def accuracy_of(images: list[list[bool | None] | None]) -> float | None:

@@ -21,7 +21,18 @@ from failscape.atlas.store import Atlas
 from failscape.errors import AtlasError
 from failscape.plugins import find_kind
 from failscape.spaces.lattice import Pair, ancestors_of, join_subject
-from failscape.trials import Check, Decide, Facts, Generate, Probe, Trial, Verdict, reach_verdict
+from failscape.trials import (
+    UNNAMED,
+    Check,
+    Decide,
+    Facts,
+    Generate,
+    Probe,
+    Trial,
+    Verdict,
+    key_of_try,
+    reach_verdict,
+)
 
 _GROUP = 256
 _DEEPEST = 6
@@ -129,6 +140,17 @@ def import_rows(path: str | Path, atlas: Atlas, threshold: float | None = None) 
     return hunt
 
 
+def contradicting_lines(path: Path, config: dict[str, Any]) -> list[int]:
+    """Lines whose `valid` is not what the threshold of the hunt makes of their `acc`."""
+    return [
+        row.line
+        for row in read_rows(path)
+        if row.verdict is not None
+        and row.data["acc"] is not None
+        and fails(float(row.data["acc"]), config) == row.verdict
+    ]
+
+
 @dataclass(slots=True)
 class _Judged:
     """The rows, and whether each passed: as the file says, unless the user brought a threshold."""
@@ -180,7 +202,7 @@ def _trials(row: NodeRow, subject: str, order: list[int]) -> Iterator[Recorded]:
         if answers is not None:
             facts.append([answers[0], *(answers[1 + at] for at in order)])
             verdict, reason = reach_verdict(steps, facts)
-        key = f"{subject}#{number}"
+        key = key_of_try(subject, UNNAMED, number)
         probe = Probe(key, subject, steps, number)
         yield Recorded(probe, Trial(key, subject, verdict, reason, facts, number), (), 0.0, 0.0)
 

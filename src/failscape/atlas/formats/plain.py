@@ -9,7 +9,7 @@ import csv
 import hashlib
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -18,9 +18,22 @@ from typing import Any, TextIO
 
 from failscape.atlas.records import HuntRow, Recorded, StoredCall, StoredTrial, prompts_of
 from failscape.atlas.store import Atlas
+from failscape.csv_tables import csv_of_text
 from failscape.errors import AtlasError, MissingExtra
 from failscape.models.roles import Identity
-from failscape.trials import Check, Decide, Generate, Probe, Trial, Verdict, reach_verdict, steps_to_json
+from failscape.trials import (
+    IMPORTED,
+    Check,
+    Decide,
+    Generate,
+    Probe,
+    Trial,
+    Verdict,
+    key_of_try,
+    reach_verdict,
+    steps_to_json,
+    thing_text,
+)
 
 COLUMNS = ("hunt", "subject", "caption", "trials", "valid", "pass", "fail", "invalid", "none", "failure_rate")
 
@@ -29,7 +42,9 @@ def write_jsonl(atlas: Atlas, hunt: HuntRow, out: TextIO) -> int:
     """One trial per line, in the order recorded; gives their number."""
     number = 0
     for stored in atlas.trials(hunt.id):
-        out.write(json.dumps(trial_to_data(stored), ensure_ascii=False) + "\n")
+        line = json.dumps(trial_to_data(stored), ensure_ascii=False)
+        # A model may have said half of a surrogate pair, which no encoding can write.
+        out.write(line.encode("utf-8", "replace").decode() + "\n")
         number += 1
     return number
 
@@ -172,7 +187,7 @@ class TableRow:
 
     @property
     def subject(self) -> str:
-        return f"{self.group}; {self.case}" if self.group else self.case
+        return thing_text(self.group, [self.case]) if self.group else self.case
 
 
 def looks_like_table(path: Path) -> bool:
@@ -197,15 +212,9 @@ def read_table(path: Path) -> list[TableRow]:
     if text.lstrip().startswith("{"):
         rows = [_parsed(path, number, data) for number, data in _json_lines(path, text)]
     else:
-        delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-        reader = csv.DictReader(text.splitlines(), delimiter=delimiter)
-        missing = [name for name in TABLE_COLUMNS if name not in (reader.fieldnames or ())]
-        if missing:
-            raise AtlasError(
-                f"{path}: has no column {', '.join(missing)}",
-                f"its head must name {', '.join(TABLE_COLUMNS)}",
-            )
-        rows = [_parsed(path, number, data) for number, data in enumerate(reader, 2)]
+        table = csv_of_text(text, path, AtlasError)
+        table.need_columns(TABLE_COLUMNS, ("group",))
+        rows = [_parsed(path, row.line, row.cells) for row in table]
     if not rows:
         raise AtlasError(f"{path}: has no rows", f"one row per case, with {', '.join(TABLE_COLUMNS)}")
     seen: dict[tuple[str, str], int] = {}
@@ -228,7 +237,7 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 raise AtlasError(f"{path}, line {number}: is no JSON object: {error}") from None
 
 
-def _parsed(path: Path, number: int, data: dict[str, Any]) -> TableRow:
+def _parsed(path: Path, number: int, data: Mapping[str, Any]) -> TableRow:
     try:
         model, case = str(data["model"] or "").strip(), str(data["case"] or "").strip()
         passes, trials = int(str(data["passes"])), int(str(data["trials"]))
@@ -289,6 +298,6 @@ def _recorded(rows: list[TableRow]) -> Iterator[Recorded]:
         for place, passed in enumerate(tries):
             facts = [[passed]]
             verdict, reason = reach_verdict(steps, facts)
-            key = f"{row.subject}#t{place}"
+            key = key_of_try(row.subject, IMPORTED, place)
             trial = Trial(key, row.subject, verdict, reason, facts, place)
             yield Recorded(Probe(key, row.subject, steps, place), trial, (), 0.0, 0.0)

@@ -5,67 +5,60 @@ part of a model's identity, so that replies to another wording are never mixed u
 a parser: raise its version. `vision.py` matches the same `Instruction` that asks, so what contracts say and
 what servers understand cannot drift apart.
 
-Finding the answer that a reply gives as JSON never raises and never guesses. A reply gives an answer when
-it is JSON, or ends in it. JSON further up is none: it may be an example, a draft, an echo of the
-instruction or words that the picture shows, and what follows may take it back. A fence, thoughts, and the
-tags that models put around their answer are taken off first.
+Reading the answer of a reply never raises and never guesses. A reply gives an answer when it *is* that
+answer: one JSON value with the keys that were asked for and no others. A fence, thoughts in tags that we
+know, and the tags that some models put around an answer may stand around it. Nothing else may: words before
+or after the JSON, or a key more, can take it back ("the image failed to load, default answer: …"), and no
+list of phrases tells all those that do from those that do not.
 """
 
 import ast
+import io
 import json
 import re
+import tokenize
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from failscape.models.contracts.declining import saw_no_picture
+
 T = TypeVar("T")
 
-#: Longer replies are rambling; what counts is at their end.
+#: Longer replies are rambling, beside their thoughts.
 LONGEST = 20_000
 
-_OPEN_THOUGHT = re.compile(r"<(?:think|thinking|thought|reasoning)>|◁think▷|\[THINK\]", re.IGNORECASE)
-_CLOSED_THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning)>|◁/think▷|\[/THINK\]", re.IGNORECASE)
-_END_TOKENS = re.compile(r"(?:\s|<\|(?!end_of_box)[\w-]*\|>|</s>|<eos>|<end_of_turn>)+\Z")
-_TAGGED = re.compile(r"<answer>(.*)</answer>\Z|<\|begin_of_box\|>(.*)<\|end_of_box\|>\Z", re.DOTALL)
-_FENCE = re.compile(r"```[\w-]*[ \t]*\n?((?:(?!```).)*?)\s*```\Z", re.DOTALL)
+#: Tags that models are known to put around their thoughts: how each opens and how it closes.
+_THOUGHT_TAGS = (
+    *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "thought", "reasoning", "seed:think")),
+    ("◁think▷", "◁/think▷"),
+    ("[THINK]", "[/THINK]"),
+)
+_OPEN_THOUGHT = re.compile("|".join(re.escape(opening) for opening, _ in _THOUGHT_TAGS), re.IGNORECASE)
+_CLOSED_THOUGHT = re.compile("|".join(re.escape(closing) for _, closing in _THOUGHT_TAGS), re.IGNORECASE)
+_CLOSING_OF = {
+    opening.lower(): re.compile(re.escape(closing), re.IGNORECASE) for opening, closing in _THOUGHT_TAGS
+}
+#: Tokens by which chat templates end a turn. Others may say anything, also that there was no picture.
+_END_TOKENS = re.compile(
+    r"(?:\s|<\|(?:im_end|end|endoftext|end_of_text|end_of_turn|eot|eot_id|eom_id|eos|return|user|observation"
+    r"|END_OF_TURN_TOKEN)\|>|</s>|<eos>|<end_of_turn>)+\Z"
+)
+_TAGGED = re.compile(r"<answer>(.*)</answer>|<\|begin_of_box\|>(.*)<\|end_of_box\|>", re.DOTALL)
+#: A fence may name a language. Any other label (`error`, `example`) says what the answer is instead.
+_FENCE = re.compile(
+    r"```(?i:json[c5]?|javascript|js|python|py|text|txt|plaintext)?[ \t]*\n?((?:(?!```).)*?)\s*```", re.DOTALL
+)
 
 _PAIRS = {"[": "]", "{": "}"}
 _OPENING = re.compile(r"[\[{]")
 _DEEPEST = 20
 _MOST_TRIES = 100
 
-#: Words of those who do not decide, in the languages that judges have been seen to fall into.
-_DECLINES = re.compile(
-    r"\b(?:can ?not|can[’']?t|unable to|not able to|impossible to)\s+(?:\w+\s+)?"
-    r"(?:determine|decide|tell|judge|assess|evaluate|verify|answer|respond|assist|help|process|access|view"
-    r"|open|see (?:the|this|any|an) (?:image|picture|photo))"
-    r"|\b(?:do|does|did)(?: not|n[’']?t) know\b|\bnot (?:sure|certain)\b"
-    r"|\bno (?:image|picture) (?:was|is|has)\b"
-    r"|\bnicht (?:sicher|entscheiden|beurteilen|beantworten|erkennen)\b|\bweiß (?:es )?nicht\b"
-    r"|\bne (?:peux|sais|suis)\b[^.\n]{0,20}\bpas\b|\bno (?:puedo|sé|estoy segur)"
-    r"|\bnão (?:posso|consigo|sei)\b|\bnon (?:posso|so|riesco)\b|\bне (?:могу|знаю|уверен)"
-    r"|无法|不能(?:确定|判断|回答)|不知道|不确定"
-    r"|できません|わかりません|分かりません|알 수 없|할 수 없|모르겠",
-    re.IGNORECASE,
-)
 
-_EXAMPLE = re.compile(
-    r"(?:\bexample|\bsuch as\b|\bfor instance\b|\be\.g\.|\bz\. ?B\.|\bexemple\b|\bejemplo\b"
-    r"|例如|例えば|たとえば)[^\n]{0,80}\Z",
-    re.IGNORECASE,
-)
-#: What a lead-in that ends in a colon must hold: "The sign says: …" announces no answer.
-_ANSWER_WORDS = re.compile(
-    r"\b(?:answers?|json|reply|response|results?|output|verdict|decisions?|judge?ments?|evaluation|final"
-    r"|here|sure|therefore|so|thus"
-    r"|antwort|ergebnis|réponse|respuesta|resposta|risposta|ответ)\b|答案|回答|结果|答え|결과|정답|답",
-    re.IGNORECASE,
-)
-
-
-class _NotGiven(Exception):
-    """Why a reply gives no answer."""
+class NotGiven(Exception):
+    """Why a reply gives no answer; what `read_answer` calls may raise it."""
 
 
 def without_thoughts(text: str) -> str:
@@ -84,61 +77,82 @@ def _after_thoughts(text: str) -> str:
 
 
 def read_answer(text: str, decode: Callable[[Any], T | None], wanted: str) -> tuple[T | None, str]:
-    """The answer that the reply gives, as `decode` reads JSON; or `None`, and why there is no `wanted`."""
+    """The answer that the reply is, as `decode` reads JSON; or `None`, and why there is no `wanted`.
+
+    `decode` gets the whole value, and gives `None` for keys or items that were not asked for.
+    """
     try:
-        value, others = _final_json(text)
-    except _NotGiven as reason:
+        answer = decode(_bare_json(text))
+    except NotGiven as reason:
         return None, f"the reply gives no {wanted}: {reason}"
-    answer = decode(value)
     if answer is None:
         return None, f"the reply gives no {wanted}: its JSON is of another form"
-    if any(found is not None and found != answer for found in map(decode, others)):
-        return None, f"the reply gives no {wanted}: it holds several that differ"
     return answer, ""
 
 
-def _final_json(text: str) -> tuple[Any, list[Any]]:
-    """The JSON that the reply is or ends in, and all JSON before it."""
-    said = _after_thoughts(text)
-    if _OPEN_THOUGHT.search(said):
-        raise _NotGiven("it ends in the middle of a thought")
-    said = _unwrapped(said)
-    if said[:1] in _PAIRS and (whole := literal(said)) is not None:  # nearly all replies of good servers
-        return whole, []
-    if said[-1:] not in _PAIRS.values():
-        raise _NotGiven("words follow its JSON" if _OPENING.search(said) else "it holds no JSON")
-    spans = list(_spans(said))
-    if not spans or spans[-1][1] != len(said):
-        raise _NotGiven("its JSON is not whole")
-    start, _, value = spans[-1]
-    _check_lead(said[:start])
-    return value, [found for _, _, found in spans[:-1]]
+def _bare_json(text: str) -> Any:
+    """The JSON that the reply is, when nothing but thoughts, a fence or known tags stands around it."""
+    thoughts, said = _split_thoughts(text)
+    if saw_no_picture(thoughts[:LONGEST]) or saw_no_picture(thoughts[-LONGEST:]):
+        raise NotGiven("its thoughts say that it saw no picture")
+    if len(said) > LONGEST:
+        raise NotGiven(f"it is longer than {LONGEST:,} characters")
+    bare = _unwrapped(said)
+    if bare[:1] in _PAIRS and (whole := literal(bare)) is not None:
+        return whole
+    raise NotGiven(_why_not_bare(bare))
+
+
+def answer_text(text: str) -> str:
+    """The part of a reply that `read_answer` reads, letter by letter; "" where it ends inside a thought."""
+    try:
+        return _unwrapped(_split_thoughts(text)[1])
+    except NotGiven:
+        return ""
+
+
+def _why_not_bare(said: str) -> str:
+    if not said:
+        return "it is empty"
+    if not _OPENING.search(said):
+        return "it holds no JSON"
+    if said[0] not in _PAIRS:
+        return "words stand before its JSON"
+    if said[-1] not in _PAIRS.values():
+        return "words follow its JSON, or it breaks off"
+    return "it is not one JSON value"
+
+
+def _split_thoughts(text: str) -> tuple[str, str]:
+    """The thoughts that the reply begins with, and all that follows them. Each tag is closed by its own.
+
+    Some chat templates put the opening tag into the prompt: then the reply begins inside a thought.
+    """
+    closed, opened = _CLOSED_THOUGHT.search(text), _OPEN_THOUGHT.search(text)
+    at = 0
+    if closed and (opened is None or closed.start() < opened.start()):
+        at = closed.end()
+    while (opening := _OPEN_THOUGHT.match(text, _past_blanks(text, at))) is not None:
+        closing = _CLOSING_OF[opening.group().lower()].search(text, opening.end())
+        if closing is None:
+            raise NotGiven("it ends in the middle of a thought")
+        at = closing.end()
+    return text[:at], text[at:]
+
+
+def _past_blanks(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
 
 
 def _unwrapped(said: str) -> str:
-    """The end of a reply without end tokens, a full stop, and tags or a fence around what it ends in."""
-    said = _END_TOKENS.sub("", said[-LONGEST:]).strip()
+    """What is left without end tokens, a full stop, and tags or a fence around all of it."""
+    said = _END_TOKENS.sub("", said).strip()
     for pattern in (_TAGGED, _FENCE):
-        if found := pattern.search(said):
-            inner = next(group for group in found.groups() if group is not None)
-            said = f"{said[: found.start()].rstrip()}\n{inner}".strip()
+        if found := pattern.fullmatch(said):
+            said = next(group for group in found.groups() if group is not None).strip()
     return said.rstrip(".。").rstrip()
-
-
-def _check_lead(lead: str) -> None:
-    """Words before the JSON must not take it back, call it an example, or lead to something else."""
-    if _is_open(lead):
-        raise _NotGiven("its JSON is not whole")
-    if _DECLINES.search(lead):
-        raise _NotGiven("it says that it does not decide")
-    last = lead.rstrip(" \t\n*_")[-200:]
-    if _EXAMPLE.search(last):
-        raise _NotGiven("its JSON is an example")
-    if last.endswith((":", "：")):
-        if not _ANSWER_WORDS.search(re.split(r"[.!?。\n]", last.rstrip(":： *_"))[-1]):
-            raise _NotGiven("its JSON is not announced as the answer")
-    elif last and not lead.rstrip(" \t*_").endswith("\n"):
-        raise _NotGiven("its JSON is in the middle of a sentence")
 
 
 def json_values(text: str) -> Iterator[Any]:
@@ -175,32 +189,16 @@ def _whole(text: str) -> list[Any] | dict[str, Any] | None:
     return value if isinstance(value, list | dict) else None
 
 
-def _is_open(text: str) -> bool:
-    """Whether a bracket of the text waits for its end: what follows is inside something that breaks off."""
-    depth = 0
-    for letter in text:
-        if letter in "[{":
-            depth += 1
-        elif letter in "]}" and depth:
-            depth -= 1
-    return depth > 0
-
-
 def _closing(text: str, start: int) -> int:
     """Where the bracket opened at `start` is closed (one past it); 0 when it never is."""
     awaited: list[str] = []
-    quote = ""
     position = start
     while position < len(text):
         letter = text[position]
-        if quote:
-            if letter == "\\":
-                position += 1
-            elif letter == quote:
-                quote = ""
-        elif letter == '"':
-            quote = letter
-        elif letter in _PAIRS:
+        if letter == '"':
+            position = _end_of_string(text, position)
+            continue
+        if letter in _PAIRS:
             awaited.append(_PAIRS[letter])
             if len(awaited) > _DEEPEST:
                 return 0
@@ -211,6 +209,33 @@ def _closing(text: str, start: int) -> int:
                 return position + 1
         position += 1
     return 0
+
+
+def _end_of_string(text: str, start: int) -> int:
+    """One past the quotation mark that ends the string begun at `start`; past the text when none does."""
+    position = start + 1
+    while position < len(text) and text[position] != '"':
+        position += 2 if text[position] == "\\" else 1
+    return position + 1
+
+
+def replies_as_text(replies: Sequence[str]) -> str:
+    """What several models, or one model in several calls, said: as an atlas keeps it for one step."""
+    return json.dumps(list(replies), ensure_ascii=False)
+
+
+def replies_in_text(text: str) -> list[str]:
+    """What `replies_as_text` wrote; empty where the text is of another form."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return []
+    return said if isinstance(said, list) and all(isinstance(one, str) for one in said) else []
+
+
+def contract_name(label: object) -> str:
+    """`boolean` of the label `boolean/3`: what a contract is called, whatever its version."""
+    return str(label).partition("/")[0]
 
 
 def literal(text: str) -> Any:
@@ -240,7 +265,10 @@ _PYTHON = re.compile("True|False|None|'")
 
 
 def _python_literal(text: str) -> Any:
+    """The value in python style. A comment may take it back, as words beside it may, so it must hold none."""
     try:
+        if _has_comment(text):
+            return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a model's odd back-slash is no warning to our user
             tree = ast.parse(text, mode="eval")
@@ -254,9 +282,22 @@ def _python_literal(text: str) -> Any:
         return None
 
 
+def _has_comment(text: str) -> bool:
+    """Raises `SyntaxError` where the text is no python."""
+    try:
+        return any(
+            token.type == tokenize.COMMENT for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        )
+    except tokenize.TokenError as error:
+        raise SyntaxError(str(error)) from error
+
+
 def list_in(value: Any, key: str, count: int, fits: Callable[[Any], bool]) -> list[Any] | None:
-    """The list that a value is, or holds under `key`, if it has `count` items and all of them fit."""
-    inner = value.get(key) if isinstance(value, dict) else value
+    """The list that a value is, or holds under its only `key`, if it has `count` items and all of them fit.
+
+    A key beside it may say anything, also that the picture could not be loaded.
+    """
+    inner = value.get(key) if isinstance(value, dict) and len(value) == 1 else value
     right = isinstance(inner, list) and len(inner) == count > 0 and all(map(fits, inner))
     return inner if right else None
 
@@ -266,6 +307,25 @@ def lines_of(text: str) -> list[str]:
     bullet = re.compile(r"^\s*(?:[-*•]|\(?\d{1,2}[.):])\s+")
     lines = [bullet.sub("", line).strip().strip('"').strip() for line in without_thoughts(text).splitlines()]
     return [line for line in lines if line and not line.startswith("```")]
+
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|(?<=[。！？])\s*")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:mr|mrs|ms|dr|st|prof|vs|approx|no|fig|e\.g|i\.e|etc)|\b[A-Za-z])\.\Z", re.IGNORECASE
+)
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a text: split at line ends and behind full stops that end no abbreviation."""
+    found: list[str] = []
+    for line in text.splitlines():
+        start = 0
+        for end in _SENTENCE_END.finditer(line):
+            if not _ABBREVIATION.search(line, start, end.start()):
+                found.append(line[start : end.end()].strip())
+                start = end.end()
+        found.append(line[start:].strip())
+    return [sentence for sentence in found if any(letter.isalnum() for letter in sentence)]
 
 
 _SLOT = re.compile(r"\[\[(\w+)\]\]")

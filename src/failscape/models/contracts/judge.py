@@ -16,12 +16,20 @@ from itertools import accumulate
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from failscape.errors import ConfigError
-from failscape.models.contracts.asking import Ask, Instruction, Read, list_in, read_answer, strict_object
+from failscape.models.contracts.asking import (
+    Ask,
+    Instruction,
+    Read,
+    answer_text,
+    list_in,
+    read_answer,
+    strict_object,
+)
 from failscape.models.roles import Reply
 from failscape.trials import Check
 
 _BOOLEAN = re.compile(r"\b(?:true|false)\b", re.IGNORECASE)
-_LETTER = re.compile(r'"q\d+"\s*:\s*"([A-Z])"')
+_LETTER = re.compile(r'"q(?P<number>\d+)"\s*:\s*"(?P<letter>[A-Z])"')
 _LETTERS = re.compile(r"[A-Za-z]+")
 
 #: One chance per check that it holds, as the judge sees it; empty where nothing is known.
@@ -40,34 +48,79 @@ def read_tokens(logprobs: Any) -> tuple[Token, ...]:
     rows = logprobs.get("content") if isinstance(logprobs, dict) else None
     try:
         return tuple(_token(row) for row in rows or ())
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return ()
 
 
 def _token(row: Mapping[str, Any]) -> Token:
-    listed = {str(one["token"]): float(one["logprob"]) for one in row.get("top_logprobs") or ()}
-    own = float(row["logprob"])
+    listed = {str(one["token"]): _log_chance(one["logprob"]) for one in row.get("top_logprobs") or ()}
+    own = _log_chance(row["logprob"])
     return Token(str(row["token"]), {**listed, str(row["token"]): own})
+
+
+#: The rounding of bfloat16, in which some servers compute: by so much a log-probability may exceed 0.
+_ROUNDING = 2.0**-7
+
+
+def _log_chance(value: Any) -> float:
+    """A log-probability. One that is none (NaN, or a chance above 1) would decide checks by a threshold."""
+    found = float(value)
+    if not found <= _ROUNDING:
+        raise ValueError(f"{value!r} is no log-probability")
+    return found
+
+
+def tokens_of_answer(tokens: Sequence[Token], text: str) -> tuple[Token, ...]:
+    """Those that spell the answer of the reply `text`, and no more; none where they spell another.
+
+    Thoughts and drafts have tokens too. Read as the answer, they would decide what the judge left open.
+    """
+    answer = answer_text(text)
+    start = "".join(token.text for token in tokens).rfind(answer) if answer else -1
+    if start < 0:
+        return ()
+    end = start + len(answer)
+    found = []
+    at = 0
+    for token in tokens:
+        inside = token.text[max(0, start - at) : max(0, end - at)]
+        if inside:
+            found.append(token._replace(text=inside))
+        at += len(token.text)
+    return tuple(found)
 
 
 def boolean_confidence(tokens: Sequence[Token], count: int) -> Confidence:
     """The chance of `true` at each of the last `count` booleans of the reply."""
-    places = _places(tokens, _BOOLEAN, count)
+    text = "".join(token.text for token in tokens)
+    places = _places(tokens, [one.start() for one in _BOOLEAN.finditer(text)][-count:], count)
     return tuple(_share(token, "true".startswith, "false".startswith) for token in places)
 
 
 def choice_confidence(tokens: Sequence[Token], wanted: Sequence[str]) -> Confidence:
     """The chance of the letter `wanted` of each question, among all letters at its place."""
-    pairs = zip(_places(tokens, _LETTER, len(wanted)), map(str.lower, wanted), strict=False)
+    text = "".join(token.text for token in tokens)
+    # By the number of the question: a judge may answer in another order.
+    starts = {int(one["number"]): one.start("letter") for one in _LETTER.finditer(text)}
+    asked = [starts[number] for number in range(1, len(wanted) + 1) if number in starts]
+    pairs = zip(_places(tokens, asked, len(wanted)), map(str.lower, wanted), strict=False)
     return tuple(_share(token, letter.__eq__, lambda word: len(word) == 1) for token, letter in pairs)
 
 
-def _places(tokens: Sequence[Token], pattern: re.Pattern[str], count: int) -> list[Token]:
-    """The tokens that cover the last `count` places where the reply fits; none where it fits fewer."""
-    found = pattern.finditer("".join(token.text for token in tokens))
-    starts = [one.start(one.lastindex or 0) for one in found][-count:]
+def _places(tokens: Sequence[Token], starts: Sequence[int], count: int) -> list[Token]:
+    """The tokens whose first letters stand at `starts`; none where there are fewer than `count`.
+
+    A token with other letters before them (a whole reply as one token) has no chance of that word alone.
+    """
     ends = list(accumulate(len(token.text) for token in tokens))
-    return [tokens[bisect_right(ends, start)] for start in starts] if len(starts) == count else []
+    found = []
+    for start in starts:
+        number = bisect_right(ends, start)
+        token = tokens[number]
+        letters = _LETTERS.search(token.text)
+        if letters and ends[number] - len(token.text) + letters.start() == start:
+            found.append(token)
+    return found if len(found) == count else []
 
 
 def _share(token: Token, is_yes: Any, is_no: Any) -> float:
@@ -109,7 +162,7 @@ class JudgeContract(Protocol):
 class BooleanContract:
     """Statements in, one boolean for each out."""
 
-    label: ClassVar[str] = "boolean/2"
+    label: ClassVar[str] = "boolean/3"
     instruction: ClassVar[Instruction] = Instruction(
         "Look at the image and decide for each statement whether it is true of the image. "
         "Judge only what can be seen. A statement that is only partly true is false.\n\n"
@@ -145,7 +198,7 @@ class ChoiceContract:
     A check without `choices` has nothing to hide behind: its statement is put as true or false.
     """
 
-    label: ClassVar[str] = "choice/2"
+    label: ClassVar[str] = "choice/3"
     instruction: ClassVar[Instruction] = Instruction(
         "Look at the image and answer each question by the letter of the option that fits best. "
         f'Choose "{NONE_OF_THESE}" when no other option fits.\n\n'

@@ -95,7 +95,7 @@ MOST = 10
 class PlausibilityContract:
     """Phrases in, one whole number from 0 to 10 for each out."""
 
-    label: ClassVar[str] = "plausibility/2"
+    label: ClassVar[str] = "plausibility/3"
     instruction: ClassVar[Instruction] = Instruction(
         "Each of these phrases may become the content of a picture. Say for each how much sense it makes, "
         "as a whole number from 0 to 10:\n"

@@ -9,19 +9,24 @@ said here once; a chat model says how it is consulted.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 from failscape.config import ModelConfig
 from failscape.models.contracts.asking import (
     Ask,
     Instruction,
+    NotGiven,
     Read,
     json_values,
     lines_of,
     read_answer,
+    replies_as_text,
+    sentences_of,
     strict_object,
+    without_thoughts,
 )
+from failscape.models.contracts.declining import declines, saw_no_picture
 from failscape.models.contracts.judge import (
     ABOUT_ENTITY,
     ABOUT_KIND,
@@ -76,7 +81,7 @@ class ProposeContract:
 class CaptionContract:
     """An image in, a few short sentences out."""
 
-    label: ClassVar[str] = "caption/2"
+    label: ClassVar[str] = "caption/3"
     most: ClassVar[int] = 12
     instruction: ClassVar[Instruction] = Instruction(
         "Describe the image in three to six short sentences, one per line: the main thing, how it looks, "
@@ -88,15 +93,41 @@ class CaptionContract:
         return Ask(self.instruction.fill())
 
     def read(self, text: str) -> Read[list[str]]:
+        """The sentences without what is said around them. Words that describe no picture are no caption."""
+        said = without_thoughts(text)
+        if reason := _no_caption(said):
+            return Read(None, f"the reply is no caption: {reason}")
         sentences = [
-            sentence.strip()
-            for line in lines_of(text)
-            for sentence in re.split(r"(?<=[.!?])\s+", line)
-            if any(letter.isalnum() for letter in sentence)
+            sentence
+            for line in lines_of(said)
+            if not line.endswith((":", "："))
+            for sentence in sentences_of(line)
+            if not _AROUND_A_CAPTION.match(sentence)
         ]
         if not sentences:
             return Read(None, "the captioner said nothing")
         return Read([sentence[:300] for sentence in sentences[: self.most]])
+
+
+#: What chat models say before and after what they were asked for.
+_AROUND_A_CAPTION = re.compile(
+    r"(?:sure|certainly|of course|okay|absolutely)[\s,!.]*\Z"
+    r"|(?:let me know|feel free|would you like|i hope this|is there anything|if you (?:need|want|have))\b",
+    re.IGNORECASE,
+)
+#: Tags, data and stack traces: a text out of form, whatever it was meant to be.
+_MARKUP = re.compile(r"</?[A-Za-z!][\w:-]*[^<>\n]{0,200}>|<\||\|>|^\s*[\[{]|^Traceback |◁|▷", re.MULTILINE)
+
+
+def _no_caption(said: str) -> str:
+    """Why the words describe no picture; `""` where nothing speaks against it."""
+    if declines(said):
+        return "it declines, or saw no picture"
+    if _MARKUP.search(said):
+        return "it holds tags or data"
+    if re.match(r"\W*(?:error|exception|warning|http)\b[^.]{0,40}[:\d]", said, re.IGNORECASE):
+        return "it tells of an error"
+    return ""
 
 
 _IS_RIGHT = (
@@ -125,7 +156,7 @@ class Decided(NamedTuple):
 class VerifyContract:
     """Two steps: is the question valid (the answer is not shown), then is the answer right. Both say why."""
 
-    label: ClassVar[str] = "verify/3"
+    label: ClassVar[str] = "verify/4"
     about_valid: ClassVar[Instruction] = Instruction(
         "[[told]]Question about the image: [[question]]\n\n"
         "Is this a valid question? It is valid when it is one single question, is objective, can be "
@@ -165,11 +196,22 @@ def verification_of(right: Decided) -> Verification:
 
 
 def _decision(value: Any, key: str) -> Decided | None:
-    if not isinstance(value, dict) or not isinstance(value.get(key), bool):
+    """Only what was asked for, and only where the reason does not take it back."""
+    # A model may say more than this question asks, in the words of the verifier's other question.
+    known = {"reason", "answer", "valid", "right"}
+    if not isinstance(value, dict) or not isinstance(value.get(key), bool) or set(value) - known:
         return None
-    answer = str(value.get("answer") or "").strip()
-    kept = answer if len(answer) <= LONGEST_ANSWER else ""
-    return Decided(value[key], str(value.get("reason", "")).strip()[:500], kept)
+    if key == "right" and value.get("valid") is False:
+        return None  # it takes the question itself back
+    texts = [value.get("reason", ""), value.get("answer") or ""]
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    reason, answer = (text.strip() for text in texts)
+    # A question may well be called invalid because nobody can tell from the picture.
+    is_invalid_question = key == "valid" and not value[key]
+    if saw_no_picture(reason) or (declines(reason) and not is_invalid_question):
+        raise NotGiven("its reason says that it does not decide")
+    return Decided(value[key], reason[:500], answer if len(answer) <= LONGEST_ANSWER else "")
 
 
 def _told(history: Sequence[Turn]) -> str:
@@ -290,11 +332,31 @@ class Question(Generic[T]):
     weigh: Callable[[Sequence[Token]], Confidence] | None = None
 
 
+class FormCounts:
+    """How many replies of a model could be read in the form that was asked for, and how many could not."""
+
+    def __init__(self) -> None:
+        self.replies = 0
+        self.odd = 0
+        self.last_odd = ""
+
+    def note(self, read: Read[Any]) -> None:
+        self.replies += 1
+        if read.value is None:
+            self.odd += 1
+            self.last_odd = read.invalid
+
+
 class Consulted:
     """A chat model. `contract` names the instruction that its role puts, as part of its identity."""
 
     config: ModelConfig
     contract = ""
+
+    @cached_property
+    def forms(self) -> FormCounts:
+        """Every reply counts, also the first of two where the model was asked again."""
+        return FormCounts()
 
     def contract_label(self, config: ModelConfig) -> str:
         return self.contract
@@ -360,9 +422,10 @@ class VerifierByContract(Consulted):
         left = [number for number in range(len(answers)) if number not in found]
         asks = [contract.ask_right(answers[number]) for number in left]
         for number, reply in zip(left, await self._decide(answers, left, asks, "right"), strict=True):
-            before, raw = spent.get(number, (Usage(requests=0), ""))
+            before, first = spent.get(number, (Usage(requests=0), None))
             value = None if reply.value is None else verification_of(reply.value)
-            found[number] = Reply(value, reply.invalid, f"{raw}\n{reply.raw}".strip(), before + reply.usage)
+            raw = reply.raw if first is None else replies_as_text([first, reply.raw])
+            found[number] = Reply(value, reply.invalid, raw, before + reply.usage)
         return [found[number] for number in range(len(answers))]
 
     async def _decide(

@@ -11,7 +11,6 @@ nothing. How many agree is kept with every verification.
 """
 
 import asyncio
-import json
 import re
 import unicodedata
 from collections import Counter
@@ -22,6 +21,7 @@ from typing import Final, cast
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
+from failscape.models.contracts.asking import replies_as_text
 from failscape.models.in_process import Unloaded
 from failscape.models.registry import create_model
 from failscape.models.roles import AnswerToVerify, Identity, Model, Reply, Usage, Verification, Verifier
@@ -265,15 +265,6 @@ def _told(votes: Counter[Vote], members: int) -> str:
     return ", ".join([*parts, f"{silent} do not commit"] if silent else parts)
 
 
-def said_by_each(raw: str) -> list[str]:
-    """What each member said, from the panel's own record; empty when that is of another form."""
-    try:
-        said = json.loads(raw)
-    except ValueError:
-        return []
-    return said if isinstance(said, list) and all(isinstance(one, str) for one in said) else []
-
-
 class VerifierPanel:
     batch = 1
     parallel = 1
@@ -299,7 +290,7 @@ class VerifierPanel:
         asked = [member for member in self._members for _ in range(self._repeats)]
         replies = [row[0] for row in await asyncio.gather(*(member.verify([given]) for member in asked))]
         spent = reduce(Usage.__add__, (reply.usage for reply in replies), Usage(requests=0))
-        raw = json.dumps([reply.raw for reply in replies], ensure_ascii=False)
+        raw = replies_as_text([reply.raw for reply in replies])
         return Reply(decide([reply.value for reply in replies]), raw=raw, usage=spent)
 
 

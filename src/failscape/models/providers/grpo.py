@@ -15,18 +15,17 @@ from typing import Any, Protocol
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, MissingExtra, ModelError
 from failscape.models.roles import Identity, Model, Reply, Usage
-from failscape.models.training.classroom import Classroom, Graded, Stopped, Task, number_of
+from failscape.models.training.classroom import Classroom, Graded, Stopped, Task
 from failscape.pictures import Picture
+from failscape.spaces.lesson_guidance import LessonGuidance, LessonPhase
 
 NEEDED = ("torch", "transformers", "trl", "peft", "datasets")
-LESSON, WARM_UP = "lesson", "warm-up"
 #: Params that may change without making another questioner of it.
 FREE = ("save_steps",)
 
 
 class LessonLike(Protocol):
-    name: str
-    guidance: str
+    guidance: LessonGuidance
     images: tuple[str, ...]
     texts: tuple[str, ...]
     rewards: tuple[float, ...]
@@ -68,8 +67,8 @@ class GrpoQuestioner:
         self._home = home
         for lesson in (*lessons, *begun):
             pictures = tuple(load(digest) for digest in lesson.images)
-            task = Task(lesson.name, lesson.guidance, pictures, len(lesson.texts))
-            if lesson.name.startswith(WARM_UP):
+            task = Task(lesson.guidance.text, pictures, len(lesson.texts))
+            if lesson.guidance.phase is LessonPhase.WARM_UP:
                 self._room.begin_warm_up(task)
             else:
                 self._room.remember(task)
@@ -96,13 +95,13 @@ class GrpoQuestioner:
         return [await self._propose(*row) for row in zip(images, guidance, counts, strict=True)]
 
     async def _propose(self, pictures: tuple[Picture, ...], guidance: str, count: int) -> Reply[list[str]]:
-        name = guidance.partition(":")[0]
-        task = Task(name, guidance, pictures, count)
-        if name.startswith(f"{LESSON} "):
+        task = Task(guidance, pictures, count)
+        phase = task.lesson.phase if task.lesson else None
+        if phase is LessonPhase.LESSON:
             self._begin()
             texts = await self._room.ask(task)
         else:
-            if name.startswith(f"{WARM_UP} "):
+            if phase is LessonPhase.WARM_UP:
                 self._room.begin_warm_up(task)
             texts = await self._run(self._study.write, task)
         usage = Usage(requests=0)
@@ -116,10 +115,11 @@ class GrpoQuestioner:
         self._taught += len(fresh)
         for lesson in fresh:
             graded = Graded(lesson.texts, lesson.rewards, lesson.outcomes, lesson.kinds)
-            if lesson.name.startswith(WARM_UP):
-                self._room.grade_warm_up(lesson.name, graded)
+            number = lesson.guidance.number
+            if lesson.guidance.phase is LessonPhase.WARM_UP:
+                self._room.grade_warm_up(number, graded)
             else:
-                self._room.grade(number_of(lesson.name), graded)
+                self._room.grade(number, graded)
 
     @property
     def waiting(self) -> bool:

@@ -15,12 +15,14 @@ from typing import Any
 from failscape.config import ModelConfig
 from failscape.errors import BadReply
 from failscape.models.roles import Model, Ranking, Reply, Usage
-from failscape.models.transport.encoding import base64_of, off_loop, picture_from_base64
+from failscape.models.transport.encoding import PROVE_PICTURES, base64_of, off_loop, picture_from_base64
 from failscape.models.transport.endpoints import Backoff
 from failscape.models.transport.http import HttpModel, decode, encode, preprocessing_of, with_params
 from failscape.pictures import Picture
 
 PATH = "/classify"
+#: Bytes of the labels and scores of one image: 20,000 labels with room to spare.
+LONGEST_RANKING = 2**20
 
 
 class HttpClassifier(HttpModel):
@@ -32,6 +34,9 @@ class HttpClassifier(HttpModel):
 
     def more_settings(self, config: ModelConfig) -> dict[str, Any]:
         return preprocessing_of(config)
+
+    def longest_item(self) -> int:
+        return LONGEST_RANKING
 
     def base_of(self, address: str) -> str:
         """With and without `/v1`, and with the path that we add ourselves."""
@@ -79,6 +84,9 @@ class GenerateModel(HttpModel):
     provider = "generate"
     items = 1
 
+    def longest_item(self) -> int:
+        return self.longest_picture()
+
     def base_of(self, address: str) -> str:
         """The address may be given with the path that we add ourselves."""
         return address.removesuffix("/generate")
@@ -97,9 +105,9 @@ class GenerateModel(HttpModel):
             images = decode(body)["images"]
             if not isinstance(images, list) or len(images) != len(wanted):
                 raise BadReply(f"the reply should hold {len(wanted)} `images`")
-            return [picture_from_base64(image, self.limits) for image in images]
+            return [picture_from_base64(image, self.limits, proven=False) for image in images]
 
-        answer = await self.ask("/generate", with_params(fields, self.config.params), read)
+        answer = await self.ask("/generate", with_params(fields, self.config.params), read, PROVE_PICTURES)
         return answer.value, self.bill(answer)
 
 

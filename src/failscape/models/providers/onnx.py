@@ -1,7 +1,9 @@
 """Provider `onnx`: a model file run in this process by onnxruntime, as classifier or embedder of images.
 
 What the file does not say (mean, std, labels …) comes from `params`; see docs/providers.md. Files whose
-metadata hold `mean`, `std`, `size`, `labels` … as JSON need no params at all.
+metadata hold `mean`, `std`, `size`, `labels` … as JSON need no params at all, and the image fields of the
+ONNX standard (`Image.BitmapPixelFormat`, `Image.NominalPixelRange`) are read too. `about_input` says what was
+stated and what is assumed.
 """
 
 from __future__ import annotations
@@ -43,30 +45,52 @@ def read_settings(params: Mapping[str, Any], metadata: Mapping[str, str]) -> dic
     for name, value in own.items():
         with suppress(ValueError):  # what is no JSON is a text
             own[name] = json.loads(value)
-    return {**own, **params}
+    return {**_standard_settings(metadata), **own, **params}
+
+
+#: ONNX's own words for pixels → scale and mean, with pixels from 0 to 255.
+PIXEL_RANGES = {
+    "NominalRange_0_255": {"scale": 1.0, "mean": 0.0},
+    "Normalized_0_1": {"scale": 1 / 255, "mean": 0.0},
+    "Normalized_1_1": {"scale": 2 / 255, "mean": 1.0},
+}
+PIXEL_FORMATS = {"Gray8": "grey", "Rgb8": "RGB", "Bgr8": "BGR"}
+
+
+def _standard_settings(metadata: Mapping[str, str]) -> dict[str, Any]:
+    """What the image fields of the ONNX standard say, in our words."""
+    found: dict[str, Any] = dict(PIXEL_RANGES.get(metadata.get("Image.NominalPixelRange", ""), {}))
+    pixel_format = metadata.get("Image.BitmapPixelFormat", "")
+    return {**found, "channels": PIXEL_FORMATS[pixel_format]} if pixel_format in PIXEL_FORMATS else found
 
 
 @dataclass(frozen=True)
 class ImageInput:
-    """One image input of a model file. `fixed_batch` is 0 when any number of images may go at once."""
+    """One image input of a model file. `fixed_batch` is 0 when any number of images may go at once.
+
+    `layout` is NCHW, NHWC, NHW (grey, without an axis for channels) or flat (one row of numbers). `channels`
+    is 1 for grey pictures, else 3. `assumed` are settings that neither the file nor `params` state.
+    """
 
     name: str
     height: int
     width: int
     fixed_batch: int
-    channels_first: bool
+    layout: str
+    channels: int
     reverse_colours: bool
     crop: bool
     scale: float
     mean: NDArray[np.float32]
     std: NDArray[np.float32]
     kind: Any
+    assumed: tuple[str, ...]
 
     @classmethod
     def of(cls, session: Any, settings: Mapping[str, Any], path: str) -> ImageInput:
         source = chosen("input", session.get_inputs(), settings, path)
 
-        if len(source.shape) != 4:
+        if len(source.shape) not in (2, 3, 4):
             raise ConfigError(
                 f"{path}: input {source.name!r} has shape {source.shape}, not that of a batch of images",
                 "name the image input: `params: {input: …}`",
@@ -76,23 +100,37 @@ class ImageInput:
                 f"{path}: input {source.name!r} takes {source.type}",
                 f"export it with one of: {', '.join(TYPES)}",
             )
-        first = _channels_first(source.shape, settings.get("layout"), path)
-        height, width = _size(source.shape[2:] if first else source.shape[1:3], settings.get("size"), path)
+        layout = _layout(source.shape, settings.get("layout"), path)
+        height, width = _size(_sides(source.shape, layout), settings.get("size"), path)
+        order, channels = _channels(settings.get("channels"), source.shape, layout, height * width, path)
         batch = source.shape[0]
         whole = TYPES[source.type] is np.uint8
+        usual = {"scale", "mean", "std", "fit", *(["channels"] if channels == 3 else [])}
         return cls(
             name=source.name,
             height=height,
             width=width,
             fixed_batch=batch if isinstance(batch, int) and batch > 0 else 0,
-            channels_first=first,
-            reverse_colours=str(settings.get("channels", "RGB")).upper() == "BGR",
+            layout=layout,
+            channels=channels,
+            reverse_colours=order == "BGR",
             crop=settings.get("fit", "squash") == "crop",
             scale=float(settings.get("scale", 1.0 if whole else 1 / 255)),
-            mean=_three(settings.get("mean", 0.0), "mean"),
-            std=_three(settings.get("std", 1.0), "std"),
+            mean=_per_channel(settings.get("mean", 0.0), "mean", channels),
+            std=_per_channel(settings.get("std", 1.0), "std", channels),
             kind=TYPES[source.type],
+            assumed=tuple(sorted((usual - {"scale", "mean", "std"} if whole else usual) - settings.keys())),
         )
+
+    def __str__(self) -> str:
+        """`28 × 28 grey pixels (NCHW), × 0.00392, minus 0.5, by 0.5, squashed to size`."""
+        colours = "grey" if self.channels == 1 else "BGR" if self.reverse_colours else "RGB"
+        numbers = ""
+        if self.kind is not np.uint8:
+            mean, std = (", ".join(f"{one:.3g}" for one in row) for row in (self.mean, self.std))
+            numbers = f", × {self.scale:.3g}, minus ({mean}), by ({std})"
+        fit = "cropped" if self.crop else "squashed"
+        return f"{self.height} × {self.width} {colours} pixels ({self.layout}){numbers}, {fit} to size"
 
     def pixels(self, pictures: Sequence[Picture], pad_to: int = 0) -> NDArray[Any]:
         """The tensor; with `pad_to` the last picture is repeated until the batch is full."""
@@ -102,15 +140,23 @@ class ImageInput:
             stack = scaled.astype(self.kind)
         if len(stack) < pad_to:
             stack = np.concatenate([stack, np.repeat(stack[-1:], pad_to - len(stack), axis=0)])
-        return np.ascontiguousarray(stack.transpose(0, 3, 1, 2) if self.channels_first else stack)
+        return np.ascontiguousarray(self._laid_out(stack))
+
+    def _laid_out(self, stack: NDArray[Any]) -> NDArray[Any]:
+        if self.layout == "NHWC":
+            return stack
+        if self.layout == "NHW":
+            return stack[:, :, :, 0]
+        channels_first = stack.transpose(0, 3, 1, 2)
+        return channels_first.reshape(len(stack), -1) if self.layout == FLAT else channels_first
 
     def _fit(self, picture: Picture) -> NDArray[np.uint8]:
-        image = picture.image.convert("RGB")
+        image = picture.image.convert("L" if self.channels == 1 else "RGB")
         if self.crop:
             image = _central(image, self.width / self.height)
         if image.size != (self.width, self.height):
             image = image.resize((self.width, self.height), Image.Resampling.BILINEAR)
-        pixels = np.asarray(image)
+        pixels = np.asarray(image).reshape(self.height, self.width, self.channels)
         return pixels[:, :, ::-1] if self.reverse_colours else pixels
 
 
@@ -131,14 +177,55 @@ def chosen(what: str, there: Sequence[Any], settings: Mapping[str, Any], path: s
     return by_name[name]
 
 
-def _channels_first(shape: Sequence[Any], layout: str | None, path: str) -> bool:
+FLAT = "flat"
+LAYOUTS = {4: ("NCHW", "NHWC"), 3: ("NHW",), 2: (FLAT,)}
+
+
+def _layout(shape: Sequence[Any], layout: str | None, path: str) -> str:
+    known = LAYOUTS[len(shape)]
     if layout:
-        if layout.upper() not in ("NCHW", "NHWC"):
-            raise ConfigError(f"`layout` must be NCHW or NHWC, but got {layout!r}", "check `params`")
-        return layout.upper() == "NCHW"
-    if shape[1] == 3 or shape[3] == 3:
-        return bool(shape[1] == 3)
+        found = next((one for one in known if one.lower() == str(layout).lower()), None)
+        if found is None:
+            raise ConfigError(
+                f"`layout` must be {' or '.join(known)} for an input of shape {shape}, but got {layout!r}",
+                "check `params`",
+            )
+        return found
+    if len(known) == 1:
+        return known[0]
+    for one, channels in zip(known, (shape[1], shape[3]), strict=True):
+        if channels in (1, 3):
+            return one
     raise ConfigError(f"{path} does not say where its channels are: {shape}", "set `params: {layout: NCHW}`")
+
+
+def _sides(shape: Sequence[Any], layout: str) -> Sequence[Any]:
+    """Height and width as the graph has them; it may say neither."""
+    if layout == FLAT:
+        return ("height", "width")
+    return shape[2:] if layout == "NCHW" else shape[1:3]
+
+
+def _channels(value: Any, shape: Sequence[Any], layout: str, pixels: int, path: str) -> tuple[str, int]:
+    """The order of colours and their number: by `params`, else by the graph."""
+    by_graph = {"NCHW": shape[1], "NHWC": shape[-1], "NHW": 1, FLAT: _channels_of_row(shape[1], pixels)}[
+        layout
+    ]
+    known = {"RGB": 3, "BGR": 3, "GREY": 1, "GRAY": 1, "L": 1, "1": 1, "3": 3}
+    order = str(value).upper() if value is not None else "GREY" if by_graph == 1 else "RGB"
+    if order not in known:
+        raise ConfigError(f"`channels` must be RGB, BGR or 1, but got {value!r}", "check `params`")
+    if isinstance(by_graph, int) and by_graph != known[order]:
+        raise ConfigError(
+            f"{path} takes {by_graph} channels (shape {list(shape)}), but `channels` is {value or order!r}",
+            f"set `params: {{channels: {'1' if by_graph == 1 else 'RGB'}}}`, or another `size` or `layout`",
+        )
+    return order, known[order]
+
+
+def _channels_of_row(numbers: Any, pixels: int) -> Any:
+    """How many numbers of a flat row belong to a pixel; a text where the graph leaves that open."""
+    return numbers // pixels if isinstance(numbers, int) and numbers % pixels == 0 else numbers
 
 
 def _size(shape: Sequence[Any], size: Any, path: str) -> tuple[int, int]:
@@ -151,11 +238,12 @@ def _size(shape: Sequence[Any], size: Any, path: str) -> tuple[int, int]:
     raise ConfigError(f"{path} does not fix its image size", "set `params: {size: [height, width]}`")
 
 
-def _three(value: Any, name: str) -> NDArray[np.float32]:
+def _per_channel(value: Any, name: str, channels: int) -> NDArray[np.float32]:
     array = np.asarray(value, dtype=np.float32).reshape(-1)
-    if array.size not in (1, 3) or (name == "std" and (array == 0).any()):
-        raise ConfigError(f"`{name}` must be one number or three, but got {value!r}", "check `params`")
-    return np.broadcast_to(array, (3,))
+    if array.size not in (1, channels) or (name == "std" and (array == 0).any()):
+        wanted = "one number" if channels == 1 else "one number or three"
+        raise ConfigError(f"`{name}` must be {wanted}, but got {value!r}", "check `params`")
+    return np.broadcast_to(array, (channels,))
 
 
 BATCH = 16
@@ -208,6 +296,11 @@ class OnnxModel(InProcess):
 
         self._prepare(session, settings)
         self._session: Any = session
+
+    @property
+    def about_input(self) -> tuple[str, tuple[str, ...]]:
+        """What pictures are made into, and which of its settings nobody stated. Known once it is started."""
+        return str(self._input), self._input.assumed
 
     def _prepare(self, session: Any, settings: dict[str, Any]) -> None:
         """Room for roles to read what they need."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, Permanent, Refused
 from failscape.models.contracts.asking import Read, plain_answer
-from failscape.models.contracts.judge import Confidence, Token, read_tokens
+from failscape.models.contracts.judge import Confidence, Token, read_tokens, tokens_of_answer
 from failscape.models.contracts.vision import (
     CaptionerByContract,
     Consulted,
@@ -21,9 +21,23 @@ from failscape.models.contracts.vision import (
     VerifierByContract,
 )
 from failscape.models.roles import Conversation, Model, Reply, Usage
-from failscape.models.transport.encoding import data_uri, off_loop, picture_from_base64, picture_from_bytes
+from failscape.models.transport.encoding import (
+    PROVE_PICTURES,
+    data_uri,
+    off_loop,
+    picture_from_base64,
+    picture_from_bytes,
+)
 from failscape.models.transport.endpoints import Backoff
-from failscape.models.transport.http import NOTHING, HttpModel, decode, encode, preprocessing_of, with_params
+from failscape.models.transport.http import (
+    IMAGE_RULES,
+    NOTHING,
+    HttpModel,
+    decode,
+    encode,
+    preprocessing_of,
+    with_params,
+)
 from failscape.picture_limits import PictureLimits
 from failscape.pictures import Picture
 
@@ -35,17 +49,13 @@ Weigh = Callable[[Sequence[Token]], Confidence]
 TRIES_IN_FORM = 2
 
 
-#: Half an answer in form is none; free text (an answer, a caption) is taken as far as it goes.
-CUT_OFF = "the reply was cut off: raise `max_tokens`, or switch thinking off"
-
-
 class Said(NamedTuple):
-    """`cut_off`: the reply reached its longest length (`finish_reason: length`)."""
+    """`unfinished` says why the reply is no whole one; `""` when it is, or when the server does not say."""
 
     text: str
     tokens_in: int
     tokens_out: int
-    cut_off: bool
+    unfinished: str
     tokens: tuple[Token, ...] = ()
 
 
@@ -62,6 +72,12 @@ def split_params(params: dict[str, Any]) -> dict[str, Any]:
     return {**fields, **(params.get("extra_body") or {})}
 
 
+#: Tokens of a target's answer, unless `params` say otherwise.
+LONGEST_ANSWER = 512
+#: How servers call that limit.
+LENGTHS = frozenset(("max_tokens", "max_completion_tokens", "max_new_tokens"))
+
+
 class ChatModel(Consulted, HttpModel):
     """One chat request, and what all roles share. By itself it is the role `llm`: plain text in and out."""
 
@@ -70,7 +86,8 @@ class ChatModel(Consulted, HttpModel):
 
     def more_settings(self, config: ModelConfig) -> dict[str, Any]:
         chosen = {"contract": self.contract_label(config), "thresholds": config.thresholds}
-        return {name: value for name, value in chosen.items() if value} | preprocessing_of(config)
+        shown = {} if self.role == "llm" else preprocessing_of(config)  # an llm sees no pictures
+        return {name: value for name, value in chosen.items() if value} | shown
 
     async def chat(self, messages: Sequence[Message], schema: dict[str, Any] | None = None) -> Reply[str]:
         """The model's text for OpenAI-style messages, in the form of `schema` where one is given."""
@@ -96,18 +113,22 @@ class ChatModel(Consulted, HttpModel):
     ) -> Reply[T]:
         """One conversation, asked again when the reply is out of form. `compose` may meet a broken image."""
         spent = Usage(requests=0)
+        outcome: Read[T]
         try:
             body = await off_loop(self.is_work(images), lambda: encode(self._payload(compose(), schema)))
             for _ in range(TRIES_IN_FORM):
                 answer = await self.pool.post("/chat/completions", body, _read_chat)
                 said = answer.value
                 spent += self.bill(answer, (said.tokens_in, said.tokens_out))
-                outcome: Read[T] = Read(None, CUT_OFF) if schema and said.cut_off else read(said.text)
+                # Half an answer in form is none; free text is taken as far as it goes.
+                outcome = Read(None, said.unfinished) if schema and said.unfinished else read(said.text)
+                self.forms.note(outcome)
                 if outcome.value is not None:
                     break
         except (BadReply, Refused) as error:
             return self.invalid(error, spent)
-        sure = weigh(said.tokens) if weigh and said.tokens and outcome.value is not None else ()
+        spelled = tokens_of_answer(said.tokens, said.text) if weigh and outcome.value is not None else ()
+        sure = weigh(spelled) if weigh and spelled else ()
         return Reply(outcome.value, outcome.invalid, said.text, spent, sure)
 
     def _payload(self, messages: list[Message], schema: dict[str, Any] | None) -> dict[str, Any]:
@@ -136,9 +157,21 @@ class OpenAICaptioner(CaptionerByContract, ChatModel): ...
 
 
 class OpenAIAnswerer(ChatModel):
-    """The question as it is, without instructions of ours: the target is to be seen as users see it."""
+    """The question as it is, without instructions of ours: the target is to be seen as users see it.
+
+    An answer has an end: a target that rambles would hold up the hunt, and the verifier reads no more.
+    """
 
     role = "answerer"
+
+    def more_settings(self, config: ModelConfig) -> dict[str, Any]:
+        limit = {} if LENGTHS & config.params.keys() else {"max_tokens": LONGEST_ANSWER}
+        return super().more_settings(config) | limit
+
+    def _payload(self, messages: list[Message], schema: dict[str, Any] | None) -> dict[str, Any]:
+        fields = super()._payload(messages, schema)
+        told = LENGTHS & (fields.keys() | self.config.params.keys())
+        return fields if told else {**fields, "max_tokens": LONGEST_ANSWER}
 
     async def answer(self, conversations: Sequence[Conversation]) -> list[Reply[str]]:
         return [
@@ -161,21 +194,99 @@ class OpenAIVerifier(VerifierByContract, ChatModel):
 class OpenAIQuestioner(QuestionerByContract, ChatModel): ...
 
 
+#: How servers of different makes say that a reply came to its end; a few say nothing.
+FINISHED = frozenset(
+    [
+        "",
+        "stop",
+        "eos",
+        "eos_token",
+        "end_turn",
+        "stop_sequence",
+        "stop_token",
+        "end",
+        "complete",
+        "completed",
+    ]
+)
+#: How they say that it reached its longest length.
+CUT_OFF = frozenset(
+    [
+        "length",
+        "max_tokens",
+        "max_length",
+        "model_length",
+        "max_output_tokens",
+        "max_new_tokens",
+        "token_limit",
+    ]
+)
+#: How they say that a filter stopped it.
+FILTERED = frozenset(
+    [
+        "content_filter",
+        "safety",
+        "refusal",
+        "recitation",
+        "blocklist",
+        "prohibited_content",
+        "spii",
+        "sensitive",
+    ]
+)
+#: A number of tokens beyond this is none, and would not fit where it is kept.
+MOST_TOKENS = 2**40
+
+
+#: Lists and objects of a chat reply: 30,000 tokens with their five likeliest alternatives. An empty one takes
+#: two bytes of a body, and thirty times as much once it is decoded.
+MOST_PARTS = 2**18
+
+
 def _read_chat(body: bytes) -> Said:
+    if body.count(b"[") + body.count(b"{") > MOST_PARTS:
+        raise BadReply(f"the reply holds more than {MOST_PARTS:,} lists and objects")
     data = decode(body)
     choice = data["choices"][0]
     message = choice["message"]
-    if message.get("refusal") or choice.get("finish_reason") == "content_filter":
-        raise Refused(f"the model refused: {message.get('refusal') or 'content filter'}")
-    content = message.get("content")
+    if fault := data.get("error") or choice.get("error"):
+        raise BadReply(f"the reply tells of an error: {str(fault)[:200]}")
+    ending = str(choice.get("finish_reason") or "").lower()
+    if message.get("refusal") or ending in FILTERED:
+        raise Refused(f"the model refused: {message.get('refusal') or ending}")
+    usage = data.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    return Said(
+        _text_of(message.get("content")),
+        _tokens(counts.get("prompt_tokens")),
+        _tokens(counts.get("completion_tokens")),
+        _unfinished(ending),
+        read_tokens(choice.get("logprobs")),
+    )
+
+
+def _text_of(content: Any) -> str:
+    """What is said. Parts of another kind, such as `reasoning` or `thinking`, are not."""
     if isinstance(content, list):
-        content = "".join(part.get("text", "") for part in content)
+        said = [part for part in content if part.get("type", "text") in ("text", "output_text")]
+        content = "".join(part.get("text") or "" for part in said)
     if not isinstance(content, str | None):
         raise BadReply("the reply holds no text")
-    usage = data.get("usage") or {}
-    tokens = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
-    cut_off = choice.get("finish_reason") == "length"
-    return Said(content or "", *tokens, cut_off, read_tokens(choice.get("logprobs")))
+    return content or ""
+
+
+def _unfinished(ending: str) -> str:
+    if ending in FINISHED:
+        return ""
+    if ending in CUT_OFF:
+        return "the reply was cut off: raise `max_tokens`, or switch thinking off"
+    return f"the reply is not finished: its finish_reason is {ending[:40]!r}"
+
+
+def _tokens(count: Any) -> int:
+    """A number that a server gives; 0 for what cannot be one (1e30, "many", true)."""
+    is_number = isinstance(count, int | float) and not isinstance(count, bool)
+    return int(count) if is_number and 0 <= count <= MOST_TOKENS else 0
 
 
 #: Fixed, so that equal requests are equal bytes; long enough not to occur in an image by chance.
@@ -185,11 +296,16 @@ BOUNDARY = "failscape-5c1f0b7e9a3d4286"
 class OpenAIImages(HttpModel):
     """What generator and editor share: one image a request, in the reply or where the reply says."""
 
-    async def _drawn(self, path: str, compose: Callable[[], bytes]) -> Reply[Picture]:
-        """`compose` may meet a broken image."""
+    def longest_item(self) -> int:
+        return self.longest_picture()
+
+    async def _drawn(self, path: str, compose: Callable[[], bytes], heavy: bool = False) -> Reply[Picture]:
+        """`compose` may meet a broken image; it is `heavy` where it has an image to make ready."""
         spent = NOTHING
         try:
-            answer = await self.pool.post(path, compose(), lambda body: _read_image(body, self.limits))
+            body = await off_loop(heavy, compose)
+            read = partial(_read_image, limits=self.limits)
+            answer = await self.pool.post(path, body, read, PROVE_PICTURES)
             picture, spent = answer.value, self.bill(answer)
             if isinstance(picture, str):
                 picture = await self.download(picture, answer.base)
@@ -203,6 +319,9 @@ class OpenAIEditor(OpenAIImages):
 
     role = "editor"
 
+    def more_settings(self, config: ModelConfig) -> dict[str, Any]:
+        return {"image_rules": IMAGE_RULES}
+
     def __init__(self, config: ModelConfig, backoff: Backoff | None = None) -> None:
         super().__init__(config, backoff)
         self._headers = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}", **self._access}
@@ -215,7 +334,7 @@ class OpenAIEditor(OpenAIImages):
     async def _edit(self, image: Picture, instruction: str, seed: int) -> Reply[Picture]:
         fields = {"model": self.config.model, "prompt": instruction, "n": 1, "response_format": "b64_json"}
         fields |= {"seed": seed, **self.config.params}
-        return await self._drawn("/images/edits", lambda: form_of(fields, image.plain()))
+        return await self._drawn("/images/edits", lambda: form_of(fields, image.plain()), heavy=True)
 
 
 def form_of(fields: Mapping[str, Any], image: Picture) -> bytes:
@@ -247,14 +366,18 @@ class OpenAIGenerator(OpenAIImages):
 def _read_image(body: bytes, limits: PictureLimits) -> Picture | str:
     """The picture, or the address where it lies. Some servers reply with the bare file."""
     if Picture(body).format:
-        return picture_from_bytes(body, limits)
+        return picture_from_bytes(body, limits, proven=False)
     item = decode(body)["data"][0]
     if item.get("b64_json"):
-        return picture_from_base64(item["b64_json"], limits)
+        return picture_from_base64(item["b64_json"], limits, proven=False)
     url = item["url"]
     if not isinstance(url, str):
         raise BadReply("the reply holds neither `b64_json` nor `url`")
-    return picture_from_base64(url, limits) if url.startswith("data:") else url
+    return picture_from_base64(url, limits, proven=False) if url.startswith("data:") else url
+
+
+#: Bytes of one vector as JSON: 8,192 numbers with room to spare.
+LONGEST_VECTOR = 2**18
 
 
 class OpenAIEmbedder(HttpModel):
@@ -262,6 +385,9 @@ class OpenAIEmbedder(HttpModel):
 
     role = "embedder"
     items = 32
+
+    def longest_item(self) -> int:
+        return LONGEST_VECTOR
 
     async def embed(self, items: Sequence[str | Picture]) -> list[Reply[list[float]]]:
         if not items:
@@ -287,7 +413,8 @@ def _read_vectors(body: bytes, count: int) -> tuple[list[list[float]], int]:
     vectors = [[float(number) for number in row["embedding"]] for row in rows]
     if len(vectors) != count:
         raise BadReply(f"the reply holds {len(vectors)} embeddings for {count} texts")
-    return vectors, int((data.get("usage") or {}).get("prompt_tokens") or 0)
+    usage = data.get("usage")
+    return vectors, _tokens(usage.get("prompt_tokens") if isinstance(usage, dict) else 0)
 
 
 ROLES: dict[str, type[HttpModel]] = {

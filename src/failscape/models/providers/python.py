@@ -142,7 +142,9 @@ class PythonModel:
     def __init__(
         self, shape: CallShape, function: Callable[..., Any], config: ModelConfig, name: str
     ) -> None:
-        self.identity = Identity(shape.role, "python", one_spelling(config.path), _settings(function, config))
+        self.identity = Identity(
+            shape.role, "python", one_spelling(config.path), _settings(shape.role, function, config)
+        )
         self.batch = config.batch or int(_said(function, "batch", BATCH if shape.batched else 1))
         self.parallel = 1
         self._shape = shape
@@ -233,10 +235,14 @@ def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
 
 
-def _settings(function: Callable[..., Any], config: ModelConfig) -> dict[str, Any]:
-    """`version` on the object stands for its code; else the file's digest does."""
+def _settings(role: str, function: Callable[..., Any], config: ModelConfig) -> dict[str, Any]:
+    """`version` on the object stands for its code; else the file's digest does.
+
+    Captions that come as one text were once kept whole: those replies are another model's.
+    """
     version = _said(function, "version", "") or _digest_of_code(function, config)
-    return {"params": config.params, "version": str(version)}
+    how_read = {"captions": "by sentence"} if role == "captioner" else {}
+    return {"params": config.params, "version": str(version), **how_read}
 
 
 def _digest_of_code(function: Callable[..., Any], config: ModelConfig) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from PIL import Image
 
 from failscape.errors import BadReply
+from failscape.models.contracts.asking import sentences_of
 from failscape.models.roles import METHODS, AnswerToVerify, Conversation, Reply, Verification
 from failscape.models.transport.encoding import picture_from_bytes
 from failscape.picture_limits import DEFAULT_LIMITS, PictureLimits
@@ -220,8 +221,11 @@ def _ranking(value: Any, row: tuple[Any, ...]) -> list[tuple[str, float]]:
 
 
 def _caption(value: Any, row: tuple[Any, ...]) -> list[str]:
-    lines = value.splitlines() if isinstance(value, str) else [_str(item) for item in _listed(value)]
-    sentences = [line.strip() for line in lines if line.strip()]
+    """A list is taken as it is; one text is split into its sentences, each of which is a fact by itself."""
+    if isinstance(value, str):
+        sentences = sentences_of(value)
+    else:
+        sentences = [line for item in _listed(value) if (line := _str(item).strip())]
     if not sentences:
         raise BadReply("returned an empty caption")
     return sentences

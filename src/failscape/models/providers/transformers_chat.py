@@ -92,7 +92,10 @@ class TransformersChat(Consulted, TorchModel):
     async def consult(self, questions: Sequence[Question[T]]) -> list[Reply[T]]:
         """Show pictures, say what the contract says, read replies as the contract reads them."""
         replies = await self.talk([Conversation(tuple(one.images), one.ask.text) for one in questions])
-        return [_read(reply, one.read) for reply, one in zip(replies, questions, strict=True)]
+        read = [_read(reply, one.read) for reply, one in zip(replies, questions, strict=True)]
+        for reply in read:
+            self.forms.note(Read(reply.value, reply.invalid))
+        return read
 
     # Loading
 

@@ -8,9 +8,11 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 from failscape.pictures import Picture
+from failscape.spaces.lesson_guidance import LessonGuidance
 
 T = TypeVar("T")
 
@@ -19,28 +21,34 @@ class Stopped(Exception):
     """The run ends: the training thread is to leave at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Task:
     """What to ask about: the guidance of a `Propose` step, its pictures, and how many questions."""
 
-    name: str
     guidance: str
     pictures: tuple[Picture, ...]
     count: int
 
+    @cached_property
+    def lesson(self) -> LessonGuidance | None:
+        """The lesson that it is of; None where the guidance is another."""
+        return LessonGuidance.parse(self.guidance)
+
     @property
     def number(self) -> int:
         """Which lesson it is."""
-        return number_of(self.name)
+        assert self.lesson is not None, "only lessons are numbered"
+        return self.lesson.number
 
     @property
     def skill(self) -> str:
         """The skill that the lesson names, "" for none."""
-        return self.name.partition("[")[2].rstrip("]")
+        return self.lesson.skill if self.lesson else ""
 
     @property
     def caption(self) -> str:
-        return self.guidance.partition(": ")[2]
+        """What is known about the picture, in words."""
+        return self.lesson.caption if self.lesson else self.guidance
 
 
 ValidQuestion = tuple[Task, str, int, str]
@@ -68,8 +76,8 @@ class Classroom:
         self._changed = threading.Condition()
         self._tasks: dict[int, Task] = {}
         self._graded: dict[int, Graded] = {}
-        self._warm_tasks: dict[str, Task] = {}
-        self._warm_graded: dict[str, Graded] = {}
+        self._warm_tasks: dict[int, Task] = {}
+        self._warm_graded: dict[int, Graded] = {}
         self._waiting: dict[int, tuple[asyncio.AbstractEventLoop, asyncio.Future[list[str]]]] = {}
         self._stopped = False
         #: Whether the training thread has nothing to do until the loop gives it a task or grades.
@@ -103,11 +111,11 @@ class Classroom:
     def begin_warm_up(self, task: Task) -> None:
         """A task of the warm-up: its questions are written elsewhere, and learned from once graded."""
         with self._changed:
-            self._warm_tasks[task.name] = task
+            self._warm_tasks[task.number] = task
 
-    def grade_warm_up(self, name: str, graded: Graded) -> None:
+    def grade_warm_up(self, number: int, graded: Graded) -> None:
         with self._changed:
-            self._warm_graded[name] = graded
+            self._warm_graded[number] = graded
             self._changed.notify_all()
 
     def stop(self, error: BaseException | None = None) -> None:
@@ -141,8 +149,8 @@ class Classroom:
         """The valid questions of the warm-up, in its order. Waits until all were put to the target: lessons
         are planned before the last are, and what is learned must not hang on who is faster."""
         self._wait(lambda: self._warm_tasks.keys() <= self._warm_graded.keys() or None)
-        ordered = sorted(self._warm_tasks.values(), key=lambda task: task.number)
-        return [row for task in ordered for row in self._warm_graded[task.name].valid(task)]
+        ordered = sorted(self._warm_tasks.items())
+        return [row for number, task in ordered for row in self._warm_graded[number].valid(task)]
 
     def _wait(self, look: Callable[[], T | None]) -> T:
         with self._changed:
@@ -157,11 +165,6 @@ class Classroom:
                     self._changed.wait(1.0)
             finally:
                 self.waiting = False
-
-
-def number_of(name: str) -> int:
-    """`lesson 12 [counting]` → 12."""
-    return int(name.split()[1])
 
 
 def _succeed(future: asyncio.Future[Any], value: Any) -> None:

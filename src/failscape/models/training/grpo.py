@@ -7,7 +7,6 @@ captions; a VLM reads the pictures. Needs the extra `rl`.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 import shutil
@@ -20,6 +19,7 @@ from typing import Any
 from failscape.errors import ConfigError
 from failscape.models.training.classroom import Classroom, Task, ValidQuestion
 from failscape.models.training.imitation import BATCH, imitate
+from failscape.trials import seed_from_text
 
 LEAST_SPREAD = 0.25
 """The spread of a step's rewards with one failure in sixteen questions. A step without a failure has a tenth
@@ -307,12 +307,13 @@ class Study:
         return {"prompt": self._text_prompt(task)}
 
     def _text_prompt(self, task: Task) -> Any:
-        caption = task.caption if _is_lesson(task) else task.guidance
+        caption = task.caption
         if self._template:
             return self._template.format(caption=caption, skill=f"<{task.skill.replace(' ', '-') or 'any'}>")
         if not caption.strip():
+            name = task.lesson.name if task.lesson else "a question"
             raise ConfigError(
-                f"the questioner reads captions, but the picture of {task.name} has none",
+                f"the questioner reads captions, but the picture of {name} has none",
                 "give captions (`captions.csv`), or train a VLM, which sees the picture",
             )
         text = f"{instruction(task)}\n\nThe picture: {caption}"
@@ -326,7 +327,7 @@ class Study:
         """Questions for a task by the model as it is; the same task gives the same ones."""
         import torch
 
-        seed = int.from_bytes(hashlib.blake2b(task.guidance.encode(), digest_size=4).digest(), "big")
+        seed = seed_from_text(task.guidance)
         inputs = self.inputs(self.row(task))
         self.model.eval()
         with torch.random.fork_rng(devices=[]), torch.no_grad():
@@ -413,13 +414,9 @@ def _padded_left(processor: Any) -> Any:
 
 def instruction(task: Task) -> str:
     """What the questioner is told: in lessons the same but for the skill, else what the task says."""
-    if not _is_lesson(task):
+    if task.lesson is None:
         return f"{INSTRUCTION} Ask so that {task.guidance}."
     return f"{INSTRUCTION} It should take {task.skill} to answer it." if task.skill else INSTRUCTION
-
-
-def _is_lesson(task: Task) -> bool:
-    return task.name.startswith(("lesson ", "warm-up "))
 
 
 def question_in(text: str) -> str:

@@ -56,8 +56,8 @@ class Examples:
         among = self._of[name]
         (at,) = self._rng.choices(among, [self._odds[one] for one in among])
         task, text = self._rows[at][:2]
-        lesson = task.name.partition(" [")[0]
-        return replace(task, name=f"{lesson} [{name}]" if name else lesson), text
+        assert task.lesson is not None, "only questions of lessons are learned from"
+        return replace(task, guidance=replace(task.lesson, skill=name).text), text
 
 
 def imitate(

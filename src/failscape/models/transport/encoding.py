@@ -7,12 +7,14 @@ decoded at one time as there are threads, however many wait, so memory stays bou
 
 import asyncio
 import binascii
+import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
+from weakref import WeakKeyDictionary
 
 import pybase64
 
@@ -41,22 +43,72 @@ async def off_loop(large: bool, work: Callable[[], T]) -> T:
     return await asyncio.get_running_loop().run_in_executor(_threads(), work)
 
 
-def picture_from_bytes(data: bytes, limits: PictureLimits = DEFAULT_LIMITS) -> Picture:
-    """A picture, when the bytes are one as far as that can be seen without decoding them."""
+_gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+async def read_off_loop(work: Callable[[], T]) -> T:
+    """What `work` gives, which decodes a picture: in a thread, when those before have gone on.
+
+    Few wait in the threads' own queue. So a picture that was decoded is made ready for the next model before
+    others are decoded, while its pixels are still at hand (`DecodedShelf`).
+    """
+    loop = asyncio.get_running_loop()
+    gate = _gates.get(loop)
+    if gate is None:
+        gate = _gates[loop] = asyncio.Semaphore(2 * THREADS)
+    async with gate:
+        return await loop.run_in_executor(_threads(), work)
+
+
+def picture_from_bytes(data: bytes, limits: PictureLimits = DEFAULT_LIMITS, proven: bool = True) -> Picture:
+    """A picture, when the bytes are one with all its pixels. It is decoded: call this off the event loop.
+
+    Not `proven`, nothing is decoded yet: see `PROVE_PICTURES`.
+    """
     picture = Picture(data, limits=limits)
-    picture.check()
-    if len(data) >= LARGE:
-        _ = picture.digest  # its name is needed soon; here it does not hold the event loop up
+    if proven:
+        picture.prove()
+    else:
+        picture.check()
     return picture
 
 
-def picture_from_base64(text: str, limits: PictureLimits = DEFAULT_LIMITS) -> Picture:
+class Finishing(NamedTuple):
+    """What is still to be done with what was read of a reply: whether it takes long, and the work itself."""
+
+    takes_long: Callable[[Any], bool]
+    work: Callable[[Any], None]
+
+
+#: A file of a few KB may hold millions of pixels. From so many on, decoding takes more than a millisecond.
+MANY_PIXELS = 2**16
+
+
+def _pictures_in(value: Any) -> list[Picture]:
+    found = value if isinstance(value, list) else [value]
+    return [picture for picture in found if isinstance(picture, Picture)]
+
+
+def _many_pixels(value: Any) -> bool:
+    return sum(math.prod(picture.size) for picture in _pictures_in(value)) > MANY_PIXELS
+
+
+def _prove_all(value: Any) -> None:
+    for picture in _pictures_in(value):
+        picture.prove()
+
+
+#: For replies that hold pictures, read without proving them.
+PROVE_PICTURES = Finishing(_many_pixels, _prove_all)
+
+
+def picture_from_base64(text: str, limits: PictureLimits = DEFAULT_LIMITS, proven: bool = True) -> Picture:
     """Also takes a data URI, which some servers send in place of bare base64."""
     if not isinstance(text, str):
         raise BadReply("the reply holds an image that is not base64")
     limits.check_bytes(len(text) * 3 // 4)
     data = bytes_of_data_uri(text) if text.startswith("data:") else _decode(text)
-    return picture_from_bytes(data, limits)
+    return picture_from_bytes(data, limits, proven)
 
 
 def bytes_of_data_uri(uri: str) -> bytes:

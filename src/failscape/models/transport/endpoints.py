@@ -138,6 +138,7 @@ class Backoff:
         return full * (0.5 + 0.5 * chance)
 
 
+#: The least pause of an endpoint after a 429, in seconds.
 DEFAULT_HOLD = 0.25
 #: So many refusals or unusable replies in a row, and what an endpoint was good for before counts no more.
 DOUBTED = 3
@@ -222,10 +223,11 @@ class Endpoint:
         backed_off = is_congestion(error) and self.aimd.congested(now, sent_at)
         if isinstance(error, RateLimited):
             self.rate_limited += 1
+            # Without a pause the requests that wait their turn would at once take the freed places. A server
+            # that asks for none (`Retry-After: 0`) gets one as well.
             if error.retry_after is not None:
-                self.state.hold(now + error.retry_after)
+                self.state.hold(now + max(error.retry_after, DEFAULT_HOLD))
             elif backed_off or trial:
-                # Without this pause the requests that wait their turn would at once take the freed places.
                 self.state.hold(now + DEFAULT_HOLD)
         elif isinstance(error, Transient):
             self.transient += 1

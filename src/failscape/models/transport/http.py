@@ -24,12 +24,13 @@ from aiohttp.abc import AbstractResolver, AbstractStreamWriter, ResolveResult
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, ConfigError, ModelError, Refused
 from failscape.models.roles import Identity, Reply, Usage
-from failscape.models.transport.encoding import LARGE, picture_from_bytes
+from failscape.models.transport.bodies import ERROR_BYTES, PLAIN_ONLY, read_body
+from failscape.models.transport.encoding import LARGE, Finishing, picture_from_bytes, read_off_loop
 from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointStats
 from failscape.models.transport.faults import NETWORK_FAULTS, Redactor, shown_url
 from failscape.models.transport.pool import EndpointPool, PoolReply, Response
 from failscape.picture_limits import PictureLimits
-from failscape.pictures import SHRINKING, Picture
+from failscape.pictures import SHRINKING, UPLOAD_OPTIONS, Picture
 from failscape.secrets import remember
 
 TRIES = 3
@@ -40,26 +41,6 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 
 class _Forbidden(BadReply):
     """An address that may not be asked: another try would not change that."""
-
-
-async def read_pieces(response: aiohttp.ClientResponse, most: int) -> list[bytes]:
-    """The body as it comes, unless it is longer than `most` bytes: then it is given up as soon as that shows.
-
-    To join the pieces of a picture takes as long as to read them: that is left to who is off the event loop.
-    """
-    pieces: list[bytes] = []
-    said, length = response.content_length or 0, 0
-    while max(said, length) <= most and not response.content.at_eof():
-        piece, _ = await response.content.readchunk()  # may be empty between the chunks of a chunked body
-        pieces.append(piece)
-        length += len(piece)
-    if max(said, length) > most:
-        response.close()
-        raise BadReply(
-            f"{shown_url(str(response.url))} sends more than {most:,} bytes",
-            "raise `image_max_bytes` if you trust it",
-        )
-    return pieces
 
 
 @dataclass(repr=False, eq=False)  # its headers hold the key
@@ -99,9 +80,13 @@ class PictureFetcher:
             headers = self.access if self._check(url, home) else {}
             async with self._live_session().get(url, headers=headers, allow_redirects=False) as response:
                 if response.status not in _REDIRECTS or "Location" not in response.headers:
-                    whole = response.status == 200
-                    pieces = await read_pieces(response, self.limits.bytes) if whole else []
-                    return response.status, b"".join(pieces)
+                    if response.status != 200:
+                        return response.status, b""
+                    body = await read_body(response, self.limits.bytes)
+                    try:
+                        return response.status, b"".join(body.pieces)
+                    finally:
+                        body.close()
                 url = urljoin(url, response.headers["Location"])
         raise _Forbidden(f"{shown_url(url)} redirects more than {MOST_REDIRECTS} times")
 
@@ -128,7 +113,8 @@ class PictureFetcher:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(resolver=_Resolver()),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": "failscape"},
+                headers={"User-Agent": "failscape", **PLAIN_ONLY},
+                auto_decompress=False,
                 timeout=aiohttp.ClientTimeout(total=self.timeout),
             )
         return self._session
@@ -181,6 +167,7 @@ T = TypeVar("T")
 
 CONNECT_SECONDS = 15.0
 KEEP_ALIVE_SECONDS = 60.0
+#: The longest reply of a chat, and what may stand around pictures and numbers, in bytes.
 REPLY_ROOM = 4 * 2**20
 NOTHING = Usage(requests=0)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -249,14 +236,20 @@ def with_params(defaults: dict[str, Any], params: dict[str, Any]) -> dict[str, A
     return {name: value for name, value in {**defaults, **params}.items() if value is not None}
 
 
-def preprocessing_of(config: ModelConfig) -> dict[str, Any]:
-    """What is done to pictures before upload, for the identity.
+#: What is done to every picture before upload; raised when that changes. 2: flat on white, never transparent.
+IMAGE_RULES = 2
 
-    What is not set is left out, so that models keep the identity they had before there was such a setting.
-    """
-    chosen: dict[str, Any] = {"image_max_side": config.image_max_side, "image_format": config.image_format}
-    if config.image_max_side and config.image_format:
+
+def preprocessing_of(config: ModelConfig) -> dict[str, Any]:
+    """What is done to pictures before upload, for the identity. Settings that are not set are left out."""
+    side, format = config.image_max_side, config.image_format
+    chosen: dict[str, Any] = {"image_rules": IMAGE_RULES, "image_max_side": side, "image_format": format}
+    if side:
         chosen["image_shrunk_by"] = SHRINKING.name.lower()
+    encoded = format or ("jpeg" if side else "")
+    if encoded == "jpeg":
+        options = UPLOAD_OPTIONS["jpeg"]
+        chosen["image_encoded"] = f"jpeg, quality {options['quality']}, {options['subsampling']}"
     return {name: value for name, value in chosen.items() if value}
 
 
@@ -306,8 +299,7 @@ class HttpModel:
         self._access = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._headers = {"Content-Type": "application/json", **self._access}
         self.limits = config.picture_limits
-        # In base64 a picture is a third longer; the rest is room for what stands around it.
-        self._longest_reply = (config.batch or 1) * self.limits.bytes * 4 // 3 + REPLY_ROOM
+        self._longest_reply = REPLY_ROOM + (config.batch or max(1, self.items)) * self.longest_item()
         self.pool = EndpointPool(
             read_endpoints(config, self.base_of), self._send, config.patience, backoff, self._redactor
         )
@@ -320,6 +312,14 @@ class HttpModel:
         """What else makes the model what it is, beside its params."""
         return {}
 
+    def longest_item(self) -> int:
+        """How much longer a reply may be for every item, in bytes."""
+        return 0
+
+    def longest_picture(self) -> int:
+        """Of a picture in base64, which is a third longer than the picture."""
+        return self.limits.bytes * 4 // 3
+
     def base_of(self, address: str) -> str:
         return openai_base(address)
 
@@ -330,7 +330,8 @@ class HttpModel:
         if self._session is not None:
             return
         self._session = aiohttp.ClientSession(
-            headers={"User-Agent": "failscape"},
+            headers={"User-Agent": "failscape", **PLAIN_ONLY},
+            auto_decompress=False,  # without a bound; see bodies.py
             # The pool limits what is in flight, so the connector need not; cookies would only cost time.
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -355,8 +356,10 @@ class HttpModel:
         data = body if len(body) < LARGE else LargeBody(memoryview(body))
         post = self._live_session().post(url, data=data, headers=self._headers, allow_redirects=False)
         async with post as response:
-            pieces = await read_pieces(response, self._longest_reply)
-            return Response(response.status, response.headers, pieces)
+            is_error = not 200 <= response.status < 300
+            most = ERROR_BYTES if is_error else self._longest_reply
+            reply = await read_body(response, most, cut=is_error)
+            return Response(response.status, response.headers, reply.pieces, reply.close)
 
     def _live_session(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -372,12 +375,19 @@ class HttpModel:
             or any(side and max(image.size) > side for image in images)
         )
 
-    def ask(self, path: str, payload: dict[str, Any], read: Callable[[bytes], T]) -> Awaitable[PoolReply[T]]:
-        return self.pool.post(path, encode(payload), read)
+    def ask(
+        self,
+        path: str,
+        payload: dict[str, Any],
+        read: Callable[[bytes], T],
+        finishing: Finishing | None = None,
+    ) -> Awaitable[PoolReply[T]]:
+        return self.pool.post(path, encode(payload), read, finishing)
 
     async def download(self, url: str, base: str) -> Picture:
         """The picture behind an address that the endpoint at `base` named in its reply."""
-        return picture_from_bytes(await self._fetcher.fetch(url, base), self.limits)
+        data = await self._fetcher.fetch(url, base)
+        return await read_off_loop(lambda: picture_from_bytes(data, self.limits))
 
     def bill(self, answer: PoolReply[Any], tokens: tuple[int, int] = (0, 0)) -> Usage:
         cost = self.config.price * answer.answered

@@ -11,12 +11,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Generic, NamedTuple, TypeVar
 
 import aiohttp
 
 from failscape.errors import BadReply, ModelError, Permanent, RateLimited, Refused, Transient
-from failscape.models.transport.encoding import LARGE, off_loop
+from failscape.models.transport.encoding import LARGE, Finishing, off_loop, read_off_loop
 from failscape.models.transport.endpoints import Backoff, Endpoint, EndpointStats, Outage
 from failscape.models.transport.faults import (
     NETWORK_FAULTS,
@@ -31,10 +32,15 @@ E = TypeVar("E", bound=ModelError)
 
 
 class Response(NamedTuple):
+    """`pieces` is the body as it came; `_understand` joins it, off the event loop when it is long.
+
+    `let_go` is called once the body has been understood, and its memory is free.
+    """
+
     status: int
     headers: Mapping[str, str]
-    #: The body as it came; `_understand` joins it, off the event loop when it is long.
     pieces: Sequence[bytes] = ()
+    let_go: Callable[[], object] = lambda: None
 
 
 class _Waiter(NamedTuple):
@@ -78,6 +84,7 @@ class _Journey:
     endpoints that refused it or gave no usable reply; `final`: the model itself refused, whoever serves it.
     """
 
+    finishing: Finishing | None = None
     started: float = 0.0
     requests: int = 0
     answered: int = 0
@@ -139,9 +146,14 @@ class EndpointPool:
             self._alarm.cancel()
             self._alarm = None
 
-    async def post(self, path: str, body: bytes, read: Callable[[bytes], T]) -> PoolReply[T]:
-        """Get a value, whatever it takes. Raises a `ModelError` when nothing can help any more."""
-        journey = _Journey()
+    async def post(
+        self, path: str, body: bytes, read: Callable[[bytes], T], finishing: Finishing | None = None
+    ) -> PoolReply[T]:
+        """Get a value, whatever it takes. Raises a `ModelError` when nothing can help any more.
+
+        `finishing` is work on what was read that may find it bad, and may take long even if a reply is short.
+        """
+        journey = _Journey(finishing=finishing)
         while True:
             try:
                 endpoint, trial = self._take(journey) or await self._queue_up(journey)
@@ -176,8 +188,10 @@ class EndpointPool:
         outcome: T | ModelError
         try:
             response = await self._transport(endpoint.base + path, body)
-            large = sum(map(len, response.pieces)) >= LARGE
-            outcome = await off_loop(large, lambda: self._understand(response, endpoint, read, journey))
+            try:
+                outcome = await self._take_in(response, endpoint, read, journey)
+            finally:
+                response.let_go()
         except BadReply as error:  # its body is longer than any reply may be
             outcome = error
         except NETWORK_FAULTS as fault:
@@ -199,10 +213,30 @@ class EndpointPool:
             self._dispatch()
         return outcome
 
+    async def _take_in(
+        self, response: Response, endpoint: Endpoint, read: Callable[[bytes], T], journey: _Journey
+    ) -> T | ModelError:
+        """What the reply says, read and finished: off the event loop where that takes long."""
+        finishing = journey.finishing
+
+        def finish(value: T) -> T:
+            if finishing is not None:
+                finishing.work(value)
+            return value
+
+        if sum(map(len, response.pieces)) >= LARGE:
+            whole = partial(self._understand, response, endpoint, lambda body: finish(read(body)), journey)
+            return await (read_off_loop(whole) if finishing else off_loop(True, whole))
+        outcome = self._understand(response, endpoint, read, journey)
+        if finishing is None or isinstance(outcome, ModelError):
+            return outcome
+        rest = partial(self._guarded, lambda: finish(outcome), b"", endpoint, journey)
+        return await (read_off_loop(rest) if finishing.takes_long(outcome) else off_loop(False, rest))
+
     def _understand(
         self, response: Response, endpoint: Endpoint, read: Callable[[bytes], T], journey: _Journey
     ) -> T | ModelError:
-        status, headers, pieces = response
+        status, headers, pieces, _ = response
         body = b"".join(pieces)
         if not 200 <= status < 300:
             journey.final = is_refusal(body)
@@ -210,8 +244,14 @@ class EndpointPool:
             succeeded, now = self._successes > 0, datetime.now(UTC)
             return classify_status(status, headers, body, endpoint.name, succeeded, now, self._redactor)
         journey.answered += 1
+        return self._guarded(lambda: read(body), body, endpoint, journey)
+
+    def _guarded(
+        self, work: Callable[[], T], body: bytes, endpoint: Endpoint, journey: _Journey
+    ) -> T | ModelError:
+        """What `work` gives; whatever it trips over in a reply is an error of that reply."""
         try:
-            return read(body)
+            return work()
         except ModelError as error:
             journey.final = isinstance(error, Refused)
             error.message = f"{endpoint.name}: {self._redactor.clean(error.message)}"
@@ -236,7 +276,7 @@ class EndpointPool:
         if isinstance(error, RateLimited):
             journey.limited += 1
             self._check_outage(journey)
-            if error.retry_after is None:
+            if (error.retry_after or 0.0) < self._backoff.first:  # the endpoint's own pause is longer else
                 await self.pause(journey.limited)
         elif isinstance(error, Transient):
             journey.transient += 1

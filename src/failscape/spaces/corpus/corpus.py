@@ -27,6 +27,7 @@ from failscape.spaces.corpus.files import (
     read_entities,
     read_values,
 )
+from failscape.trust import CORPUS, refuse_outside
 
 __all__ = ["FAMILIES", "Corpus", "Entity", "Value", "corpus_names", "load_corpus"]
 
@@ -87,6 +88,7 @@ def corpus_names() -> list[str]:
 
 def load_corpus(name_or_folder: str) -> Corpus:
     """A shipped corpus by name, or any folder with the files of a corpus."""
+    refuse_outside(name_or_folder, CORPUS)
     folder = folder_of(name_or_folder)
     entities, values = _read_names(folder)
     vocabulary, faults = _Vocabulary(entities, values), Faults()

@@ -8,7 +8,6 @@ Only `name` (or `value` and `sub_category`) must be there. What the rows mean to
 corpus is read; here each row is.
 """
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from failscape.csv_tables import csv_of_text
 from failscape.errors import ConfigError, suggest
 from failscape.spaces.corpus import Corpus, Value
 from failscape.spaces.corpus.files import FAMILIES, Faults
@@ -169,6 +169,7 @@ def write_files(folder: Path, files: Mapping[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             draft = folder / f"{name}.part"
+            draft.unlink(missing_ok=True)  # in a stranger's folder it may be a link that leads anywhere
             draft.write_text(_text(data), encoding="utf-8")
             draft.replace(folder / name)
     except OSError as error:
@@ -229,9 +230,8 @@ def read_table(path: Path, columns: tuple[str, ...], needed: tuple[str, ...]) ->
 def _table_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Rows with the number of their line, in CSV, or their own, in YAML."""
     if path.suffix.lower() == ".csv":
-        reader = csv.DictReader(text.splitlines())
-        for cells in reader:
-            yield reader.line_num, {str(name).strip().lower(): cell for name, cell in cells.items()}
+        for row in csv_of_text(text, path):
+            yield row.line, {name.lower(): cell for name, cell in row.cells.items()}
         return
     try:
         data = yaml.safe_load(text)
@@ -249,8 +249,8 @@ def _checked(
     cells = {}
     for name, cell in row.items():
         if name not in columns:
-            if name in ("name", "value", "none"):
-                continue  # a bare word in YAML, or a cell too many in CSV
+            if name in ("name", "value"):
+                continue  # a bare word in YAML
             raise _UnknownColumn(f"{where}: there is no column {name!r}", suggest(name, columns))
         cells[name] = "" if cell is None else str(cell).strip()
     for name in needed:

@@ -1,0 +1,1 @@
+"""What searches and statistics promise, measured over many planted worlds. Start it with `make campaign`."""

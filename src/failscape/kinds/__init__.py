@@ -1,0 +1,1 @@
+"""The kinds of hunt: each folder holds all that belongs to one of them."""

@@ -1,0 +1,139 @@
+"""The settings of `hunt: t2i`: the space, the search, and the two models."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from failscape.config.base import EarlierWord, HuntConfig, ModelConfig, Settings
+from failscape.kinds.t2i.search.rules_version import RULES_VERSION
+from failscape.spaces.corpus import corpus_names
+from failscape.spaces.embeddings import NAMES
+from failscape.trust import ACCURACY, CORPUS, PROMPTS, Outside
+
+
+class SpaceConfig(Settings):
+    """What can be asked of a text-to-image model: a lattice over a corpus, or a list of prompts."""
+
+    corpus: Annotated[str, Outside(CORPUS, corpus_names)] = Field(
+        "toybox", description="a shipped corpus or a folder"
+    )
+    prompts: Annotated[str, Outside(PROMPTS)] = Field(
+        "", description="a file of prompts with their own checks, in place of a corpus"
+    )
+    entities: Literal["all", "sample"] | tuple[str, ...] = Field(
+        "all", description="all, sample (one per sub-class) or a list"
+    )
+    families: tuple[Literal["Base", "Background", "Image"], ...] = ("Base", "Background", "Image")
+    depth: int = Field(2, ge=0, le=6, description="most attribute values on one node")
+    wording: Literal["canonical", "vary"] = Field(
+        "canonical", description="vary: every try of a node says the same in other words"
+    )
+
+
+class PredictorConfig(Settings):
+    """Which nodes of a layer come first: those predicted to succeed least often, as FailureAtlas does."""
+
+    kind: Literal["none", "transformer", "ridge"] = Field(
+        "none", description="transformer: FailureAtlas's (extra `transformers`); ridge: without torch"
+    )
+    embeddings: Annotated[str, Outside("a file of embeddings", lambda: (NAMES,))] = Field(
+        "names", description="a file of `failscape corpus embed`, or names (no model); for transformer"
+    )
+    warm_up: int = Field(1_000, ge=1, description="nodes settled in plain order before the first training")
+    retrain_every: int = Field(10_000, ge=1, description="settled nodes between trainings")
+    epochs: int = Field(20, ge=1, le=1_000)
+    learning_rate: float = Field(1e-3, gt=0, le=1)
+    checkpoints: Annotated[str, Outside("a folder", spare=True)] = Field(
+        "", description="a folder for trained networks; none are kept without it"
+    )
+
+
+class SearchConfig(Settings):
+    """How the space is searched, and what counts as a failure.
+
+    `certified` and `listed` choose by model across all layers; `failureatlas` is the rule of that paper;
+    `curtailed`, `sprt` and `random` are baselines. Each setting says whose it is.
+    """
+
+    strategy: Annotated[
+        Literal["certified", "listed", "failureatlas", "curtailed", "sprt", "random"],
+        BeforeValidator(lambda given: "listed" if given == "probable" else given),
+    ] = Field(
+        "listed",
+        description="certified: proven failures; listed: beside them likely ones, by posterior",
+    )
+    threshold: float = Field(0.8, gt=0, lt=1, description="a node fails when its success rate is below")
+    fdr: float = Field(
+        0.05,
+        gt=0,
+        le=0.5,
+        description="certified, listed: largest expected share of findings that are wrong in any way",
+    )
+    minimal: Literal["strict", "tolerant"] = Field(
+        "strict",
+        description="certified, listed: must parents pass at the threshold, or may they fall short of it "
+        "by the tolerance",
+    )
+    tolerance: float = Field(
+        0.1, gt=0, lt=1, description="certified, listed: how far, with `minimal: tolerant`"
+    )
+    panel: float = Field(
+        0.04, ge=0, le=0.5, description="certified, listed: share of images for nodes drawn at random"
+    )
+    replication: float = Field(
+        0.03, ge=0, le=0.5, description="certified, listed: share of images to try findings again"
+    )
+    openings: float = Field(
+        0.12, gt=0, le=1, description="certified: most nodes that become tests per image, beside entities"
+    )
+    rules: int = Field(
+        RULES_VERSION,
+        ge=1,
+        le=RULES_VERSION,
+        description="certified, listed: version of the rules that claims are made by; kept in the atlas",
+    )
+    at_threshold: Literal["pass", "fail"] = Field(
+        "pass", description="baselines: what a rate equal to it means"
+    )
+    images_per_node: int = Field(25, ge=1, description="baselines: images that settle a node")
+    traversal: Literal["layer", "entity"] = Field("layer", description="baselines: which nodes come first")
+    batch_nodes: int = Field(32, ge=1, description="baselines: nodes opened at a time")
+    predictor: PredictorConfig = PredictorConfig()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_retired(cls, given: Any) -> Any:
+        """`minimal_doubt` was a level of its own until version 5 of the rules."""
+        if not isinstance(given, dict) or "minimal_doubt" not in given:
+            return given
+        told = "`search.minimal_doubt` has no effect any more: `fdr` bounds both ways of being wrong"
+        warnings.warn(told, FutureWarning, stacklevel=2)
+        return {name: value for name, value in given.items() if name != "minimal_doubt"}
+
+
+class T2IConfig(HuntConfig):
+    """`hunt: t2i`: find the minimal entity × attribute combinations that the target cannot draw."""
+
+    hunt: Literal["t2i"]
+    judge: ModelConfig
+    polish: ModelConfig | None = Field(None, description="a language model that mends the English of prompts")
+    space: SpaceConfig = SpaceConfig()
+    search: SearchConfig = SearchConfig()
+    judge_accuracy: Annotated[str, ACCURACY] = Field(
+        "auto",
+        min_length=1,
+        description="how the judge errs: auto (a review in the atlas, else what ships with the judge), "
+        "none (take it as perfect), or a JSON file",
+    )
+
+    earlier_words: ClassVar[Mapping[tuple[str, str], EarlierWord]] = {
+        ("search.strategy", "probable"): EarlierWord("listed", (0, 3))
+    }
+
+    def models(self) -> dict[str, ModelConfig]:
+        roles = {"generator": self.target, "judge": self.judge}
+        return {**roles, "llm": self.polish} if self.polish else roles

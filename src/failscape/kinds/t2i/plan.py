@@ -1,0 +1,233 @@
+"""What a t2i config can prove: the size of its space, evidence that a node needs, and simulated runs of its
+own strategy on planted worlds of three sorts."""
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+
+from failscape.kinds.t2i.build import build_hunt, build_lattice, forewarn
+from failscape.kinds.t2i.config import T2IConfig
+from failscape.kinds.t2i.plan_prompts import foresee_prompts
+from failscape.planning.foresight import (
+    FEWEST_WORLDS,
+    Expectation,
+    Foresight,
+    Part,
+    Proposal,
+    expected,
+    worlds_for,
+)
+from failscape.simulate.planted import PlantedWorld, simulate
+from failscape.spaces.lattice import Lattice
+from failscape.stats.evalues import log_bet
+from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
+from failscape.trials import Finding, Subject
+
+ABOUT = {
+    "weak": "one entity in five fails by itself, most attributes spoil it",
+    "medium": "one entity in twelve fails, attributes in four of ten cases",
+    "strong": "one entity in fifty fails, attributes in one of twelve cases",
+}
+FEWEST_ENTITIES = 4
+#: Images of one node that the arithmetic goes up to; the search itself knows no such limit.
+MOST_PER_NODE = 40
+
+#: A budget that finds fewer than this, if the model is like the medium one, is too small for its space.
+TOO_FEW = 5
+
+#: Images per entity that a proposal gives.
+ROOMY = 100
+
+#: Most images of one simulated world. What values do is learnt from all entities together, and a certificate
+#: is the cheaper the more there are: so a part finds less than its share, and several sizes tell how much.
+SIMULATED_IMAGES = 4000
+
+#: Findings of a part below which it tells nothing of the whole; then parts are doubled, up to so many times.
+FEW, MOST_SIMULATED = 10, 4
+
+#: Parts smaller than the largest by more than this are no part of the line through them; none is needed where
+#: enough runs are whole.
+LARGEST_STEP = 5
+
+#: Images that are reckoned with where a config has no budget of images.
+NO_LIMIT = 20_000
+
+
+def foresee(config: T2IConfig, accuracy: JudgeAccuracy | None = None, worlds: int | None = None) -> Foresight:
+    """Simulates the config's own strategy; nothing is drawn."""
+    if config.space.prompts:
+        return foresee_prompts(config, accuracy, worlds)
+    lattice, images = build_lattice(config), config.budget.images or NO_LIMIT
+    expectations = tuple(expect(config, lattice, images, regime, accuracy, worlds) for regime in ABOUT)
+    medium = next(one for one in expectations if one.like == "medium")
+    warnings = [*forewarn(config, accuracy), *_about_budget(config, lattice, images, medium)]
+    proposals = _proposals(config, lattice, images, accuracy) if medium.low < TOO_FEW else ()
+    requests = {"generator": images, "judge": images, "llm": images if config.polish else 0}
+    return Foresight(
+        tuple(_space(lattice, images)),
+        tuple(_proves(config, lattice, images)),
+        expectations,
+        images,
+        requests,
+        1 + len({value.kind for value in lattice.corpus.values if value.family in config.space.families}),
+        tuple(warnings),
+        tuple(proposals),
+    )
+
+
+def expect(
+    config: T2IConfig,
+    lattice: Lattice,
+    images: int,
+    regime: str,
+    accuracy: JudgeAccuracy | None,
+    worlds: int | None = None,
+) -> Expectation:
+    """By simulated runs of the whole where it is small, else of parts of several sizes."""
+    parts, depths = list[Part](), list[dict[str, float]]()
+    sizes = _sizes(images, worlds)
+    while sizes:
+        for wanted in sizes:
+            share, entities = _share(config, lattice, wanted / images, world=len(parts))
+            found = [
+                Subject.parse(finding.subject).depth for finding in _run(share, regime, len(parts), accuracy)
+            ]
+            parts.append(Part(entities, len(found)))
+            depths.append({str(depth): float(found.count(depth)) for depth in range(config.space.depth + 1)})
+        sizes = _larger(sizes[-1], parts[-1].found, images)
+    alike = sum(part.size == parts[-1].size for part in parts) >= FEWEST_WORLDS
+    least = parts[-1].size / (1 if alike else LARGEST_STEP)
+    used = [at for at, part in enumerate(parts) if part.size >= least]
+    return expected(
+        regime, ABOUT[regime], [parts[at] for at in used], len(lattice.entities), [depths[at] for at in used]
+    )
+
+
+def _sizes(images: int, worlds: int | None) -> list[float]:
+    """Images of each simulated run: whole ones, or some of the largest size, its half and its quarter."""
+    top = min(images, SIMULATED_IMAGES)
+    if top <= SIMULATED_IMAGES / 2:
+        return [top] * (worlds or worlds_for(images))
+    number = worlds or FEWEST_WORLDS
+    fewer = max(1, number // 2)
+    return [top / 4] * number + [top / 2] * fewer + [top] * fewer
+
+
+def _larger(top: float, found: float, images: int) -> list[float]:
+    """Twice as large where parts found hardly anything: they do not show how a whole would grow."""
+    larger = min(2 * top, images)
+    if found >= FEW or larger <= top or larger > MOST_SIMULATED * SIMULATED_IMAGES:
+        return []
+    return [larger] * (FEWEST_WORLDS if larger == images else 2)
+
+
+def _share(config: T2IConfig, lattice: Lattice, share: float, world: int) -> tuple[T2IConfig, int]:
+    """A part of the space with its share of the budget, and how many entities it has."""
+    names = [lattice.corpus.entities[entity].name for entity in lattice.entities]
+    wanted = min(max(FEWEST_ENTITIES, round(len(names) * share)), len(names))
+    chosen = random.Random(f"plan/{config.seed}/{world}").sample(names, wanted)
+    images = (config.budget.images or NO_LIMIT) * wanted / len(names)
+    budget = config.budget.model_copy(update={"images": max(1, round(images))})
+    space = config.space.model_copy(update={"entities": tuple(chosen)})
+    return config.model_copy(update={"space": space, "budget": budget, "polish": None}), wanted
+
+
+def _run(config: T2IConfig, regime: str, number: int, accuracy: JudgeAccuracy | None) -> Sequence[Finding]:
+    """Findings of the config's strategy in one planted world, seen through a judge that errs as measured."""
+    world = PlantedWorld(build_lattice(config), regime, number, _judge_of(accuracy))
+    hunt = build_hunt(config, accuracy=accuracy)
+    simulate(hunt, world, config.budget.images or NO_LIMIT, config.runtime.in_flight)
+    return hunt.findings()
+
+
+def _judge_of(accuracy: JudgeAccuracy | None) -> dict[str, tuple[float, float]]:
+    if accuracy is None:
+        return {ALL_OTHERS: (1.0, 1.0)}
+    return {kind: (one.sensitivity.rate, one.specificity.rate) for kind, one in accuracy.kinds.items()}
+
+
+def _space(lattice: Lattice, images: int) -> Iterator[str]:
+    sizes = lattice.layer_sizes
+    words = (
+        "entities alone",
+        "with one value",
+        *(f"with {number} values" for number in range(2, len(sizes))),
+    )
+    yield "; ".join(f"{size:,} {word}" for size, word in zip(sizes, words, strict=False))
+    entities = len(lattice.entities)
+    yield (
+        f"{len(lattice):,} nodes in all; {images:,} images are {images / entities:,.1f} for each of "
+        f"{entities:,} entities, {images / len(lattice):,.3g} for each node"
+    )
+
+
+def _proves(config: T2IConfig, lattice: Lattice, images: int) -> Iterator[str]:
+    """By arithmetic: how often something must fail to be certified on its own images."""
+    search = config.search
+    tests = len(lattice.entities) + math.ceil(search.openings * images)
+    for claims, when in ((1, "alone"), (50, "beside 50 others")):
+        needed = math.log(tests / (search.fdr * claims))
+        always = next((n for n in range(1, 1000) if float(log_bet(0, n, search.threshold)) >= needed), 0)
+        rate = _lowest_rate(needed, search.threshold)
+        if always:
+            line = f"a finding {when}: {always} failures of {always} images prove it"
+            yield line + (
+                f"; one that fails {rate:.0%} of the time takes about {MOST_PER_NODE}" if rate else ""
+            )
+    if config.space.depth:
+        yield (
+            "that a finding is minimal takes parents that pass: some 10 images for a parent with one value, "
+            "13 or more for an entity, shared by all that rests on it"
+        )
+
+
+def _lowest_rate(needed: float, threshold: float) -> float:
+    """The failure rate at which `MOST_PER_NODE` images bring the evidence, as expected."""
+    for percent in range(int(100 * (1 - threshold)) + 1, 101):
+        fails = round(MOST_PER_NODE * percent / 100)
+        if float(log_bet(MOST_PER_NODE - fails, fails, threshold)) >= needed:
+            return percent / 100
+    return 0.0
+
+
+def _about_budget(config: T2IConfig, lattice: Lattice, images: int, medium: Expectation) -> list[str]:
+    found = []
+    if config.budget.images is None:
+        found.append(
+            f"the config has no `budget.images`: the plan is for {NO_LIMIT:,}, the run goes on beyond"
+        )
+    if medium.low < TOO_FEW:
+        found.append(
+            f"{images:,} images are few for {len(lattice):,} nodes: with a model of medium strength "
+            f"{medium} findings are to be expected"
+        )
+    return found
+
+
+def _proposals(
+    config: T2IConfig, lattice: Lattice, images: int, accuracy: JudgeAccuracy | None
+) -> Iterator[Proposal]:
+    """A larger budget, fewer entities, or less depth: each simulated once, for a medium model."""
+    entities = len(lattice.entities)
+    enough = max(2000, ROOMY * entities)
+    if enough > images:
+        yield _proposal(config, {"budget.images": enough}, accuracy)
+    few = max(FEWEST_ENTITIES, images // ROOMY)
+    if few < entities:
+        names = [lattice.corpus.entities[entity].name for entity in lattice.entities]
+        step = len(names) / few
+        chosen = tuple(names[int(at * step)] for at in range(few))
+        yield _proposal(config, {"space.entities": chosen}, accuracy)
+    if config.space.depth > 1:
+        yield _proposal(config, {"space.depth": 1}, accuracy)
+
+
+def _proposal(config: T2IConfig, change: dict[str, object], accuracy: JudgeAccuracy | None) -> Proposal:
+    ((setting, value),) = change.items()
+    section, _, name = setting.partition(".")
+    part = getattr(config, section).model_copy(update={name: value})
+    other = config.model_copy(update={section: part})
+    lattice, images = build_lattice(other), other.budget.images or NO_LIMIT
+    brings = expect(other, lattice, images, "medium", accuracy, worlds=2)
+    shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else value
+    return Proposal(f"{setting}={shown}", f"{brings} findings, if the model is of medium strength")

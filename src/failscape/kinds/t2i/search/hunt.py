@@ -1,0 +1,538 @@
+"""The search that chooses by model, on all layers at once, and claims by e-value or by posterior.
+
+A certificate comes from the images of its node alone; what is believed guides the search, and makes the list.
+Every decision follows from the trials told, their order and the settings, so resuming is replaying.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter, deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from failscape.errors import ConfigError
+from failscape.kinds.t2i.baselines.failureatlas import entities_of_shard
+from failscape.kinds.t2i.probes import Prompting
+from failscape.kinds.t2i.search import tuning
+from failscape.kinds.t2i.search.agenda import Agenda, Policy
+from failscape.kinds.t2i.search.calibration import Calibration
+from failscape.kinds.t2i.search.candidates import Candidates
+from failscape.kinds.t2i.search.claims import LISTED, Claim, ClaimList
+from failscape.kinds.t2i.search.evidence import Tests
+from failscape.kinds.t2i.search.findings import describe_claim, describe_group, survey_hunt
+from failscape.kinds.t2i.search.forecast import Bars, Forecast
+from failscape.kinds.t2i.search.group_choice import GroupChoice
+from failscape.kinds.t2i.search.group_tests import GroupTests, codes_of, most_groups
+from failscape.kinds.t2i.search.groups import MEASURED, TESTED
+from failscape.kinds.t2i.search.ledger import Ledger
+from failscape.kinds.t2i.search.notices import mostly_failing, why_over
+from failscape.kinds.t2i.search.posterior import Posterior
+from failscape.kinds.t2i.search.reading import read_words
+from failscape.kinds.t2i.search.settings import CertifiedSettings
+from failscape.kinds.t2i.search.sharpening import Sharpening
+from failscape.kinds.t2i.search.standing import ancestors_of
+from failscape.kinds.t2i.search.suspects import describe_suspects
+from failscape.kinds.t2i.survey.audit import ancestors, choose_sample
+from failscape.kinds.t2i.survey.judge_view import MOST_REPLICATED, REPLICATED_IMAGES, Draws, draw_panel
+from failscape.kinds.t2i.survey.survey import T2ISurvey
+from failscape.search.belief.belief import Belief, CountsAtRefit, Taxonomy, counts_of
+from failscape.search.belief.nodes import Key, Nodes
+from failscape.search.belief.transfer import to_try_first
+from failscape.search.protocol import Hunt
+from failscape.spaces.earlier import Earlier, refuse_unshared
+from failscape.spaces.lattice import Lattice, Node
+from failscape.spaces.wording import Wording
+from failscape.stats.judging.accuracy import JudgeAccuracy
+from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_seed
+
+SEEDS_OF = {"s": 0, "": 0, "p": 1_000_000, "r": 2_000_000, TESTED: 3_000_000, MEASURED: 4_000_000}
+"""Where the image numbers of a stream start, so that its images are nobody else's."""
+
+
+class CertifiedHunt(Hunt):
+    """Images are *scouts* (keys `#s…`: a first look, or a parent being settled; never evidence), *bets*
+    (keys `#…`: evidence), panel (`#p…`), replication (`#r…`), or about groups (`#g…`, `#m…`)."""
+
+    def __init__(
+        self,
+        lattice: Lattice,
+        prompting: Prompting | Wording,
+        settings: CertifiedSettings = CertifiedSettings(),  # noqa: B008
+        *,
+        accuracy: JudgeAccuracy | None = None,
+        seed: int = 0,
+        shard: tuple[int, int] = (0, 1),
+    ) -> None:
+        self.lattice = lattice
+        self.prompting = prompting if isinstance(prompting, Prompting) else Prompting(prompting)
+        self.settings = settings
+        self.accuracy = accuracy
+        self.ledger = Ledger(lattice)
+        self._seed = seed
+        entities = entities_of_shard(lattice, shard)
+        self._places = [self.ledger.place_of[entity] for entity in entities]
+        self._mine = frozenset(entities)
+        self._candidates = Candidates(lattice, np.array(self._places, dtype=np.int64), seed)
+        judge, threshold = accuracy or JudgeAccuracy.perfect(), settings.threshold
+        self.bars = Bars(lattice.corpus, judge, threshold, settings.tolerance)
+        self._as_measured = Bars(lattice.corpus, judge.as_measured(), threshold)
+        half = Bars(lattice.corpus, judge, threshold / 2)
+        self.groups = GroupTests((half, self.bars), self.ledger.width, seed)
+        self._taxonomy = Taxonomy.of_lattice(lattice)
+        self._earlier: Belief | None = None
+        self._first: deque[Node] = deque()
+        self._policy = Policy(settings.fdr, settings.threshold, parks=not settings.listing)
+        self._tests = Tests(self.ledger, self.bars, settings, len(self._places))
+        self.book = ClaimList(self.ledger, settings.fdr, settings.listing)
+        self._calibration = Calibration()
+        self.panel = draw_panel(lattice, entities, settings.share(settings.panel, 400), seed)
+        self.replicates = Draws("r", REPLICATED_IMAGES)
+        self._reserved = self._codes_to_reserve()
+        self._told = 0
+        self._in_flight = 0
+        self._refits = 0
+        self._next_refit = 100
+        self._heard = 0
+        self._next_revision = tuning.FIRST_REVISION
+        self._revised_at = 0
+        self._counts_at_refit, self._goal = self._count(), self._tests.goal(self._told, self.book)
+        self._posterior: Posterior | None = None
+        self._agenda: Agenda | None = None
+        self._touched: set[int] = set()
+        self._sharpening: Sharpening | None = None
+        self._filled: Counter[int] = Counter()
+        self._again: list[int] = []
+        self._mostly_failing = ""
+        self._sampled = self._over = False
+
+    def _codes_to_reserve(self) -> NDArray[np.uint64]:
+        """Panel nodes of the deepest layer are kept from the search, so that rules can be held against
+        nodes that it did not choose. Smaller ones cannot be: others rest on them."""
+        if self.lattice.depth < 2:
+            return np.zeros(0, dtype=np.uint64)
+        nodes = [self.lattice.parse(subject) for subject in self.panel.subjects]
+        deepest = [node for node in nodes if len(node.values) == self.lattice.depth]
+        places = np.array([self.ledger.place_of[node.entity] for node in deepest], dtype=np.int64)
+        values = np.array([node.values for node in deepest], dtype=np.int64).reshape(-1, self.lattice.depth)
+        return Nodes(places, values).codes
+
+    def begin_with(self, earlier: Earlier) -> None:
+        """Its rates guide the search as far as they hold here, which new images alone can tell."""
+        counts = counts_of(self.lattice, earlier.counts)
+        refuse_unshared(earlier, len(counts.nodes))
+        depth, threshold = self.lattice.depth, self.settings.threshold
+        self._earlier = Belief(self._taxonomy, depth, counts, threshold)
+        self._first = to_try_first(self.lattice, earlier, self._mine, self.settings.images)
+        self._posterior = self._agenda = None
+
+    # Telling
+
+    def tell(self, trial: Trial) -> None:
+        stream, number = self._read_key(trial)
+        count = self._draw_told if stream in ("p", "r") else self._search_told
+        if not (self._group_told if stream in (TESTED, MEASURED) else count)(trial, stream, number):
+            return
+        self._heard += 1
+        if self._told >= self._next_refit:
+            self._refit()
+        if self._heard >= self._next_revision or self._heard == self.settings.images:
+            self._revise()
+
+    def _draw_told(self, trial: Trial, stream: str, number: int) -> bool:
+        draws = self.panel if stream == "p" else self.replicates
+        # An earlier session with another budget may have drawn others: they are as good.
+        draws.add(trial.subject, self._parse(trial.subject))
+        return draws.tell(trial, number)
+
+    def _group_told(self, trial: Trial, stream: str, number: int) -> bool:
+        node = self._parse(trial.subject)
+        key = (self.ledger.place_of[node.entity], *node.values)
+        return self.groups.tell(key, stream, number, trial.verdict, self._group_choice())
+
+    def _group_choice(self) -> GroupChoice:
+        return GroupChoice(
+            self._taxonomy,
+            self.ledger,
+            self.posterior,
+            self._candidates.places,
+            self._candidates.allowed,
+            self.settings.threshold,
+            self.book,
+        )
+
+    def _search_told(self, trial: Trial, stream: str, number: int) -> bool:
+        slot = self.ledger.slot_of.get(trial.subject)
+        if slot is None:
+            slot = self.ledger.open(trial.subject, self._parse(trial.subject))
+        if not self._count_trial(slot, trial, number, bet=stream == ""):
+            return False
+        self._told += 1
+        self._touched.add(slot)
+        return True
+
+    def _count_trial(self, slot: int, trial: Trial, number: int, bet: bool) -> bool:
+        ledger, bit = self.ledger, 1 << number
+        if ledger.told[slot] & bit:
+            return False
+        if ledger.flying[slot] & bit:
+            ledger.flying[slot] &= ~bit
+            self._in_flight -= 1
+        if bet:
+            ledger.adopted.add(slot)
+        if trial.verdict in (Verdict.PASS, Verdict.FAIL):
+            passed = trial.verdict is Verdict.PASS
+            ledger.count(slot, number, passed, bet, () if passed else _dropped(trial))
+        else:
+            ledger.told[slot] |= bit
+            ledger.invalid[slot] += 1
+        return True
+
+    def _read_key(self, trial: Trial) -> tuple[str, int]:
+        """`subject#s3` → ("s", 3)."""
+        label = trial.key[len(trial.subject) + 1 :]
+        stream = label[:1] if label[:1] in SEEDS_OF else ""
+        number = label[len(stream) :]
+        if not number.isdecimal():
+            raise ConfigError(f"the trial {trial.key!r} is no try of this hunt", "resume with its settings")
+        return stream, int(number)
+
+    def _parse(self, subject: str) -> Node:
+        node = self.lattice.parse(subject)
+        if node.entity not in self._mine:
+            raise ConfigError(
+                f"{subject!r} belongs to another shard", "resume with the shard it was run with"
+            )
+        return node
+
+    def _refit(self) -> None:
+        self._calibration.learn(self.ledger.tallies)
+        self._counts_at_refit, self._goal = self._count(), self._tests.goal(self._told, self.book)
+        self._refits += 1
+        self._next_refit = self._told + self._interval()
+        self._posterior = self._agenda = None
+        self._calibration.watch(self.book.to_watch(self.posterior))
+
+    def _revise(self) -> None:
+        """Look at the claims again. When this is done depends on the number of trials alone, so that claims
+        are the same whoever looks at them, and when."""
+        self.book.revise(self.posterior, self.certified_now(), self._heard)
+        self._revised_at = self._heard
+        self._sharpening = None
+        self._filled.clear()
+        self._next_revision = self._heard + max(tuning.FIRST_REVISION, self._heard // tuning.REVISIONS)
+        self._again = self.book.to_draw_again(self.posterior)
+        if self.lattice.depth:
+            self.groups.revise(
+                tuning.FOR_GROUPS * self.settings.fdr, self._tests.groups(self._told), self._heard
+            )
+            self.groups.open_more(
+                self._group_choice(),
+                self._refits,
+                min(most_groups(self._heard), self._tests.groups(self._told)),
+            )
+        self._mostly_failing = self._mostly_failing or mostly_failing(self, len(self._places))
+
+    def _interval(self) -> int:
+        """Trials until the next refit: few at first, then a tenth of what is known, never above 4,000.
+
+        In a large space a refit takes longer, and so there are fewer of them.
+        """
+        fewest = 100 + min(self._candidates.size // 400, 900)
+        return min(max(fewest, self._told // 10), 4000)
+
+    def _count(self) -> CountsAtRefit:
+        ledger = self.ledger
+        nodes = Nodes(ledger.nodes.entity.copy(), ledger.nodes.values.copy())
+        seen = (ledger.seen[0].copy(), ledger.seen[1].copy())
+        return CountsAtRefit(nodes, ledger.layers, ledger.passes.copy(), ledger.fails.copy(), seen)
+
+    # Believing
+
+    @property
+    def tests(self) -> tuple[int, int]:
+        """The numbers of tests that e-BH counts: entities, and the most other nodes that may become tests."""
+        return self._tests.counted(self._told)
+
+    @property
+    def levels(self) -> tuple[float, float]:
+        """What entities and other nodes have of `fdr`; groups have the rest."""
+        return self._tests.levels
+
+    def certified_now(self) -> set[int]:
+        """Slots that e-BH claims by the evidence so far."""
+        return self._tests.certified(self._told)
+
+    def evidence(self) -> NDArray[np.float64]:
+        """log e of every opened node; 0 where nothing is evidence."""
+        return self._tests.evidence()
+
+    @property
+    def posterior(self) -> Posterior:
+        """What is believed as of the last refit. Of an earlier hunt it believes what new images bear out."""
+        if self._posterior is None:
+            self._posterior = self._believe()
+        return self._posterior
+
+    def _believe(self, hope: float = 0.0) -> Posterior:
+        counts, depth = self._counts_at_refit, self.lattice.depth
+        edges = self._judged_thresholds(counts)
+        belief = Belief(self._taxonomy, depth, counts, self.settings.threshold, self._earlier, hope, edges)
+        forecast = Forecast(belief.wary, self.bars.limits, self._goal, self._calibration.offsets)
+        reading = None
+        if self.accuracy is not None and depth and self.accuracy.only_in_the_mean:
+            reading = read_words(self.ledger, self.accuracy, belief, edges[1])
+        return Posterior(self.ledger, belief, forecast, self.bars, reading)
+
+    def _judged_thresholds(self, counts: CountsAtRefit) -> list[float]:
+        """By layer: what the judge makes of the threshold, for the usual node of the layer."""
+        bars = self._as_measured.of(counts.nodes)
+        limits = np.array([limit.fail for limit in self._as_measured.limits])
+        layers = range(self.lattice.depth + 1)
+        met = [limits[bars[counts.layers == layer]] for layer in layers]
+        return [float(np.median(one)) if len(one) else self.settings.threshold for one in met]
+
+    @property
+    def _guide(self) -> Posterior:
+        """What choices go by. After a warm start that is the hope that old rates hold, once those tried first
+        had a say, and until enough images tell whether they do; claims never go by it."""
+        told = int(self._counts_at_refit.passes.sum() + self._counts_at_refit.fails.sum())
+        hopeful = self._earlier is not None and 0 < told < tuning.HOPEFUL
+        return self._believe(tuning.HOPE) if hopeful else self.posterior
+
+    def _current_agenda(self) -> Agenda:
+        if self._agenda is None:
+            explore = math.ceil(self.settings.explore * self._interval() / 3)
+            members = self.groups.members()
+            kept_out = np.union1d(self._reserved, codes_of(members, self.ledger.width))
+            guide = self._guide
+            self._agenda = Agenda(
+                self.ledger,
+                guide.belief,
+                guide.forecast,
+                self.bars,
+                self._candidates,
+                self._policy,
+                kept_out,
+                self._refits,
+                explore,
+                members,
+                self.book if self.settings.listing else (),
+                min(tuning.KEPT, tuning.KEPT_PER_TRIAL * (self._interval() + self._in_flight)),
+            )
+        elif self._touched:
+            self._agenda.update(sorted(self._touched))
+        self._touched.clear()
+        return self._agenda
+
+    # Asking
+
+    def ask(self, count: int) -> list[Probe]:
+        probes: list[Probe] = []
+        while len(probes) < count:
+            probe = self._next_panel() or self._next_replicate() or self._next_of_group()
+            probe = probe or self._next_again() or self._next_search(self._worthwhile)
+            probe = probe or self._next_sharpening() or self._next_search(self._least)
+            probe = probe or self._next_of_group(due=True)
+            probe = probe or self._next_panel(due=True) or self._next_replicate(due=True)
+            probe = probe or self._next_before_revision()
+            if probe is None:
+                self._over = not self._flying
+                break
+            probes.append(probe)
+        return probes
+
+    @property
+    def _worthwhile(self) -> float:
+        """The index from which on an image is better spent on new claims than on sharper rates."""
+        images = self.settings.images
+        return self._least if images is None else tuning.LITTLE / max(images - self._asked, 1)
+
+    @property
+    def _least(self) -> float:
+        """The index below which nothing is tried: with a budget, whatever could still change a claim is."""
+        return 1 / tuning.TOO_DEAR if self.settings.images is None else 0.0
+
+    def _next_again(self) -> Probe | None:
+        """One more image of what claims rest on that have become doubtful without new images."""
+        if not self._again:
+            return None
+        slot = self._again.pop(0)
+        return self._probe_slot(slot, bet=slot in self.ledger.adopted)
+
+    def _next_sharpening(self) -> Probe | None:
+        """One more image of the finding whose rate is known worst, from the images that it is shown with."""
+        if self._sharpening is None:
+            ledger = self.ledger
+            shown = np.stack([ledger.passes, ledger.fails], axis=1)
+            rows = [
+                (c.slot, shown[c.slot] if c.status == LISTED else ledger.bets[c.slot]) for c in self.claims()
+            ]
+            self._sharpening = Sharpening((slot, int(passes), int(fails)) for slot, (passes, fails) in rows)
+        slot = self._sharpening.take()
+        return None if slot is None else self._probe_slot(slot, bet=slot in self.ledger.adopted)
+
+    def _next_before_revision(self) -> Probe | None:
+        """Claims are looked at again at certain numbers of trials alone. A hunt with a budget does not end
+        between two of them while something looks failing: until the next, suspects get the images in turn,
+        the most promising first, no more of them than could be decided."""
+        reached = self._heard + self._flying
+        if self.settings.images is None or not self._revised_at < reached < self._next_revision:
+            return None
+        evidence = self.evidence()
+        open_slots = [slot for slot in self.ledger.adopted if slot not in self.book and evidence[slot] > 0]
+        shared_by = max((self._next_revision - self._revised_at) // tuning.DECIDING, 1)
+        likeliest = heapq.nsmallest(shared_by, open_slots, key=lambda slot: (-evidence[slot], slot))
+        if not likeliest:
+            return None
+        slot = min(likeliest, key=lambda slot: (self._filled[slot], -evidence[slot], slot))
+        self._filled[slot] += 1
+        lacking = self._lacking(slot)
+        return self._probe_slot(lacking, bet=lacking == slot or lacking in self.ledger.adopted)
+
+    def _lacking(self, slot: int) -> int:
+        """The slot whose images a suspect lacks: its own, until it surely fails; then those of the ancestor
+        that is most likely to fail, which is opened if nobody has drawn it."""
+        keys = ancestors_of(self.ledger.keys[slot])
+        if not keys or self.posterior.fails(slot) < 1 - self.settings.fdr:
+            return slot
+        bases = [self._open(key, self.node_of(key)) for key in keys]
+        return min(bases, key=lambda base: (self.posterior.of(base).passes, self.ledger.images(base), base))
+
+    @property
+    def _flying(self) -> int:
+        return self._in_flight + self.panel.in_flight + self.replicates.in_flight + self.groups.in_flight
+
+    @property
+    def _asked(self) -> int:
+        drawn = self.panel.asked + self.replicates.asked + self.groups.asked
+        return self._told + self._in_flight + drawn
+
+    def _next_panel(self, due: bool = False) -> Probe | None:
+        """The panel keeps pace with the search, so that a run that is cut short has its share."""
+        if not due and self.panel.asked >= self.settings.panel * (self._asked + 1):
+            return None
+        return self._draw(self.panel)
+
+    def _next_replicate(self, due: bool = False) -> Probe | None:
+        """Near the end of the budget, or when the search is over, some findings are tried again."""
+        images = self.settings.images
+        share = self.settings.share(self.settings.replication, MOST_REPLICATED * REPLICATED_IMAGES)
+        if not due and (images is None or self._asked < images - share):
+            return None
+        if not self._sampled and not (due and self._in_flight):
+            self._choose_replicates(min(MOST_REPLICATED, share // REPLICATED_IMAGES))
+        return self._draw(self.replicates)
+
+    def _next_of_group(self, due: bool = False) -> Probe | None:
+        """Groups keep pace with the search too; where none is promising they take nothing."""
+        if not due and self.groups.asked >= tuning.GROUP_IMAGES * (self._asked + 1):
+            return None
+        draw = self.groups.next_draw()
+        if draw is None:
+            return None
+        node = self.node_of(draw.key)
+        return self._probe(self.lattice.subject(node), node, draw.stream, draw.number)
+
+    def _choose_replicates(self, wanted: int) -> None:
+        """Findings, each with the simpler nodes inside it: that it is minimal rests on these. Those of an
+        earlier session stay, so that no image of theirs is wasted."""
+        self._sampled = True
+        found = [self.ledger.subjects[claim.slot] for claim in self.claims()]
+        for subject in choose_sample(found, len(found), self._seed):
+            node = self.lattice.parse(subject)
+            named = {self.lattice.subject(each): each for each in (node, *ancestors(node))}
+            new = named.keys() - set(self.replicates.subjects)
+            if len(self.replicates) + len(new) <= max(wanted, len(named)):
+                for name, each in named.items():
+                    self.replicates.add(name, each)
+
+    def _draw(self, draws: Draws) -> Probe | None:
+        drawn = None if draws.complete else draws.next_try()
+        if drawn is None:
+            return None
+        subject, node, number = drawn
+        return self._probe(subject, node, draws.mark, number)
+
+    def _next_search(self, least: float) -> Probe | None:
+        while self._first:
+            node = self._first.popleft()
+            subject = self.lattice.subject(node)
+            if subject not in self.ledger.slot_of and subject not in self.panel.subjects:
+                return self._probe_slot(self.ledger.open(subject, node), bet=False)
+        taken = self._current_agenda().take(self._tests.room(self._told, self._in_flight), least)
+        if taken is None:
+            return None
+        key, bet = taken
+        slot = self._open(key, self.node_of(key))
+        if bet:
+            self.ledger.adopted.add(slot)
+        return self._probe_slot(slot, bet)
+
+    def _probe_slot(self, slot: int, bet: bool) -> Probe:
+        ledger = self.ledger
+        number = ledger.next_try(slot)
+        ledger.flying[slot] |= 1 << number
+        self._in_flight += 1
+        return self._probe(ledger.subjects[slot], ledger.node(slot), "" if bet else "s", number)
+
+    def node_of(self, key: Key) -> Node:
+        return Node(self.lattice.entities[key[0]], key[1:])
+
+    def _open(self, key: Key, node: Node) -> int:
+        slot = self.ledger.slot_by_key.get(key)
+        return self.ledger.open(self.lattice.subject(node), node) if slot is None else slot
+
+    def _probe(self, subject: str, node: Node, stream: str, number: int) -> Probe:
+        seed = derive_seed(self._seed, SEEDS_OF[stream] + number)
+        return Probe(f"{subject}#{stream}{number}", subject, self.prompting.steps(node, number), seed)
+
+    # Looking
+
+    @property
+    def done(self) -> bool:
+        """Known once `ask` found nothing to try while nothing was in flight."""
+        return self._over
+
+    @property
+    def failing(self) -> set[int]:
+        """Slots that are taken to fail, minimal or not."""
+        return self.book.failing(self.posterior)
+
+    def claims(self) -> list[Claim]:
+        """Minimal failures, as of the last revision: at most a thirtieth of all trials ago."""
+        return self.book.claims
+
+    def findings(self) -> list[Finding]:
+        rules, keys = self.rules(), self.ledger.keys
+        found = [describe_claim(self, claim, rules.get(keys[claim.slot], "")) for claim in self.claims()]
+        return sorted(found, key=lambda one: (one.status == LISTED, -one.e_value, one.subject))
+
+    def rules(self) -> dict[Key, str]:
+        """Nodes that are cases of a claimed rule, with the rule in words."""
+        said = [(group, describe_group(self, group).text) for group in self.groups.claimed]
+        return {key: text for group, text in said for key in group.cases()}
+
+    def suspects(self) -> list[Finding]:
+        return describe_suspects(self)
+
+    def undecided(self) -> list[str]:
+        ledger = self.ledger
+        return [ledger.subjects[slot] for slot in range(len(ledger)) if ledger.unjudgeable(slot)]
+
+    def notices(self) -> list[str]:
+        told = [self._mostly_failing] if self._mostly_failing else []
+        return [*told, why_over(self)] if self._over and not self._flying else told
+
+    def survey(self) -> T2ISurvey:
+        return survey_hunt(self)
+
+    def progress(self) -> Progress:
+        phase = "done" if self.done else "trying findings again" if len(self.replicates) else "searching"
+        return Progress(phase, len(self.ledger), None, len(self.book))
+
+
+def _dropped(trial: Trial) -> list[int]:
+    return [place for place, held in enumerate(trial.facts[-1]) if not held]

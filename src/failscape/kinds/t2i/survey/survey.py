@@ -1,0 +1,217 @@
+"""What a t2i hunt says about the whole space, beyond single findings. Plain data; `as_data` gives JSON.
+
+Findings say what was caught. The survey says how much there is, by what rules, and what may have been missed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from failscape.search.surveys import SpaceRate, Survey
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """`hits` of `of`, with a 95 % interval of the share.
+
+    `hits` need not be whole: how many of 20 nodes fail is an estimate when each has a few images only.
+    """
+
+    hits: float
+    of: int
+    interval: Interval
+
+    @property
+    def rate(self) -> float:
+        return self.hits / self.of if self.of else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTest:
+    """A group tested as one: `failures` of `images`, each of a random member, failed. `interval` is that of
+    the mean failure rate; the share `at_least` of the members fails at the least. Claimed after `since`."""
+
+    failures: int
+    images: int
+    interval: Interval
+    at_least: float
+    e_value: float
+    since: int
+
+    @property
+    def rate(self) -> float:
+        return self.failures / self.images
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`who` (an entity, sub-class or class, or "" for all; `scope` says which) fails with all of `values`.
+
+    It speaks of nodes with exactly `layer` values: those of `values`, and any others up to that number.
+    `covers` nodes of the space are meant; `certified` of them were found to fail (`examples` names some);
+    `exceptions` were found to pass. `held_out` is its precision: the
+    share of nodes that fail, of those it speaks of, which the search did not choose. `test` is there where
+    the rule was tested as one and is claimed; others sum up what was found.
+    """
+
+    scope: str
+    who: str
+    values: tuple[str, ...]
+    covers: int
+    certified: int
+    examples: tuple[str, ...] = ()
+    exceptions: tuple[str, ...] = ()
+    held_out: Share | None = None
+    layer: int = 1
+    text: str = ""
+    test: GroupTest | None = None
+
+    @property
+    def proof(self) -> str:
+        """What is known of a rule that was tested as one, in words; empty for others."""
+        if self.test is None:
+            return ""
+        least = f", at least {self.test.at_least:.0%} of them for sure" if self.test.at_least >= 0.5 else ""
+        measured = ""
+        if self.held_out is not None:
+            low, high = self.held_out.interval
+            share = f"{self.held_out.rate:.0%} ({low:.0%}–{high:.0%})"
+            measured = f"; {share} of {self.held_out.of} drawn at random fail"
+        return f"most of its {self.covers:,} nodes fail{least}{measured}"
+
+    def as_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Mass:
+    """The mean failure rate over a group of nodes, without the search's bias.
+
+    `group` is what is grouped by: all, layer, class, sub-class, entity, family, kind, or `cell` (a class
+    and a kind, joined by " × " in `name`). `nodes` of the space belong to it; `images` speak for it.
+    """
+
+    group: str
+    name: str
+    nodes: int
+    rate: float
+    interval: Interval
+    images: int
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What pruning skipped: of about `skipped` nodes below failures or never opened, `sampled` were tried.
+
+    `missed` estimates the share of all minimal failures in the space that the search had closed off, which
+    is below about `closed` nodes; `minimal` how many there are in all, found or not.
+    """
+
+    skipped: int
+    sampled: int
+    missed: float
+    interval: Interval
+    closed: int = 0
+    minimal: float = 0.0
+    minimal_interval: Interval = (0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """One finding tried again with fresh seeds: `failures` of `images`.
+
+    `verdict` is `confirmed` or `refuted` where these images alone leave no doubt (95 %), else `unclear`.
+    """
+
+    subject: str
+    found_rate: float
+    failures: int
+    images: int
+    verdict: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """A random sample of findings tried again. `confirmed` is the share whose fresh rate is failing.
+
+    `found_rate` is their mean failure rate when found, `fresh_rate` with fresh seeds: what was picked for
+    failing looks somewhat worse than it is. `parents` is the share that passes of the simpler nodes inside
+    them, drawn again too: whether the findings are minimal rests on these.
+    """
+
+    rows: tuple[Replicated, ...]
+    confirmed: Share
+    found_rate: float
+    fresh_rate: float
+    fresh_interval: Interval = (0.0, 1.0)
+    parents: Share | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationBin:
+    """Predicted pass rates of about the same height, and what was seen on nodes that nobody chose."""
+
+    predicted: float
+    observed: float
+    interval: Interval
+    images: int
+
+
+@dataclass(frozen=True, slots=True)
+class WordingEffect:
+    """Pass rates of the same nodes in other words. `p_value` tests that words make no difference.
+
+    `worst` names nodes that fail in one wording only.
+    """
+
+    nodes: int
+    variants: tuple[Share, ...]
+    p_value: float
+    worst: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WithdrawnClaim:
+    """Claimed after `since` trials, and withdrawn after `at`: new images spoke against it."""
+
+    subject: str
+    since: int
+    at: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class T2ISurvey(Survey):
+    """Parts that a strategy cannot give, or not yet, are empty or `None`."""
+
+    rules: tuple[Rule, ...] = ()
+    masses: tuple[Mass, ...] = ()
+    audit: Audit | None = None
+    replication: Replication | None = None
+    calibration: tuple[CalibrationBin, ...] = ()
+    wording: WordingEffect | None = None
+    #: Of the panel nodes that any rule speaks of, the share that fails.
+    rule_precision: Share | None = None
+    withdrawn: tuple[WithdrawnClaim, ...] = ()
+    notes: tuple[str, ...] = ()
+    #: Nodes by state: opened, certified, not minimal yet, passed, open, pruned …
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def tested_rules(self) -> list[Rule]:
+        """Those that were tested as one group, and are claimed."""
+        return [rule for rule in self.rules if rule.test is not None]
+
+    @property
+    def space_rates(self) -> list[SpaceRate]:
+        """The masses that images speak for."""
+        return [
+            SpaceRate(mass.group, mass.name, mass.nodes, mass.rate, mass.interval)
+            for mass in self.masses
+            if mass.images
+        ]
+
+    def as_data(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,20 @@
+"""`failscape demo vlm`: a vision-language network that comes with the package."""
+
+from failscape.plugins import Demo
+
+DEMO = Demo(
+    "Hunting toy-vlm, a small vision-language model: which kinds of question does it get wrong?",
+    {
+        "hunt": "vlm",
+        "target": {"provider": "toybox", "model": "toy-vlm"},
+        "verifier": "exact",
+        "images": {"source": "toybox"},
+        "questions": 3000,
+        "budget": {},
+        "seed": 7,
+    },
+    {
+        "evolve": {},
+        "grpo": {"questions": 4800, "questioner": {"strategy": "grpo", "training": {"steps": 48}}},
+    },
+)

@@ -1,5 +1,0 @@
-"""Shows what a hunt found: one static HTML page that opens from disk."""
-
-from failscape.report.page import WrittenReport, write_report
-
-__all__ = ["WrittenReport", "write_report"]

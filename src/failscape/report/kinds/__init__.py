@@ -1,1 +1,0 @@
-"""What each kind of hunt adds to the page."""

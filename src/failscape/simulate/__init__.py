@@ -1,0 +1,1 @@
+"""Planted worlds: models whose failures are known, for plans, exams and benchmarks."""

@@ -1,0 +1,88 @@
+"""Why a trial was made. Each kind of hunt declares its purposes once, in `HuntKind.purposes`.
+
+The text form is one letter in the key of the trial (`p` in `cat#p3`); only `keys.py` and this module read it.
+Hunts whose keys have no letter say the purpose of each trial themselves (`Hunt.purposes`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """Why a trial was made.
+
+    Attributes:
+        name: In words, for people and for `findings --json`.
+        letter: Its letter in keys; `""` for the search itself, `None` where keys do not tell.
+        follows_search: Whether the search chose the subject. Trials that it did not choose, such as a random
+            sample, speak for the whole space and never count for their subject.
+        fixed_beforehand: Whether the number of such trials did not depend on how they went. Rates over them
+            are honest, whatever the search picked their subject for.
+        after_search: Whether tries that are made after a search are of this purpose: those of a comparison, a
+            gate, a repair or a dataset. A kind declares at most one.
+        shows_photos: Whether its pictures are a folder's photos, not drawn.
+        sample_name: What such trials are called as a sample of more than their subject; `""` where they speak
+            for their subject alone.
+    """
+
+    name: str
+    letter: str | None = None
+    follows_search: bool = True
+    fixed_beforehand: bool = False
+    after_search: bool = False
+    shows_photos: bool = False
+    sample_name: str = ""
+
+    @property
+    def samples_space(self) -> bool:
+        """Whether its trials speak for more than their subject."""
+        return bool(self.sample_name)
+
+
+#: What a trial is for where a kind of hunt says nothing.
+UNNAMED = Purpose("", "")
+#: Results of somebody else, read from a table.
+IMPORTED = Purpose("imported", "t", fixed_beforehand=True, sample_name="random sample")
+#: Cases that a gate asks again, in hunts of every kind.
+ASKED_BY_GATE = Purpose("asked by a gate", "r")
+#: Tries after the search, of kinds that declare no purpose for them.
+TRIED_AFTERWARDS = Purpose("tried afterwards", "d", after_search=True)
+
+
+class Purposes:
+    """The purposes of one kind of hunt, found by letter or by name."""
+
+    def __init__(self, *declared: Purpose) -> None:
+        self._declared = declared
+        self._by_letter = {one.letter: one for one in reversed(declared) if one.letter is not None}
+        self._by_name = {one.name: one for one in reversed(declared)}
+        letters = [one.letter for one in declared if one.letter is not None]
+        if len(set(letters)) < len(letters):
+            raise ValueError(f"each purpose has a letter of its own, but got {letters}")
+
+    def __iter__(self) -> Iterator[Purpose]:
+        return iter(self._declared)
+
+    def of_letter(self, letter: str) -> Purpose:
+        """The purpose of a letter. One that is not declared is of the search."""
+        return self._by_letter.get(letter) or self._by_letter.get("", UNNAMED)
+
+    def named(self, name: str) -> Purpose:
+        """The purpose of that name; one that follows the search where none is declared."""
+        return self._by_name.get(name) or Purpose(name)
+
+    @property
+    def of_fresh_tries(self) -> Purpose:
+        """The purpose of tries that are made after a search."""
+        return next((one for one in self._declared if one.after_search), TRIED_AFTERWARDS)
+
+    @property
+    def of_photos(self) -> Purpose | None:
+        """The purpose of the photos that a hunt was given as a sample; None where it takes none."""
+        return next((one for one in self._declared if one.shows_photos and one.samples_space), None)
+
+    @property
+    def apart_letters(self) -> tuple[str, ...]:
+        """Letters of trials that the search did not choose, for queries."""
+        return tuple(one.letter for one in self._declared if one.letter and not one.follows_search)

@@ -1,0 +1,1 @@
+"""What people and other programs see of an atlas: one read model and everything drawn from it."""

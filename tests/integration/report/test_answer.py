@@ -1,0 +1,80 @@
+"""The answer of a hunt: one text, the same in the terminal, the viewer, the report and Python."""
+
+import io
+
+from rich.console import Console
+
+from failscape.cli.answer import print_answer
+from failscape.trials import Check, Decide, Finding, Generate
+from failscape.views.pages import write_report
+from failscape.views.read import load_hunt
+from failscape.views.read.answer import answer_of
+
+from .conftest import ListedHunt, finding, read, recorded
+
+COLOURS = ("red", "green", "blue")
+THINGS = ("cat", "dog", "owl", "cow", "car")
+STEPS = (Generate("a thing"), Decide((Check("entity", "thing", "it is there"),)))
+
+
+def subject(thing: str, colour: str) -> str:
+    return f"{thing}; Base: Colour={colour}"
+
+
+def paint(atlas, failing: set[str]) -> list[Finding]:
+    """Every thing in every colour, three pictures each; the subjects in `failing` are findings."""
+    hunt = atlas.start_hunt("other", {"hunt": "other", "target": {"model": "painter"}}, {})
+    subjects = [subject(thing, colour) for thing in THINGS for colour in COLOURS]
+    atlas.record(
+        hunt,
+        [
+            recorded(one, 10 * at + seed, STEPS, ["", [one not in failing]])
+            for at, one in enumerate(subjects)
+            for seed in range(3)
+        ],
+    )
+    return [finding(one) for one in subjects if one in failing]
+
+
+def printed(atlas, found: list[Finding], width: int) -> str:
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    print_answer(load_hunt(atlas, build=lambda row: ListedHunt(found)), console)
+    return console.file.getvalue()
+
+
+def test_a_colour_that_fails_with_everything_is_the_answer(empty_atlas):
+    found = paint(empty_atlas, {subject(thing, "green") for thing in THINGS})
+    answer = answer_of(load_hunt(empty_atlas, build=lambda row: ListedHunt(found)))
+    assert answer.headline == "painter: 5 failures found; one theme explains 100% of them."
+    (theme,) = answer.themes
+    assert theme.sentence == "green: seen in all 5 of 5 combinations tried; not tested as a group"
+    assert answer.alone == ()
+
+
+def test_exceptions_and_findings_of_their_own_are_told(empty_atlas):
+    found = paint(empty_atlas, {subject(thing, "green") for thing in THINGS[1:]} | {subject("cat", "red")})
+    answer = answer_of(load_hunt(empty_atlas, build=lambda row: ListedHunt(found)))
+    (theme,) = answer.themes
+    assert theme.sentence == "green: fails in 4 of 5 combinations tried; not tested as a group"
+    assert theme.exceptions == ("cat: green",)
+    assert [found[number - 1].subject for number in answer.alone] == [subject("cat", "red")]
+
+
+def test_the_terminal_and_the_page_say_the_same(empty_atlas, tmp_path):
+    found = paint(empty_atlas, {subject(thing, "green") for thing in THINGS})
+    page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt(found)))
+    for line in printed(empty_atlas, found, 200).splitlines():
+        assert line.strip().removeprefix("1. ") in page.text
+
+
+def test_no_line_is_longer_than_the_terminal(empty_atlas):
+    found = paint(empty_atlas, {subject(thing, "green") for thing in THINGS})
+    for width in (40, 80, 120):
+        assert all(len(line) <= width for line in printed(empty_atlas, found, width).splitlines())
+
+
+def test_nothing_found_is_said_and_nothing_is_invented(empty_atlas):
+    paint(empty_atlas, set())
+    answer = answer_of(load_hunt(empty_atlas, build=lambda row: ListedHunt([])))
+    assert answer.headline == "Nothing is proven to fail after 45 trials."
+    assert answer.themes == ()
