@@ -133,6 +133,9 @@ class HuntKind:
     #: How subjects are written: things with values, or questions with skills and clauses.
     subject_form: SubjectForm = SubjectForm.THING
 
+    #: The names of subjects are classes, each with a usual failure rate that its findings exceed.
+    names_have_usual_rates: bool = False
+
     #: The viewer maps its failures by skill (`Survey.skill_tree`), not by things and their attributes.
     mapped_by_skill: bool = False
 

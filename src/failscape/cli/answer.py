@@ -12,7 +12,7 @@ from failscape.atlas import Atlas
 from failscape.cli.screen import echo_json, shell_path
 from failscape.errors import FailscapeError
 from failscape.views.read import HuntEvidence, load_hunt
-from failscape.views.read.answer import answer_of
+from failscape.views.read.answer import answer_of, seen_sentence
 
 INDENT = (0, 0, 0, 2)
 
@@ -29,6 +29,9 @@ def print_answer(hunt: HuntEvidence, console: Console) -> None:
         # Not wrapped, so that the command can be copied.
         command = f"  {more}: failscape findings {shell_path(hunt.atlas.folder)} --themes"
         console.print(Text(command), soft_wrap=True)
+    if answer.seen and answer.findings:
+        sentence = seen_sentence(answer.seen)
+        console.print(Text(f"{sentence}."))
 
 
 def tell_answer(atlas: Path, as_json: bool) -> None:

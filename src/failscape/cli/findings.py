@@ -184,6 +184,7 @@ def print_text(hunt: HuntEvidence, chosen: Sequence[FindingRow], shown: TableSho
             console.print(f"All of them: failscape findings {atlas} --json", highlight=False, soft_wrap=True)
     if not filtered:
         print_suspects(hunt, console, atlas)
+        print_seen(hunt, console)
     number = hunt.found.undecided
     if number:
         who = "1 subject used up its" if number == 1 else f"{number:,} subjects used up their"
@@ -229,6 +230,23 @@ def print_suspects(hunt: HuntEvidence, console: Console, atlas: str) -> None:
     if total > SUSPECT_ROWS:
         more = f"All of them: failscape findings {atlas} --status {Status.SUSPECT}"
         console.print(more, highlight=False, soft_wrap=True)
+
+
+def print_seen(hunt: HuntEvidence, console: Console) -> None:
+    """What plainly fails in the recorded trials, though the search has not tested it."""
+    if not hunt.seen:
+        return
+    total = len(hunt.seen)
+    what = "pattern fails" if total == 1 else "patterns fail"
+    console.print(
+        f"\n[bold]Seen, not tested[/bold]: {total:,} {what} more than usual in all recorded trials.",
+        highlight=False,
+    )
+    for one in hunt.seen[:SUSPECT_ROWS]:
+        line = f"  {one.sentence}; usual is {percent(one.usual_rate)}"
+        console.print(Text(line, overflow="ellipsis", no_wrap=True))
+    if total > SUSPECT_ROWS:
+        console.print(f"  {total - SUSPECT_ROWS:,} more are in the report.", highlight=False)
 
 
 def print_nothing_found(hunt: HuntEvidence, console: Console) -> None:

@@ -1,9 +1,10 @@
 """A second opinion: a plain scan of all recorded trials for whatever plainly fails. Pure.
 
 It counts every context, every single fact and every pair of facts with enough trials, holds each against the
-context's usual failure rate by an exact tail probability, and keeps what Benjamini and Yekutieli's procedure
-keeps (it needs no independence). Each of these patterns then has a standing: it is a finding, a suspect,
-explained by one of those, or *seen*: it plainly fails, and the search has not dealt with it.
+context's usual failure rate by an exact tail probability (averaged over what the usual rate may be, where few
+trials say so), and keeps what Benjamini and Yekutieli's procedure keeps (it needs no independence). Each of
+these patterns then has a standing: it is a finding, a suspect, explained by one of those, or *seen*: it
+plainly fails, and the search has not dealt with it.
 
 Searches choose their trials by earlier outcomes, so this proves nothing. It makes sure that a hunt cannot say
 "little fails here" beside trials that say otherwise. It shares no code with any search, so that it can catch
@@ -20,7 +21,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,13 @@ class ScannedTrial:
     """One usable trial. `facts` is what it was asked to show, or is known to show.
 
     `context` is the class of a classifier, or the same word for all trials of a hunt without classes. For
-    text to image, facts are the entity and the attribute values.
+    text to image, facts are the entity and the attribute values. `times`: so many trials were just like it.
     """
 
     context: str
     facts: frozenset[str]
     failed: bool
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -77,20 +79,22 @@ def second_opinion(
     findings: Collection[ScannedPattern] = (),
     suspects: Collection[ScannedPattern] = (),
     *,
-    usual_rates: Mapping[str, float] | None = None,
     margin: float = 0.0,
+    least_rate: float = 0.0,
     level: float = 0.05,
     least_trials: int = 10,
 ) -> list[PlainFailure]:
     """Everything that plainly fails in these trials, the surest first, with its standing.
 
+    The usual rate of a context is that of its plain trials, those that show no fact. A context without any is
+    as usual as its trials that show no finding and no suspect.
+
     Args:
         trials: All usable trials of a hunt, whatever they were for.
         findings: What the hunt claims. A pattern whose context is "" holds for every context.
         suspects: What the hunt lists as suspects.
-        usual_rates: Context → usual failure rate, from plain trials. Contexts that are missing are estimated
-            by their trials that show no finding and no suspect.
         margin: Excess over the usual rate that is too small to matter.
+        least_rate: A failure rate below which nothing counts as failing, however unusual it is.
         level: False discovery rate of the scan.
         least_trials: Patterns with fewer trials are not looked at.
 
@@ -101,11 +105,10 @@ def second_opinion(
         raise ValueError(f"`0 < level < 1` must hold, but got level={level}")
     if least_trials < 1:
         raise ValueError(f"`least_trials >= 1` must hold, but got least_trials={least_trials}")
-    listed = [*findings, *suspects]
-    usual = _usual_rates(trials, listed, usual_rates or {})
-    scan = _Scan(trials, usual, margin, least_trials)
+    usual = _usual_rates(trials, [*findings, *suspects])
+    scan = _Scan(trials, usual, _Limit(margin, least_rate), least_trials)
     failing = scan.failing(level)
-    return _with_standings(scan, failing, tuple(findings), tuple(suspects), level)
+    return _with_standings(scan, failing, frozenset(findings), frozenset(suspects), level)
 
 
 def unaccounted(opinion: Iterable[PlainFailure]) -> list[PlainFailure]:
@@ -113,31 +116,89 @@ def unaccounted(opinion: Iterable[PlainFailure]) -> list[PlainFailure]:
     return [one for one in opinion if one.standing is PatternStanding.SEEN]
 
 
-def _usual_rates(
-    trials: Sequence[ScannedTrial], listed: Collection[ScannedPattern], given: Mapping[str, float]
-) -> dict[str, float]:
+@dataclass(frozen=True, slots=True)
+class _UsualRate:
+    """Failures and trials that say how often a context fails usually."""
+
+    fails: int = 0
+    trials: int = 0
+
+    @property
+    def rate(self) -> float:
+        return (self.fails + 0.5) / (self.trials + 1)
+
+    def plausible(self) -> NDArray[np.float64]:
+        """Equally likely values of the rate: the middles of equal parts of the Jeffreys posterior."""
+        shares = (np.arange(_PLAUSIBLE_RATES) + 0.5) / _PLAUSIBLE_RATES
+        found = special.betaincinv(self.fails + 0.5, self.trials - self.fails + 0.5, shares)
+        return np.asarray(found, np.float64)
+
+
+#: Values at which an uncertain usual rate is looked at. It only sets how finely the average is computed.
+_PLAUSIBLE_RATES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """What a rate has to exceed to count as failing."""
+
+    margin: float
+    least_rate: float
+
+    def above(self, usual: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.clip(usual + self.margin, self.least_rate, 1.0), np.float64)
+
+
+def _usual_rates(trials: Sequence[ScannedTrial], listed: Collection[ScannedPattern]) -> dict[str, _UsualRate]:
     """The usual rate of every context, and of all together under the name ""."""
-    fails: Counter[str] = Counter()
-    total: Counter[str] = Counter()
+    plain: dict[str, list[int]] = {}
+    unlisted: dict[str, list[int]] = {}
+    is_listed = _Covering(listed)
     for trial in trials:
-        if not any(pattern.facts and pattern.covers(trial) for pattern in listed):
-            for name in (trial.context, ""):
-                fails[name] += trial.failed
-                total[name] += 1
+        for name in {trial.context, ""}:
+            if not is_listed.patterns_of(trial):
+                _add(unlisted.setdefault(name, [0, 0]), trial)
+            if not trial.facts:
+                _add(plain.setdefault(name, [0, 0]), trial)
     names = {"", *(trial.context for trial in trials)}
-    estimated = {name: (fails[name] + 0.5) / (total[name] + 1) for name in names}
-    return estimated | dict(given)
+    return {name: _UsualRate(*plain.get(name, unlisted.get(name, (0, 0)))) for name in names}
+
+
+def _add(counts: list[int], trial: ScannedTrial) -> None:
+    counts[0] += trial.times * trial.failed
+    counts[1] += trial.times
+
+
+class _Covering:
+    """Which of some patterns a trial shows. Patterns without facts are left out: they explain nothing."""
+
+    def __init__(self, patterns: Iterable[ScannedPattern] = ()) -> None:
+        self._by_first: dict[tuple[str, str], list[ScannedPattern]] = {}
+        for pattern in patterns:
+            self.add(pattern)
+
+    def add(self, pattern: ScannedPattern) -> None:
+        if pattern.facts:
+            self._by_first.setdefault((pattern.context, pattern.facts[0]), []).append(pattern)
+
+    def patterns_of(self, trial: ScannedTrial) -> list[ScannedPattern]:
+        found: list[ScannedPattern] = []
+        for context in {trial.context, ""}:
+            for fact in trial.facts:
+                known = self._by_first.get((context, fact), ())
+                found += [one for one in known if trial.facts.issuperset(one.facts)]
+        return found
 
 
 class _Scan:
     """Counts and tail probabilities of all patterns with enough trials."""
 
     def __init__(
-        self, trials: Sequence[ScannedTrial], usual: Mapping[str, float], margin: float, least: int
+        self, trials: Sequence[ScannedTrial], usual: Mapping[str, _UsualRate], limit: _Limit, least: int
     ) -> None:
         self.trials = trials
         self.usual = usual
-        self.margin = margin
+        self._limit = limit
         self._members: dict[ScannedPattern, list[int]] = {}
         by_context: dict[str, list[int]] = {}
         for number, trial in enumerate(trials):
@@ -148,38 +209,51 @@ class _Scan:
             self._count_context("", list(range(len(trials))), least)
 
     def _count_context(self, context: str, numbers: Sequence[int], least: int) -> None:
-        frequent = Counter(fact for number in numbers for fact in self.trials[number].facts)
+        frequent: Counter[str] = Counter()
+        for number in numbers:
+            for fact in self.trials[number].facts:
+                frequent[fact] += self.trials[number].times
         members: dict[tuple[str, ...], list[int]] = {}
         for number in numbers:
             facts = sorted(fact for fact in self.trials[number].facts if frequent[fact] >= least)
             for pattern in [*((fact,) for fact in facts), *combinations(facts, 2)]:
                 members.setdefault(pattern, []).append(number)
         if context:
-            members[()] = list(numbers)
+            members[()] = [number for number in numbers if not self.trials[number].facts] or list(numbers)
         for pattern, found in members.items():
-            if len(found) >= least:
+            if self.counts(found)[1] >= least and (context or self._is_general(found)):
                 self._members[ScannedPattern(context, pattern)] = found
+
+    def _is_general(self, numbers: Sequence[int]) -> bool:
+        """Whether these trials are of several contexts, or of a hunt without contexts."""
+        contexts = {self.trials[number].context for number in numbers}
+        return len(contexts) > 1 or contexts == {""}
 
     def members(self, pattern: ScannedPattern) -> list[int]:
         return self._members[pattern]
 
-    def expected_rate(self, pattern: ScannedPattern) -> float:
+    def counts(self, numbers: Iterable[int]) -> tuple[int, int]:
+        """Failures and trials."""
+        total = [0, 0]
+        for number in numbers:
+            _add(total, self.trials[number])
+        return total[0], total[1]
+
+    def usual_of(self, pattern: ScannedPattern) -> _UsualRate:
         """The usual rate: of the context for its patterns, of all contexts together for a whole context."""
         return self.usual[pattern.context if pattern.facts else ""]
 
-    def p_value(self, pattern: ScannedPattern, numbers: Sequence[int]) -> float:
+    def p_value(self, pattern: ScannedPattern, fails: int, trials: int) -> float:
         """How likely so many failures, or more, are at the usual rate."""
-        fails = sum(self.trials[number].failed for number in numbers)
-        rate = min(1.0, self.expected_rate(pattern) + self.margin)
-        return float(stats.binom.sf(fails - 1, len(numbers), rate)) if numbers else 1.0
+        if not fails:
+            return 1.0
+        rates = self._limit.above(self.usual_of(pattern).plausible())
+        return float(special.bdtrc(fails - 1, trials, rates).mean())
 
     def failing(self, level: float) -> list[tuple[float, ScannedPattern]]:
         """Patterns that survive Benjamini–Yekutieli, the surest first, shorter ones before longer ones."""
         patterns = sorted(self._members)
-        fails = [sum(self.trials[at].failed for at in self._members[one]) for one in patterns]
-        sizes = [len(self._members[one]) for one in patterns]
-        rates = [min(1.0, self.expected_rate(one) + self.margin) for one in patterns]
-        tails = np.asarray(stats.binom.sf(np.array(fails) - 1, sizes, rates), np.float64)
+        tails = np.array([self.p_value(one, *self.counts(self._members[one])) for one in patterns])
         kept = _benjamini_yekutieli(tails, level)
         found = [(float(tail), one) for tail, one, keep in zip(tails, patterns, kept, strict=True) if keep]
         return sorted(found, key=lambda one: (one[0], len(one[1].facts), one[1]))
@@ -203,12 +277,12 @@ def _benjamini_yekutieli(p_values: NDArray[np.float64], level: float) -> NDArray
 def _with_standings(
     scan: _Scan,
     failing: Sequence[tuple[float, ScannedPattern]],
-    findings: tuple[ScannedPattern, ...],
-    suspects: tuple[ScannedPattern, ...],
+    findings: Collection[ScannedPattern],
+    suspects: Collection[ScannedPattern],
     level: float,
 ) -> list[PlainFailure]:
     """The surest pattern that nothing explains counts as seen, and then explains others in turn."""
-    explaining = [*findings, *suspects]
+    explaining = _Covering([*findings, *suspects])
     found: list[PlainFailure] = []
     # What is left of each pattern is looked at again: Bonferroni over that many looks.
     level_of_rest = level / max(1, len(failing))
@@ -224,10 +298,10 @@ def _with_standings(
             if reason is not None:
                 standing = PatternStanding.EXPLAINED
             else:
-                explaining.append(pattern)
-        fails = sum(scan.trials[number].failed for number in numbers)
-        usual = scan.expected_rate(pattern)
-        found.append(PlainFailure(pattern, fails, len(numbers), usual, p_value, standing, reason))
+                explaining.add(pattern)
+        fails, trials = scan.counts(numbers)
+        usual = scan.usual_of(pattern).rate
+        found.append(PlainFailure(pattern, fails, trials, usual, p_value, standing, reason))
     return found
 
 
@@ -235,7 +309,7 @@ def _explanation(
     scan: _Scan,
     pattern: ScannedPattern,
     numbers: Sequence[int],
-    explaining: Sequence[ScannedPattern],
+    explaining: _Covering,
     level: float,
 ) -> ScannedPattern | None:
     """The pattern that holds most of the failures, if nothing unusual is left without all explaining ones."""
@@ -243,11 +317,12 @@ def _explanation(
     left: list[int] = []
     for number in numbers:
         trial = scan.trials[number]
-        covering = [one for one in explaining if one.covers(trial)]
-        if covering:
-            holders.update(one for one in covering if trial.failed)
-        else:
+        covering = explaining.patterns_of(trial)
+        if not covering:
             left.append(number)
-    if not holders or scan.p_value(pattern, left) <= level:
+        elif trial.failed:
+            for one in covering:
+                holders[one] += trial.times
+    if not holders or scan.p_value(pattern, *scan.counts(left)) <= level:
         return None
     return min(holders, key=lambda one: (-holders[one], one))

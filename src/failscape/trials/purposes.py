@@ -22,6 +22,7 @@ class Purpose:
         after_search: Whether tries that are made after a search are of this purpose: those of a comparison, a
             gate, a repair or a dataset. A kind declares at most one.
         shows_photos: Whether its pictures are a folder's photos, not drawn.
+        is_of_target: Whether its verdict is the target's. A second question to a judge is not.
         sample_name: What such trials are called as a sample of more than their subject; `""` where they speak
             for their subject alone.
     """
@@ -32,6 +33,7 @@ class Purpose:
     fixed_beforehand: bool = False
     after_search: bool = False
     shows_photos: bool = False
+    is_of_target: bool = True
     sample_name: str = ""
 
     @property

@@ -88,12 +88,12 @@ def picture(number: int) -> Picture:
     return Picture.from_image(Image.new("RGB", (32, 32), colour))
 
 
-def recorded(subject, number, steps, facts, raw="yes"):
+def recorded(subject, number, steps, facts, raw="yes", letter=""):
     """One trial; a `Generate` step gets a picture of its own in place of its fact."""
     drawn = picture(number) if isinstance(steps[0], Generate) else None
     facts = [drawn.digest, *facts[1:]] if drawn else facts
     verdict, reason = reach_verdict(steps, facts)
-    key = f"{subject}#{number}"
+    key = f"{subject}#{letter}{number}"
     calls = []
     for place, step in enumerate(steps):
         if step.role:

@@ -11,6 +11,7 @@ class ClassifierKind(HuntKind):
     unit = "picture"
     fails_at = "gets {share} of random pictures wrong"
     purposes = PURPOSES
+    names_have_usual_rates = True
     settings = lazy("failscape.kinds.classifier.config:ClassifierConfig")
     build = lazy("failscape.kinds.classifier.build:build_hunt")
     contents = lazy("failscape.kinds.classifier.build:contents")

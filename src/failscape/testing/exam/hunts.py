@@ -86,9 +86,7 @@ def sit_classifier(seed: int) -> WorldMark:
     claims = {_described(finding.subject) for finding in hunt.findings()}
     suspects = [_described(finding.subject) for finding in hunt.suspects()]
     false = [one for one in claims if world.effect(one.context, one.facts) <= CLASSIFIER_MARGIN]
-    opinion = second_opinion(
-        recording.trials, [*claims], suspects, usual_rates=usual, margin=CLASSIFIER_MARGIN
-    )
+    opinion = second_opinion(recording.trials, [*claims], suspects, margin=CLASSIFIER_MARGIN)
     told = [*claims, *suspects, *(one.pattern for one in unaccounted(opinion))]
     limits = {name: rate + CLASSIFIER_MARGIN for name, rate in usual.items()}
     noticeable = [one for one in planted if _has_many_failures(one, recording.trials, limits[one.context])]
@@ -141,7 +139,7 @@ def sit_vlm(seed: int) -> WorldMark:
     outcomes = [one for one in log.outcomes if one.valid]
     trials = [ScannedTrial("", _facts(one.full), one.failed) for one in outcomes]
     listed = [_scanned(one) for one in (*claims, *suspects)]
-    opinion = second_opinion(trials, listed, usual_rates={"": 0.0}, margin=VLM_MARGIN)
+    opinion = second_opinion(trials, listed, least_rate=VLM_MARGIN)
     told = [*listed, *(one.pattern for one in unaccounted(opinion))]
     noticeable = [one for one in map(_scanned, planted) if _has_many_failures(one, trials, VLM_MARGIN)]
     traits = {"grammar": "298 forms" if rich else "21 forms", "modes": str(modes), "questions": f"{budget:5}"}

@@ -39,7 +39,6 @@ class ExamPaper:
     seconds: float
     only_shown: frozenset[Answer] = frozenset()
     trials: Sequence[ScannedTrial] = ()
-    usual_rates: dict[str, float] | None = None
 
 
 ExamPlayer = Callable[[PatternWorld], ExamPaper]
@@ -152,11 +151,4 @@ class PatternPlayer:
             seconds,
             frozenset(only_shown),
             self.trials,
-            self._usual_rates(),
         )
-
-    def _usual_rates(self) -> dict[str, float]:
-        """By plain trials; questions are held against a fixed rate, so nothing is usual."""
-        if self.world.traits.complete:
-            return dict.fromkeys((*self.world.contexts, ""), 0.0)
-        return {name: self.search.plain_counts(name).rate for name in self.world.contexts}

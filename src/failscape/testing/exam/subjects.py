@@ -70,7 +70,10 @@ def _is_false(world: PatternWorld, claim: tuple[str, Facts], limit: float, only_
 def _noticed(world: PatternWorld, paper: ExamPaper) -> tuple[int, int]:
     """Bugs with many more recorded failures than usual, and how many of them are listed in some way."""
     listed = [ScannedPattern(*one) for one in (*paper.claims, *paper.suspects)]
-    opinion = second_opinion(paper.trials, listed, usual_rates=paper.usual_rates, margin=world.margin)
+    if world.traits.complete:
+        opinion = second_opinion(paper.trials, listed, least_rate=world.margin)
+    else:
+        opinion = second_opinion(paper.trials, listed, margin=world.margin)
     told = [*listed, *(one.pattern for one in unaccounted(opinion))]
     noticeable = noticed = 0
     for bug in world.bugs:

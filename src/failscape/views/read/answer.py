@@ -16,6 +16,7 @@ from failscape.trials import Subject, SubjectForm, parse_label
 from failscape.views.read.findings import BeforeAfter, varied_examples
 from failscape.views.read.hunt import HuntEvidence
 from failscape.views.read.numbers import percent, spread
+from failscape.views.read.seen import SeenPattern, plainly_failing
 from failscape.views.read.shots import Rate, rate_of_counts
 from failscape.views.read.themes import (
     ANY_VALUE,
@@ -31,6 +32,9 @@ from failscape.views.read.themes import (
 
 #: Themes and findings without a theme that the first screen shows: as many as one takes in at a glance.
 SHOWN = 5
+
+#: Patterns that are seen and not tested, in a sentence: the lists have all of them.
+SEEN_IN_SENTENCE = 3
 
 #: The scope of a tested rule about one thing; others are about a class, or about anything.
 ENTITY = "entity"
@@ -93,12 +97,16 @@ class ToldTheme:
 
 @dataclass(frozen=True, slots=True)
 class HuntAnswer:
-    """`alone` are the findings in no theme, most certain first; `findings` is how many there are in all."""
+    """`alone` are the findings in no theme, most certain first; `findings` is how many there are in all.
+
+    `seen` is what plainly fails in the recorded trials though nothing was tested about it.
+    """
 
     headline: str
     themes: tuple[ToldTheme, ...]
     alone: tuple[int, ...]
     findings: int
+    seen: tuple[SeenPattern, ...] = ()
 
     @property
     def shown(self) -> tuple[ToldTheme, ...]:
@@ -111,6 +119,7 @@ class HuntAnswer:
             "findings": self.findings,
             "themes": [theme.as_data() for theme in self.themes],
             "alone": list(self.alone),
+            "seen": [one.as_data() for one in self.seen],
         }
 
 
@@ -119,7 +128,7 @@ def answer_of(hunt: HuntEvidence) -> HuntAnswer:
     themes = tuple(_told_themes(hunt))
     covered = {number for theme in themes for number in theme.findings}
     alone = tuple(number for number in range(1, len(hunt.findings) + 1) if number not in covered)
-    return HuntAnswer(_headline(hunt, themes[:SHOWN]), themes, alone, len(hunt.findings))
+    return HuntAnswer(_headline(hunt, themes[:SHOWN]), themes, alone, len(hunt.findings), hunt.seen)
 
 
 def theme_examples(hunt: HuntEvidence, theme: ToldTheme, most: int) -> list[BeforeAfter]:
@@ -167,10 +176,19 @@ def _in_words(number: int) -> str:
 
 def _nothing_proven(hunt: HuntEvidence) -> str:
     suspects = len(hunt.suspects)
-    if not suspects:
-        return f"Nothing is proven to fail after {hunt.trials:,} trials."
-    look = "1 suspect looks" if suspects == 1 else f"{suspects:,} suspects look"
-    return f"Nothing is proven to fail after {hunt.trials:,} trials; {look} failing."
+    parts = [f"Nothing is proven to fail after {hunt.trials:,} trials"]
+    if suspects:
+        parts.append("1 suspect looks failing" if suspects == 1 else f"{suspects:,} suspects look failing")
+    if hunt.seen:
+        parts.append(seen_sentence(hunt.seen))
+    return f"{'; '.join(parts)}."
+
+
+def seen_sentence(seen: Sequence[SeenPattern]) -> str:
+    """`2 patterns plainly fail and are not tested: hen: pencil sketch (17 of 25), …`."""
+    names = ", ".join(one.sentence for one in seen[:SEEN_IN_SENTENCE])
+    more = ", …" if len(seen) > SEEN_IN_SENTENCE else ""
+    return f"{plainly_failing(len(seen))} not tested: {names}{more}"
 
 
 def _space_rate(hunt: HuntEvidence) -> SpaceRate | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from failscape.trials import Finding, Subject, Verdict
 from failscape.views.read.hunt import HuntEvidence, HuntReader, Place
+from failscape.views.read.seen import plainly_failing
 from failscape.views.read.shots import FindingEvidence, Rate, Shot, ShotRow, rate_of_counts
 
 
@@ -181,6 +182,8 @@ def suggestions(hunt: HuntEvidence) -> Iterator[str]:
         yield _more_photos(hunt)
     elif hunt.suspects:
         yield f"raise the budget and run again: {len(hunt.suspects):,} suspects lack evidence"
+    elif hunt.seen:
+        yield f"raise the budget and run again: {plainly_failing(len(hunt.seen))} not tested"
     elif hunt.seen_rate().rate < (hunt.limit or 0.2) / 2:
         yield "little fails here: ask for more (space.depth), or count smaller failures (search.threshold)"
     else:

@@ -30,6 +30,7 @@ from failscape.trials import (
     subject_of_key,
 )
 from failscape.views.read.found import Build, Found, WatchTelling, choose_hunt, read_found
+from failscape.views.read.seen import SeenPattern, seen_patterns
 from failscape.views.read.shots import (
     FindingEvidence,
     Rate,
@@ -188,6 +189,12 @@ class HuntReader:
         return limit_of(self.row.config)
 
     @property
+    def margin(self) -> float:
+        """Excess over a class's usual failure rate that is too small to matter; 0 where there is none."""
+        margin = _setting(self.row.config, "search", "margin")
+        return float(margin) if isinstance(margin, int | float) else 0.0
+
+    @property
     def level(self) -> float | None:
         """The share of false claims that certified findings keep to, where the settings name one."""
         level = _setting(self.row.config, "search", "fdr") or _setting(self.row.config, "confirm", "fdr")
@@ -339,6 +346,11 @@ class HuntEvidence(HuntReader):
         """Status → number of findings and suspects, over all of them; the strongest first."""
         counts = Counter(finding.status for finding in (*self.findings, *self.suspects))
         return {status: counts[status] for status in Status if status in counts}
+
+    @cached_property
+    def seen(self) -> tuple[SeenPattern, ...]:
+        """What plainly fails by all recorded trials and is neither found, suspected nor explained by that."""
+        return seen_patterns(self, self.findings, self.suspects, self._excused)
 
     def shot(self, stored: StoredTrial) -> Shot:
         shot = super().shot(stored)

@@ -117,7 +117,11 @@ def _answer(loaded: HuntEvidence) -> Data:
         }
         for theme in answer.shown
     ]
-    return {**answer.as_data(), "themes": themes, "hidden": len(answer.themes) - len(themes)}
+    seen = [
+        {**one.as_data(), "rate_text": percent(one.rate.rate), "usual_text": percent(one.usual_rate)}
+        for one in answer.seen
+    ]
+    return {**answer.as_data(), "seen": seen, "themes": themes, "hidden": len(answer.themes) - len(themes)}
 
 
 def _example(loaded: HuntEvidence, one: BeforeAfter) -> Data:

@@ -29,6 +29,10 @@ function Page({ data }) {
     ${found && found.rules.length > 0 && html`<section><h2>Rules: groups that fail as a whole</h2><ul>${found.rules.map((rule) => html`<li key=${rule.text}><b>${rule.text}</b>: ${rule.proof}</li>`)}</ul></section>`}
     ${found && found.headlines.length > 0 && html`<section><h2>Show me</h2><ul class="cards">${found.headlines.map((row) => html`<${Headline} key=${row.subject} row=${row}/>`)}</ul>
       <p><${Link} class="more" to=${here.to("findings")}>${found.findings ? `All ${some(found.findings, "finding")}` : "All"}${found.suspects ? `${found.findings ? " and " : " "}${some(found.suspects, "suspect")}` : ""} →<//></p></section>`}
+    ${found && found.answer.seen.length > 0 && html`<section id="seen"><h2>Seen, not tested</h2>
+      <p class="note">A plain scan of all recorded trials, apart from the search: these fail more often than usual, and no finding or suspect explains it. Nothing here is proven.</p>
+      <ul>${found.answer.seen.slice(0, 12).map((one) => html`<li key=${one.title}><b>${one.title}</b>: <span class="num">${one.rate_text} fail, ${count(one.failures)} of ${count(one.trials)} (usual: ${one.usual_text})</span></li>`)}</ul>
+      ${found.answer.seen.length > 12 && html`<p class="note">${count(found.answer.seen.length - 12)} more are in the report.</p>`}</section>`}
     <section class="two"><div><h2>${data.running ? "How the run goes" : "How the run went"}</h2><${Progress} data=${data}/></div>
       <div><h2>Found over time</h2>${found ? html`<${Curve} points=${found.curve} across="trials" up="findings"/>` : html`<${Reading} of=${data.reading}/>`}</div></section>
     ${found && found.worst.length > 0 && html`<section><h2>Where most ${found.findings ? "findings" : "suspects"} are</h2><${Worst} worst=${found.worst}/></section>`}
