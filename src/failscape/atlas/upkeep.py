@@ -162,11 +162,16 @@ def stray_packs(atlas: Atlas) -> Iterator[Path]:
 
 
 def unnamed_pictures(atlas: Atlas) -> Iterator[str]:
-    """A sentence where packs hold pictures but the database has no trial: its log may have been lost."""
+    """A sentence where packs hold pictures but the database has no trial: its log may have been lost.
+
+    Photos are stored before the first trial. The database names them, so they are not meant.
+    """
     with atlas.reading() as db:
         trials = db.execute("SELECT 1 FROM trials LIMIT 1").fetchone()
-    size = sum(path.stat().st_size for path in atlas.images.folder.glob(f"*{SUFFIX}"))
-    if trials is None and size:
+    if trials is not None:
+        return
+    size = sum(path.stat().st_size for path in stray_packs(atlas))
+    if size:
         yield (
             f"{atlas.images.folder} holds {size / 2**20:,.1f} MiB of pictures, but no trial names them: if"
             " there were trials, atlas.db-wal was lost; stop, and restore it from a copy"

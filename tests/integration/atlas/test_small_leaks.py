@@ -180,12 +180,23 @@ def test_a_folder_that_was_removed_ends_the_run(folder: Path, loss: Callable[[Pa
 def test_pictures_without_any_trial_are_spoken_of(folder: Path) -> None:
     with Atlas.open(folder, readonly=True) as atlas:
         assert list(unnamed_pictures(atlas)) == []
-    with closing(sqlite3.connect(folder / "atlas.db")) as db:
-        db.execute("DELETE FROM trials")
-        db.commit()
+    without_rows(folder, "trials", "images", "packs")
     with Atlas.open(folder, readonly=True) as atlas:
         [text] = unnamed_pictures(atlas)
     assert "atlas.db-wal was lost" in text
+
+
+def test_photos_that_wait_for_their_first_trial_are_not_spoken_of(folder: Path) -> None:
+    without_rows(folder, "trials")
+    with Atlas.open(folder, readonly=True) as atlas:
+        assert list(unnamed_pictures(atlas)) == []
+
+
+def without_rows(folder: Path, *tables: str) -> None:
+    with closing(sqlite3.connect(folder / "atlas.db")) as db:
+        for table in tables:
+            db.execute(f"DELETE FROM {table}")
+        db.commit()
 
 
 def test_findings_run_through_the_command_line(folder: Path) -> None:
