@@ -38,7 +38,6 @@ from failscape.trials import (
     Step,
     Verdict,
     Verify,
-    letter_of_key,
 )
 from failscape.trust import Vouched
 from failscape.views.read import HuntEvidence, HuntReader, choose_hunt, load_hunt
@@ -68,11 +67,6 @@ class AskedCase:
     def shown(self) -> tuple[str, ...]:
         """Pictures that must be at hand to ask it."""
         return tuple(digest for step in self.steps if isinstance(step, Show) for digest in step.images)
-
-    @property
-    def letter(self) -> str:
-        """The letter in its key that says what it was drawn for (`Purposes.of_letter`)."""
-        return letter_of_key(self.key) or ""
 
     def probe(self) -> Probe:
         return Probe(self.key, self.subject, self.steps, self.seed)
@@ -301,7 +295,7 @@ def cases_of(atlas: Atlas, hunt_id: int, target: str) -> list[AskedCase]:
 
 
 def _result(case: AskedCase, purposes: Purposes) -> CaseResult:
-    purpose = purposes.of_letter(case.letter)
+    purpose = purposes.of_key(case.key)
     return CaseResult(
         case.subject, case.case, case.failed, purpose.fixed_beforehand, purpose.samples_space, case.key
     )

@@ -212,7 +212,7 @@ def recorded_sets(sides: Sequence[ModelSide]) -> list[CaseSet]:
         early = {place: case for place, case in side.cases.items() if not _is_late(case, purposes)}
         for place, case in early.items():
             if results[place].sampled:
-                sampled.setdefault(purposes.of_letter(case.letter).sample_name, {}).setdefault(place, case)
+                sampled.setdefault(purposes.of_key(case.key).sample_name, {}).setdefault(place, case)
         photos = frozenset[str]().union(*side.photos.values())
         mine = [
             case
@@ -227,7 +227,7 @@ def recorded_sets(sides: Sequence[ModelSide]) -> list[CaseSet]:
 def _is_late(case: AskedCase, purposes: Purposes) -> bool:
     """Whether it was asked after the search, by a comparison such as this one."""
     key = ProbeKey.parse(case.key)
-    if key is None or key.rest or key.letter != purposes.of_fresh_tries.letter:
+    if key is None or key.rest or not purposes.of_fresh_tries.is_of(case.key):
         return False
     return key.is_fresh
 

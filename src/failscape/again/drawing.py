@@ -31,7 +31,7 @@ from failscape.config import HuntConfig
 from failscape.runtime.progress import Reporter
 from failscape.search.certify import evidence_needed
 from failscape.stats.evalues import Floats
-from failscape.trials import Decide, Probe, ProbeKey, Show, Step, Verdict, subject_of_key
+from failscape.trials import Decide, Probe, Show, Step, Verdict, key_of_try, subject_of_key
 
 #: Pairs that a subject gets before it is looked at: with fewer, nothing could be near.
 FIRST = 4
@@ -263,7 +263,7 @@ class PairDrawing:
         for has, lacks, into in self._ways(wanted):
             cases = has.now.by_subject.get(subject, [])
             if claimed and has_fresh:
-                cases = [case for case in cases if purposes.of_letter(case.letter).fixed_beforehand]
+                cases = [case for case in cases if purposes.of_key(case.key).fixed_beforehand]
             into += self._askable(cases, lacks)
         return wanted
 
@@ -295,9 +295,9 @@ async def judged_twice(side: ModelSide, asker: ModelAsker) -> JudgeDrift:
     firsts = [cases[0] for cases in side.by_subject.values() if cases[0].images]
     cases = firsts[:: max(1, len(firsts) // SHOWN_AGAIN)][:SHOWN_AGAIN]
     gone = bring_pictures([_with_picture(case) for case in cases], [side.folder], asker.atlas)
-    again = asker.kind.purposes.of_fresh_tries.letter or ""
+    again = asker.kind.purposes.of_fresh_tries
     before = {
-        ProbeKey(case.subject, again, AGAIN_NUMBER).text: case
+        key_of_try(case.subject, again, AGAIN_NUMBER): case
         for case in cases
         if not gone.intersection(case.images)
     }

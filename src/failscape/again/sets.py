@@ -64,7 +64,7 @@ def once_each(
     """
     if photos is None:
         return list(recorded), list(albums)
-    known = {case.case: case for one in recorded for case in one.cases if case.letter == photos.letter}
+    known = {case.case: case for one in recorded for case in one.cases if photos.is_of(case.key)}
     joined = [replace(one, cases=tuple(known.get(case.case, case) for case in one.cases)) for one in albums]
     given = {place for one in joined for place in one.places}
     others = [one for one in recorded if one.name != photos.sample_name or not given.issuperset(one.places)]

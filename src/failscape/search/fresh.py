@@ -24,6 +24,7 @@ from failscape.trials import (
     Trial,
     Verdict,
     derive_seed,
+    key_of_try,
     seed_from_text,
 )
 
@@ -76,8 +77,7 @@ def fresh_key(kind: HuntKind, subject: str, number: int) -> str:
     The hunt can be told it, too: fresh tries have a purpose of their own, so that they never count as its
     search.
     """
-    letter = kind.purposes.of_fresh_tries.letter or ""
-    return ProbeKey(subject, letter, FIRST_FRESH_NUMBER + number).text
+    return key_of_try(subject, kind.purposes.of_fresh_tries, FIRST_FRESH_NUMBER + number)
 
 
 def fresh_probe(kind: HuntKind, subject: str, number: int, steps: tuple[Step, ...], seed: int) -> Probe:

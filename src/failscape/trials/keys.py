@@ -10,9 +10,8 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from failscape.trials.purposes import Purpose
+from failscape.trials.purposes import KEY_MARK, Purpose
 
-_MARK = "#"
 _TAIL = re.compile(r"([^0-9]?)(0|[1-9][0-9]*)?(.*)", re.DOTALL)
 
 #: What `ProbeKey.letter` reads, as SQL over the columns `key` and `subject`. It may also be a digit, of a key
@@ -35,12 +34,12 @@ class ProbeKey(NamedTuple):
     def text(self) -> str:
         """As it is stored."""
         number = "" if self.number is None else self.number
-        return f"{self.subject}{_MARK}{self.letter}{number}{self.rest}"
+        return f"{self.subject}{KEY_MARK}{self.letter}{number}{self.rest}"
 
     @classmethod
     def parse(cls, text: str) -> "ProbeKey | None":
         """The parts of a stored key; None where it has none, as those of question hunts."""
-        subject, mark, tail = text.rpartition(_MARK)
+        subject, mark, tail = text.rpartition(KEY_MARK)
         found = _TAIL.fullmatch(tail) if mark else None
         if found is None:
             return None
@@ -73,7 +72,7 @@ def number_of_plain_try(text: str, subject: str) -> int | None:
 
     Hunts read it of every trial that they are told, so it takes no more than it needs.
     """
-    tail = text[len(subject) + len(_MARK) :]
+    tail = text[len(subject) + len(KEY_MARK) :]
     return int(tail) if tail.isdecimal() else None
 
 
@@ -82,24 +81,13 @@ def key_beside(text: str, mark: str) -> str:
     return f"{text}.{mark}"
 
 
-def letter_of_key(text: str) -> str | None:
-    """The letter in a stored key, `""` where a number stands alone, None where the key has no parts.
-
-    Viewers read it of a million trials, so it takes no more than it needs.
-    """
-    _, mark, tail = text.rpartition(_MARK)
-    if not mark:
-        return None
-    return "" if "0" <= tail[:1] <= "9" else tail[:1]
-
-
 def key_of_second_look(text: str, purpose: Purpose) -> str:
     """The key of a probe that looks again at what the probe of a stored key drew: `cat#?f3` for `cat#f3`."""
-    subject, _, tail = text.rpartition(_MARK)
-    return f"{subject}{_MARK}{purpose.letter}{tail}"
+    subject, _, tail = text.rpartition(KEY_MARK)
+    return f"{subject}{KEY_MARK}{purpose.letter}{tail}"
 
 
 def subject_of_key(text: str) -> str:
     """The subject in a stored key, the whole text where it has no parts."""
-    subject, mark, _ = text.rpartition(_MARK)
+    subject, mark, _ = text.rpartition(KEY_MARK)
     return subject if mark else text

@@ -1,11 +1,26 @@
 """Why a trial was made. Each kind of hunt declares its purposes once, in `HuntKind.purposes`.
 
-The text form is one letter in the key of the trial (`p` in `cat#p3`); only `keys.py` and this module read it.
+The text form is one letter in the key of the trial (`p` in `cat#p3`). All other code asks `Purpose.is_of` or
+`Purposes.of_key`; only queries name the letter, since the database holds nothing else.
 Hunts whose keys have no letter say the purpose of each trial themselves (`Hunt.purposes`).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+#: What stands between the subject and the rest of a key.
+KEY_MARK = "#"
+
+
+def letter_of_key(text: str) -> str | None:
+    """The letter in a stored key, `""` where a number stands alone, None where the key has no parts.
+
+    Viewers read it of a million trials, so it takes no more than it needs.
+    """
+    _, mark, tail = text.rpartition(KEY_MARK)
+    if not mark:
+        return None
+    return "" if "0" <= tail[:1] <= "9" else tail[:1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,10 @@ class Purpose:
     shows_photos: bool = False
     is_of_target: bool = True
     sample_name: str = ""
+
+    def is_of(self, key: str) -> bool:
+        """Whether the trial of a stored key was made for this purpose."""
+        return self.letter is not None and letter_of_key(key) == self.letter
 
     @property
     def samples_space(self) -> bool:
@@ -66,8 +85,12 @@ class Purposes:
     def __iter__(self) -> Iterator[Purpose]:
         return iter(self._declared)
 
+    def of_key(self, text: str) -> Purpose:
+        """Why the trial of a stored key was made; one whose letter is not declared is of the search."""
+        return self.of_letter(letter_of_key(text) or "")
+
     def of_letter(self, letter: str) -> Purpose:
-        """The purpose of a letter. One that is not declared is of the search."""
+        """The purpose of a letter that a query brought (`LETTER_IN_SQL`), with the same rule as `of_key`."""
         return self._by_letter.get(letter) or self._by_letter.get("", UNNAMED)
 
     def named(self, name: str) -> Purpose:

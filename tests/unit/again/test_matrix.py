@@ -9,6 +9,8 @@ from failscape.again.cases import AskedCase, ModelSide
 from failscape.again.comparing import TOTAL, CaseSet, matrix_of, recorded_sets
 from failscape.again.decide import CaseResult, ModelResults
 from failscape.atlas import HuntRow
+from failscape.plugins import find_kind
+from failscape.trials import Purpose
 
 ROW = HuntRow(1, "classifier", {}, {}, (0, 1), None, 0.0)
 
@@ -18,10 +20,21 @@ def case(subject: str, mark: str, number: int, failed: bool) -> AskedCase:
     return AskedCase(name, subject, f"{subject}#{mark}{number}", number, (), (), (name,), failed)
 
 
+def _purpose(one: AskedCase) -> Purpose:
+    return find_kind(ROW.kind).purposes.of_key(one.key)
+
+
 def side(name: str, cases: list[AskedCase], found: tuple[str, ...] = ()) -> ModelSide:
     known = {(one.subject, one.case): one for one in cases}
     results = tuple(
-        CaseResult(one.subject, one.case, one.failed, one.letter in "bfp", one.letter in "bp", one.key)
+        CaseResult(
+            one.subject,
+            one.case,
+            one.failed,
+            _purpose(one).fixed_beforehand,
+            _purpose(one).samples_space,
+            one.key,
+        )
         for one in cases
     )
     return ModelSide(name, Path(name), ROW, known, ModelResults(name, results), found=frozenset(found))

@@ -27,7 +27,6 @@ from failscape.trials import (
     SubjectValue,
     Verdict,
     Verify,
-    letter_of_key,
     missed_by,
     next_unused_key,
     parse_label,
@@ -145,7 +144,8 @@ KEYS = st.builds(
 @given(KEYS)
 def test_a_key_is_read_as_it_was_written(key: ProbeKey) -> None:
     assert ProbeKey.parse(key.text) == key
-    assert letter_of_key(key.text) == key.letter
+    assert Purpose("", key.letter).is_of(key.text)
+    assert not Purpose("", "other").is_of(key.text)
     assert subject_of_key(key.text) == key.subject
 
 
@@ -153,7 +153,7 @@ def test_a_key_is_read_as_it_was_written(key: ProbeKey) -> None:
 def test_every_stored_key_writes_as_itself(text: str) -> None:
     key = ProbeKey.parse(text)
     assert (key.text if key else text) == text
-    assert letter_of_key(text) == (key.letter if key else None)
+    assert Purpose("", key.letter if key else "").is_of(text) == (key is not None)
 
 
 def test_keys_of_earlier_versions() -> None:
@@ -162,7 +162,8 @@ def test_keys_of_earlier_versions() -> None:
     assert ProbeKey.parse("cat#?f3") == ("cat", "?", None, "f3")
     assert ProbeKey.parse("c# code#r1003.2") == ("c# code", "r", 1003, ".2")
     assert ProbeKey.parse("q3.2>~") is None
-    assert letter_of_key("q3.2>~") is None
+    assert not Purpose("search", "").is_of("q3.2>~")
+    assert not Purpose("told by the hunt").is_of("q3.2>~")
 
 
 @given(st.sets(st.integers(0, 9)), st.integers(0, 9))
@@ -179,8 +180,9 @@ def test_purposes_are_found_by_letter_and_name() -> None:
     audit = Purpose("audit")
     purposes = Purposes(search, sample, audit)
     assert list(purposes) == [search, sample, audit]
-    assert purposes.of_letter("p") is sample
-    assert purposes.of_letter("z") is search
+    assert purposes.of_letter("p") is purposes.of_key("cat#p3") is sample
+    assert purposes.of_letter("z") is purposes.of_key("cat#z3") is search
+    assert purposes.of_key("cat#12") is purposes.of_key("q3.2>~") is search
     assert purposes.named("audit") is audit
     assert purposes.named("other") == Purpose("other")
     assert purposes.apart_letters == ("p",)
@@ -189,6 +191,12 @@ def test_purposes_are_found_by_letter_and_name() -> None:
     assert Purposes().of_letter("p").name == ""
     with pytest.raises(ValueError, match="letter of its own"):
         Purposes(sample, sample)
+
+
+def test_subjects_are_told_in_words() -> None:
+    assert Subject.parse("cat; Base: Colour=red; night").words == "cat · red · night"
+    question = Subject.parse("count | counting, colour | size=small", SubjectForm.QUESTION)
+    assert question.words == "count · counting · colour · small"
 
 
 def test_statuses_say_what_they_are() -> None:

@@ -29,7 +29,6 @@ from failscape.trials import (
     Verdict,
     key_of_second_look,
     key_of_try,
-    letter_of_key,
 )
 
 
@@ -54,11 +53,10 @@ class DrawnPicture(Planned):
         self._followed: tuple[str, ...] | None = None
 
     def tell(self, trial: Trial) -> tuple[Probe, ...]:
-        letter = letter_of_key(trial.key)
-        if letter == SEEN_BESIDE.letter:
+        if SEEN_BESIDE.is_of(trial.key):
             self._beside = _only_answer(trial)
             return ()
-        if letter == CAPTION.letter:
+        if CAPTION.is_of(trial.key):
             self._followed = _sentences(trial)
             return ()
         super().tell(trial)

@@ -36,13 +36,13 @@ def _count(record: HuntRecord, trial: Trial, description: Description, judged: b
         return
     outcome = Outcome(trial.verdict, trial.reason, tuple(trial.facts))
     look = look_of(outcome, judged, len(description.clauses), False)
-    if key.letter == PLAIN.letter and not description.clauses:
+    if PLAIN.is_of(trial.key) and not description.clauses:
         record.classes[description.label].base.add(look)
-    elif key.letter == FRESH.letter:
+    elif FRESH.is_of(trial.key):
         block = record.fresh.block(description, 0, 0)
         block.add(key.number, look)
         block.goal = max(block.goal, len(block.outcomes))
-    elif key.letter == SEARCH.letter:
+    elif SEARCH.is_of(trial.key):
         record.test(description, "an earlier version", True).add(look)
 
 

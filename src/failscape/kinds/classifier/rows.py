@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from failscape.atlas import Atlas, HuntRow, StoredTrial
 from failscape.kinds.classifier.purposes import FRESH
 from failscape.plugins import DatasetRows, Row
-from failscape.trials import Classify, Finding, Generate, Verdict, letter_of_key
+from failscape.trials import Classify, Finding, Generate, Verdict
 
 
 class ClassifierRows(DatasetRows):
@@ -58,7 +58,7 @@ def _classified(finding: Finding, stored: StoredTrial) -> Row:
         "seed": trial.seed,
         "subject": finding.subject,
         "finding": finding.title,
-        "fresh": letter_of_key(trial.key) == FRESH.letter,
+        "fresh": FRESH.is_of(trial.key),
     }
 
 

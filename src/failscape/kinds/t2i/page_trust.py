@@ -35,7 +35,7 @@ from failscape.stats.judging.confidence import (
 )
 from failscape.stats.judging.errors import Measured
 from failscape.stats.nuisance import Nuisance, nuisance_effect
-from failscape.trials import Decide, Finding, Verdict, letter_of_key
+from failscape.trials import Decide, Finding, Verdict
 from failscape.views.figures.basic import Estimate, Spot, against
 from failscape.views.figures.heat import VAGUE
 from failscape.views.read.numbers import percent, spread
@@ -107,8 +107,7 @@ def _chances(atlas: Atlas, hunt: int, subject: str) -> tuple[list[str], list[flo
     kinds: list[str] = []
     passed: list[float] = []
     for stored in atlas.trials(hunt, subject=subject):
-        is_bet = letter_of_key(stored.trial.key) == EVIDENCE.letter
-        if not is_bet or stored.trial.verdict not in (Verdict.PASS, Verdict.FAIL):
+        if not EVIDENCE.is_of(stored.trial.key) or stored.trial.verdict not in (Verdict.PASS, Verdict.FAIL):
             continue
         keys = [call.key for call in stored.calls]
         chances = next(iter(atlas.confidences(keys).values()), ())

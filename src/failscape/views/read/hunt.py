@@ -26,7 +26,6 @@ from failscape.trials import (
     Status,
     Subject,
     Verdict,
-    letter_of_key,
     subject_of_key,
 )
 from failscape.views.read.found import Build, Found, WatchTelling, choose_hunt, read_found
@@ -279,7 +278,7 @@ class HuntReader:
 
     def purpose(self, key: str) -> Purpose:
         """Why a trial was made; one whose letter is not declared is of the search."""
-        return self.kind.purposes.of_letter(letter_of_key(key) or "")
+        return self.kind.purposes.of_key(key)
 
     def purpose_name(self, key: str) -> str:
         """The same in words, for people."""

@@ -22,7 +22,6 @@ from failscape.trials import (
     Missed,
     Subject,
     Verdict,
-    letter_of_key,
     missed_by,
     verdict_steps_from_json,
 )
@@ -125,7 +124,6 @@ class TrialColumns:
         #: Of each case its first trial, and what that missed: trials of one plan and reason missed the same.
         self._first_of_case: list[int] = []
         self._missed: list[tuple[Missed, ...]] = []
-        self._letters: dict[str, int] = {}
         self._served = _Column(np.int32)
         self._servers: dict[tuple[str, ...], int] = {}
 
@@ -163,7 +161,7 @@ class TrialColumns:
         self._case.extend(numbers)
         self._subject.extend(self.subjects.numbers(subjects))
         self._reason.extend(reason_numbers)
-        self._stream.extend([self._stream_number(key) for key in keys])
+        self._stream.extend(self.streams.numbers([self._stream_of(key) for key in keys]))
         self._verdict.extend([verdicts[verdict] for verdict in said])
         self._served.extend(self._server_numbers(calls))
         self._ids.extend(ids)
@@ -188,16 +186,6 @@ class TrialColumns:
             query = "SELECT key FROM trials NOT INDEXED WHERE id <= ? AND hunt = ? ORDER BY id"
             names = [purposes.get(key, "") for (key,) in self._atlas.query(query, (self._last, self._hunt))]
             self._stream.values[: len(names)] = self.streams.numbers(names)
-
-    def _stream_number(self, key: str) -> int:
-        """Keys with the same letter were drawn for the same: `cat; Base: Colour=red#s3`."""
-        letter = letter_of_key(key)
-        number = None if letter is None else self._letters.get(letter)
-        if number is None:
-            number = self.streams.numbers([self._stream_of(key)])[0]
-            if letter is not None:
-                self._letters[letter] = number
-        return number
 
     def _missed_in(self, trials: Sequence[int]) -> list[tuple[Missed, ...]]:
         """What each of these trials missed, from its steps and facts."""
