@@ -244,7 +244,7 @@ class ImageStore:
             raise AtlasError(f"image {digest} in {self.folder} is damaged", "failscape doctor ATLAS --mend")
         return picture
 
-    def thumbnail(self, digest: str, side: int = 160) -> bytes:
+    def thumbnail(self, digest: str, side: int) -> bytes:
         """A small WebP version, at most `side` wide and high."""
         try:
             image = self.get(digest).image

@@ -4,7 +4,6 @@ It plays generator, presence judge, classifier, captioner and embedder for pure 
 Everything follows from its seed, the prompt's subject and the image's seed. No I/O, no pictures.
 """
 
-import hashlib
 import itertools
 import json
 import random
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 
 from failscape.kinds.classifier.prompts import SAID
 from failscape.kinds.classifier.tallies import Target
+from failscape.simulate.luck import luck_of
 from failscape.spaces.corpus import Corpus, load_corpus
 from failscape.spaces.mentions import ENTITY, Mentions
 from failscape.trials import (
@@ -239,5 +239,4 @@ def _image(facts: list[Facts]) -> str:
 
 
 def _luck(grain: int, purpose: str) -> float:
-    digest = hashlib.blake2b(f"{grain}|{purpose}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") / 2.0**64
+    return luck_of(f"{grain}|{purpose}")

@@ -4,7 +4,6 @@
 runs probes at full speed. True failure rates of any pattern follow from the weak spots.
 """
 
-import hashlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from failscape.kinds.vlm.hunt import VlmHunt
 from failscape.kinds.vlm.outcomes import QuestionLog
 from failscape.kinds.vlm.planners import Planner, Rounds
 from failscape.search.protocol import Hunt
+from failscape.simulate.luck import luck_of
 from failscape.spaces.ordinals import with_thresholds
 from failscape.spaces.questions import (
     ANY,
@@ -260,8 +260,7 @@ class PlantedAnswerer:
         return [True, right, "" if right else f"the right answer is {truth}"]
 
     def _luck(self, what: str, key: str) -> float:
-        digest = hashlib.blake2b(f"{self.seed}/{what}/{key}".encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "big") / 2**64
+        return luck_of(f"{self.seed}/{what}/{key}")
 
 
 def rich_grammar() -> PlantedGrammar:

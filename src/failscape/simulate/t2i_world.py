@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from failscape.errors import ConfigError
 from failscape.simulate.landscape import make_landscape
+from failscape.simulate.luck import luck_of
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.wording import Understanding, Wording
@@ -152,8 +153,7 @@ class PlantedWorld:
         """Whether it is one of the words that an uneven judge seldom recognises."""
         if self._uneven is None:
             return False
-        digest = hashlib.blake2b(f"{self.seed}|{kind}|{word}".encode(), digest_size=8).digest()
-        return int.from_bytes(digest) / 2.0**64 < self._uneven.share
+        return luck_of(f"{self.seed}|{kind}|{word}") < self._uneven.share
 
     # Outcomes
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from failscape.errors import ConfigError
 from failscape.stats.intervals import clopper_pearson
 from failscape.stats.judging.errors import Chances, KindAccuracy, Measured, lowest_limit
+from failscape.trials import parse_label
 
 ALL_OTHERS = "*"
 LEVEL = 0.95
@@ -112,7 +113,7 @@ class JudgeAccuracy:
     @property
     def only_in_the_mean(self) -> bool:
         """Is one number for all checks all that is known? Then it may hide words that the judge misreads."""
-        return all(kind == ALL_OTHERS or "=" in kind for kind in self.kinds)
+        return all(kind == ALL_OTHERS or parse_label(kind).kind for kind in self.kinds)
 
     @property
     def digest(self) -> str:
