@@ -90,6 +90,12 @@ class Subject:
         return _parse_question(text) if form is SubjectForm.QUESTION else _parse_thing(text)
 
     @property
+    def words(self) -> str:
+        """The same for people, without the kinds of its values: `cat · red`."""
+        values = [value.value for value in self.values]
+        return " · ".join([self.name, *self.skills, *values])
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """`Base: Colour=red`, for each value."""
         return tuple([value.label for value in self.values])

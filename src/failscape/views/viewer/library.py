@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeVar
 from failscape.atlas import Atlas, HuntRow
 from failscape.atlas.judging import REVIEWS_SINCE, state_of_mode_labels
 from failscape.errors import AtlasError, FailscapeError
+from failscape.trials import Subject
 from failscape.views.read import Found, HuntEvidence, HuntReader, Place, WatchTelling
 from failscape.views.read.found import read_found
 from failscape.views.viewer.columns import TrialColumns
@@ -129,6 +130,10 @@ class OpenHunt:
         self._warm = False
         self._turn = threading.Lock()
         self._threads: list[threading.Thread] = []
+
+    def subject_words(self, subject: str) -> str:
+        """A stored subject for people: `cat · red`."""
+        return Subject.parse(subject, self.reader.kind.subject_form).words
 
     def finish(self) -> None:
         """Wait for what reads in the background: it would crash if its connection were closed meanwhile."""

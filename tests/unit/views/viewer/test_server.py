@@ -11,6 +11,7 @@ from benchmarks.made_atlas import SERVERS
 from PIL import Image
 
 from failscape.atlas import Atlas
+from failscape.trials import Subject
 from failscape.views.read.numbers import percent
 from failscape.views.viewer.screens.pictures import Thumbnails
 
@@ -63,7 +64,12 @@ async def test_filters_agree_with_the_trials_themselves(client, folder) -> None:
     subject = trials[5].trial.subject
     under = subject.split("; ")[0]
     wanted = sum(one.trial.subject.split("; ")[0] == under for one in trials)
-    assert (await ask(client, "pictures", under=under))["total"] == wanted
+    narrowed = await ask(client, "pictures", under=under)
+    assert narrowed["total"] == wanted
+    assert narrowed["narrowed_to"] == [Subject.parse(under).words]
+    assert {item["subject_words"] for item in narrowed["items"]} == {
+        Subject.parse(item["subject"]).words for item in narrowed["items"]
+    }
     text = await ask(client, "pictures", text=under.upper())
     assert text["total"] >= wanted
     assert (await ask(client, "pictures", verdict="nonsense"))["total"] == 0

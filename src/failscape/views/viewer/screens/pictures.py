@@ -36,6 +36,7 @@ def pictures(hunt: OpenHunt, query: Mapping[str, str]) -> Data:
         "total": len(found),
         "all": len(columns),
         "items": _items(hunt, columns.ids(page), streams),
+        "narrowed_to": [hunt.subject_words(query[name]) for name in ("subject", "under") if query.get(name)],
     }
     if not start:
         data["facets"] = columns.facets(found)
@@ -53,6 +54,7 @@ def _items(hunt: OpenHunt, ids: Sequence[int], streams: Mapping[int, str]) -> li
         number: {
             "id": number,
             "subject": subject,
+            "subject_words": hunt.subject_words(subject),
             "verdict": verdict,
             "reason": reason,
             "stream": streams[number],
@@ -71,6 +73,7 @@ def trial(hunt: OpenHunt, number: int) -> Data:
         **shot,
         "id": stored.id,
         "subject": stored.trial.subject,
+        "subject_words": hunt.subject_words(stored.trial.subject),
         "stream": hunt.reader.purpose_name(stored.trial.key),
         "started": stored.started,
         "seconds": stored.seconds,

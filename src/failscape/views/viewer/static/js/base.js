@@ -150,10 +150,5 @@ export function span(seconds) {
 export const when = (at) => new Date(at * 1000).toLocaleString("sv-SE").slice(0, 16);
 export const money = (amount) => `$${amount < 10 ? amount.toFixed(2) : count(Math.round(amount))}`;
 
-// `cat; Base: Colour=red` as people say it.
-export function plainSubject(subject) {
-  return subject.split("; ").map((part) => part.split("=").pop()).join(" · ");
-}
-
 export const pictureAddress = (here, digest, side) =>
   `/pictures/${encodeURIComponent(here.atlas)}/${encodeURIComponent(digest)}${side ? `?side=${side}` : ""}`;

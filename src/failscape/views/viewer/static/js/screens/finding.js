@@ -1,5 +1,5 @@
 // One finding with all its pictures, its parents at the same seeds, and what speaks for it.
-import { html, useState, useHere, useAnswer, Link, count, plainSubject } from "../base.js";
+import { html, useState, useHere, useAnswer, Link, count } from "../base.js";
 import { Waiting, RateBar, Picture, Verdict, Mark, Copy, Term } from "../parts.js";
 
 export function Finding() {
@@ -60,7 +60,7 @@ function Toggles({ details }) {
   if (!details.toggles || !details.toggles.length) return null;
   return html`<section><h2>What makes it fail</h2><p class="soft">The same seeds with one part changed.</p><ul class="bars">
     <li><span class="bar-line"><span>as described</span><i style=${{ width: `${60 * details.toggles[0].full_rate}%` }}></i><b class="num">${Math.round(100 * details.toggles[0].full_rate)}%</b></span></li>
-    ${details.toggles.map((one) => html`<li><span class="bar-line"><span>${one.what === "without" ? `without “${plainSubject(one.clause)}”` : `“${one.instead}” instead`}</span><i style=${{ width: `${60 * one.rate}%` }}></i><b class="num">${Math.round(100 * one.rate)}% <small>${one.pairs} pairs</small></b></span></li>`)}</ul></section>`;
+    ${details.toggles.map((one) => html`<li><span class="bar-line"><span>${one.what === "without" ? `without “${one.words}”` : `“${one.instead}” instead`}</span><i style=${{ width: `${60 * one.rate}%` }}></i><b class="num">${Math.round(100 * one.rate)}% <small>${one.pairs} pairs</small></b></span></li>`)}</ul></section>`;
 }
 
 function WrongLabels({ details, data }) {

@@ -1,5 +1,5 @@
 // Every picture of the hunt in a grid that stays fast, whatever its size.
-import { html, useHere, useAnswer, useEffect, Link, count, plainSubject, when } from "../base.js";
+import { html, useHere, useAnswer, useEffect, Link, count, when } from "../base.js";
 import { Trouble, Picture, Verdict, Mark, Search, Facet, Windowed, useWindowed, useWidth, verdictWord, Waiting } from "../parts.js";
 
 const LABELS = { verdict: "Verdict", stream: "Drawn for", check: "Missed", reason: "Reason", endpoint: "Endpoint" };
@@ -17,7 +17,7 @@ export function Pictures() {
     <div class="filters"><${Search} value=${params.text || ""} label="Search what was asked, and reasons" onChange=${(text) => set({ text, trial: "" }, true)}/>
       ${list.data && Object.keys(LABELS).map((name) => html`<${Facet} key=${name} name=${name} label=${LABELS[name]} values=${(list.data.facets || {})[name]} chosen=${params[name]} word=${name === "verdict" ? verdictWord : undefined} onChange=${(change) => set({ ...change, trial: "" })}/>`)}
       <label class="facet"><span>Order</span><select value=${params.order || ""} onChange=${(event) => set({ order: event.target.value })}><option value="">newest first</option><option value="old">oldest first</option></select></label>
-      ${params.subject && html`<span class="chip">${plainSubject(params.subject)}</span>`}${params.under && html`<span class="chip">${plainSubject(params.under)}</span>`}
+      ${list.data && list.data.narrowed_to.map((words) => html`<span class="chip">${words}</span>`)}
       ${filtered && html`<${Link} class="small" to=${here.to("pictures")}>Clear<//>`}</div>
     ${list.error && html`<${Trouble} error=${list.error}/>`}
     ${list.data && html`<p class="soft num" role="status">${count(list.data.total)} of ${count(list.data.all)} trials${list.late ? " …" : ""}</p>`}
@@ -29,8 +29,8 @@ function Cell({ item, side }) {
   const here = useHere();
   if (!item) return html`<div class="cell loading" style=${{ height: `${side + 26}px` }}></div>`;
   return html`<div role="listitem" class="cell"><${Link} to=${here.to("pictures", { ...here.params, trial: item.id })} title=${item.subject}>
-    <span class="thumb" style=${{ height: `${side}px` }}><${Picture} digest=${item.image} alt=${plainSubject(item.subject)}/></span>
-    <span class="under"><${Verdict} verdict=${item.verdict} words=${false}/> ${plainSubject(item.subject)}</span><//></div>`;
+    <span class="thumb" style=${{ height: `${side}px` }}><${Picture} digest=${item.image} alt=${item.subject_words}/></span>
+    <span class="under"><${Verdict} verdict=${item.verdict} words=${false}/> ${item.subject_words}</span><//></div>`;
 }
 
 function Trial({ number }) {
@@ -48,7 +48,7 @@ function Trial({ number }) {
       <${Picture} digest=${data.images[data.images.length - 1]} side="384" alt="the picture" eager=${true}/>
       <p><${Verdict} verdict=${data.verdict}/> <span class="soft">${data.reason}</span></p>
       <p class="marks">${data.marks.map((mark) => html`<${Mark} mark=${mark}/>`)}</p>
-      <p><${Link} to=${here.to("finding", { subject: data.subject })}>${plainSubject(data.subject)}<//> <span class="soft">· ${data.stream} · seed ${data.seed} · ${when(data.started)}</span></p>
+      <p><${Link} to=${here.to("finding", { subject: data.subject })}>${data.subject_words}<//> <span class="soft">· ${data.stream} · seed ${data.seed} · ${when(data.started)}</span></p>
       <dl class="said">${data.lines.map((line) => html`<dt>${line.label}</dt><dd>${line.text}</dd>`)}</dl>
       ${data.checks.length > 0 && html`<h3>Checks</h3><ul class="plain">${data.checks.map((check) => html`<li><span class="mark ${check.holds === null ? "open" : check.holds ? "yes" : "no"}"><i aria-hidden="true">${check.holds === null ? "?" : check.holds ? "✓" : "✗"}</i> ${check.statement}</span></li>`)}</ul>`}
       <${Similar} image=${data.images[data.images.length - 1]}/>
