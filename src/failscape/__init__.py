@@ -36,6 +36,8 @@ _HOMES = {  # the same names, for type checkers, are in __init__.pyi
     "failscape.runtime.progress": ("RunSnapshot",),
     "failscape.servers.backends": ("ImageBackend", "RequestError"),
     "failscape.spaces.corpus": ("Corpus", "load_corpus"),
+    "failscape.starting.asking": ("ConfigAsker",),
+    "failscape.starting.drafts": ("ConfigDraft", "RoleDraft"),
     "failscape.trials": (
         *("Check", "Facts", "Finding", "Missed", "MissedHow", "Probe", "ProbeKey", "Progress", "Purpose"),
         *("Purposes", "Status", "Step", "Subject", "SubjectForm", "SubjectValue", "Trial", "Verdict"),

@@ -49,6 +49,9 @@ from failscape.servers.backends import ImageBackend as ImageBackend
 from failscape.servers.backends import RequestError as RequestError
 from failscape.spaces.corpus import Corpus as Corpus
 from failscape.spaces.corpus import load_corpus as load_corpus
+from failscape.starting.asking import ConfigAsker as ConfigAsker
+from failscape.starting.drafts import ConfigDraft as ConfigDraft
+from failscape.starting.drafts import RoleDraft as RoleDraft
 from failscape.trials import Answer as Answer
 from failscape.trials import Caption as Caption
 from failscape.trials import Check as Check

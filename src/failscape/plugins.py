@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from failscape.models.roles import Model
     from failscape.pictures import Picture
     from failscape.planning.foresight import Foresight
+    from failscape.repair.proof import RepairedModel
     from failscape.runtime.progress import Reporter
     from failscape.runtime.walk import Team
     from failscape.search.certify import AuditLimits
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from failscape.spaces.albums import Album
     from failscape.spaces.corpus import Corpus
     from failscape.spaces.earlier import Earlier
+    from failscape.starting.asking import ConfigAsker
+    from failscape.starting.drafts import ConfigDraft
     from failscape.stats.judging.accuracy import JudgeAccuracy
     from failscape.trials import Finding, Probe
     from failscape.views.pages.sections import Page
@@ -151,8 +154,15 @@ class HuntKind:
     #: How a subject is tried on fresh seeds: (settings, recorded steps) → the n-th try of a subject.
     tries: Callable[[Any, Plans], MakeTry] = lazy("failscape.search.fresh:recorded_tries")
 
+    #: `failscape init`: a first config, from `(asker, flags)`; the flags are those of `init`.
+    draft: Callable[[ConfigAsker, Mapping[str, Any]], ConfigDraft] | None = None
+
     #: A hunt that runs without anything else, for `failscape demo`.
     demo: Demo | None = None
+
+    #: `failscape repair`: fits a better model on its findings, `(hunt, model, out, wish, reporter)`.
+    #: `model` is the model file that a user names, or None.
+    repair: Callable[..., Awaitable[RepairedModel]] | None = None
 
     #: A hunt whose findings `failscape demo repair` goes on from, to a better model and the proof.
     repair_demo: Demo | None = None

@@ -57,8 +57,8 @@ def _demo_repair(folder: Path, images: int | None) -> None:
     """Hunt, repair, placebo, proof."""
     if find_spec("onnx") is None:
         raise MissingExtra("repairing a classifier", "repair")
-    from failscape.cli.repair import onnx_of, tell
-    from failscape.repair.classifier import RepairWish
+    from failscape.cli.repair import tell
+    from failscape.repair.proof import RepairWish
     from failscape.repair.session import repair
     from failscape.views.read import load_hunt
 
@@ -70,8 +70,8 @@ def _demo_repair(folder: Path, images: int | None) -> None:
     out, wish = folder / "repair-1", RepairWish(images=60)
     with Atlas.open(folder, readonly=True) as opened:
         hunt = load_hunt(opened)
-        proof, page = run_reported(lambda reporter: repair(hunt, onnx_of(hunt), out, wish, reporter))
-    tell(proof, out, page)
+        result = run_reported(lambda reporter: repair(hunt, None, out, wish, reporter))
+    tell(result)
 
 
 def _questioner(demo: Demo, kind: str, name: str | None) -> dict[str, Any]:

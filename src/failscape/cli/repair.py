@@ -11,12 +11,9 @@ from failscape.cli.trust import trust_options, vouched_by
 from failscape.config import ModelConfig
 from failscape.config.files import load_model
 from failscape.errors import ConfigError
-from failscape.repair.classifier import REPAIRED_FILE, RepairWish
-from failscape.repair.proof import AFTER, PLACEBO, RepairProof
-from failscape.repair.session import prove, refuse_others, repair
-from failscape.toybox.networks import CLASSIFIERS, MODELS
-from failscape.trust import refuse_models
-from failscape.views.read import HuntEvidence, load_hunt
+from failscape.repair.proof import AFTER, PLACEBO, RepairWish
+from failscape.repair.session import RepairResult, prove, repair
+from failscape.views.read import load_hunt
 
 USUAL = RepairWish()
 
@@ -88,18 +85,17 @@ def command(
     with Atlas.open(atlas, readonly=True).vouch(vouched) as opened:
         loaded = load_hunt(opened, hunt_id, watch=TellingLine())
         folder = out or output_folder(atlas, f"repair-{loaded.row.id}")
-        proof, page = run_reported(
+        result = run_reported(
             lambda reporter: (
                 prove(loaded, twins, folder, wish, reporter)
                 if twins
-                else repair(loaded, given or onnx_of(loaded), folder, wish, reporter)
-            ),
-            as_json,
+                else repair(loaded, given, folder, wish, reporter)
+            )
         )
     if as_json:
-        echo_json(proof.as_data())
+        echo_json(result.proof.as_data())
     else:
-        tell(proof, folder, page)
+        tell(result)
 
 
 def _model(path: Path | None, labels: Path | None) -> ModelConfig | None:
@@ -108,23 +104,6 @@ def _model(path: Path | None, labels: Path | None) -> ModelConfig | None:
             raise ConfigError("--labels belongs to --model", "give both, or none")
         return None
     return ModelConfig(provider="onnx", path=str(path), labels=str(labels or ""))
-
-
-def onnx_of(hunt: HuntEvidence) -> ModelConfig:
-    """The model file behind the hunt's target."""
-    refuse_others(hunt)
-    target = ModelConfig.model_validate(hunt.row.config["target"])
-    refuse_models({"classifier": target.model_dump(mode="json")}, hunt.row.vouched)
-    if target.provider == "onnx":
-        return target
-    if target.provider == "toybox":
-        name = target.model or CLASSIFIERS[0]
-        file, labels = MODELS / f"classifier-{name}.onnx", MODELS / "labels.txt"
-        return ModelConfig(provider="onnx", model=name, path=str(file), labels=str(labels))
-    raise ConfigError(
-        f"the target is reached by provider {target.provider}: repair needs its model file",
-        "export it to ONNX, and give it with --model FILE.onnx --labels FILE",
-    )
 
 
 def _twins(after: Path | None, placebo: Path | None) -> dict[str, ModelConfig]:
@@ -138,8 +117,8 @@ def _twins(after: Path | None, placebo: Path | None) -> dict[str, ModelConfig]:
     return {PLACEBO: load_model(placebo, "target"), AFTER: load_model(after, "target")}
 
 
-def tell(proof: RepairProof, out: Path, page: Path) -> None:
-    click.echo(f"\nRepair: {proof.sentence}\nPlacebo: {proof.placebo_sentence}")
-    if (out / REPAIRED_FILE).exists():
-        click.echo(f"The model: {out / REPAIRED_FILE}")
-    click.echo(f"The page: {page}")
+def tell(result: RepairResult) -> None:
+    click.echo(f"\nRepair: {result.proof.sentence}\nPlacebo: {result.proof.placebo_sentence}")
+    if result.model is not None:
+        click.echo(f"The model: {result.model}")
+    click.echo(f"The page: {result.page}")

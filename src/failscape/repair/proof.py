@@ -4,6 +4,8 @@ All subjects get the same fresh seeds on all three models, none of which any of 
 recorded as three hunts of one atlas; `compare`'s core decides what became of each subject.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
@@ -32,10 +34,42 @@ from failscape.config import HuntConfig, ModelConfig
 from failscape.errors import ConfigError
 from failscape.runtime.progress import Reporter
 from failscape.search.fresh import MakeTry, SeedStream, stream_seed
-from failscape.trials import Probe, Verify
-from failscape.views.export.splits import CLEAN, HIDDEN, PARTS, REST, SHOWN, Parts
+from failscape.trials import Classify, Decide, Probe, Subject, Verify
+from failscape.views.export.splits import CLEAN, HIDDEN, PARTS, REST, SHOWN, Parts, choose_parts
+from failscape.views.read import HuntEvidence
 
 BEFORE, PLACEBO, AFTER = "before", "placebo", "after"
+
+
+@dataclass(frozen=True, slots=True)
+class RepairWish:
+    """How much to draw. `failures` more of each shown finding; `clean` plain pictures of every class to train
+    with; for the proof `images` of each finding, `rest_images` of each of at most `rest` other subjects and
+    `clean_images` of each class. A subject counts as failing above the rate `limit`. Models trained elsewhere
+    are tried on at most `findings`."""
+
+    failures: int = 40
+    clean: int = 24
+    images: int = 80
+    rest: int = 40
+    findings: int = 60
+    rest_images: int = 40
+    clean_images: int = 24
+    limit: float = 0.2
+    level: float = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedModel:
+    """What `HuntKind.repair` gives back: the new model file, the proof, and the cases it rests on.
+
+    `made` says in a sentence what was done to the model.
+    """
+
+    model: Path
+    made: str
+    proof: RepairProof
+    cases: Mapping[str, Sequence[AskedCase]]
 
 
 @dataclass(frozen=True)
@@ -109,6 +143,14 @@ def _points(share: float) -> str:
     return f"{round(100 * share, 1) + 0.0:+.1f}".replace("-", "−")  # no −0.0
 
 
+def parts_of(hunt: HuntEvidence, most_others: int) -> Parts:
+    """Which findings are shown: always the same of the same findings."""
+    plain = {Subject.parse(finding.subject).name for finding in hunt.findings}
+    others = [one.subject for one in hunt.subjects() if one.valid and one.subject not in plain]
+    seed = int(hunt.row.config.get("seed", 0))
+    return choose_parts([one.subject for one in hunt.findings], others, most_others, seed)
+
+
 def with_seed(config: HuntConfig, stream: SeedStream = SeedStream.PROOF) -> HuntConfig:
     """The same hunt on seeds of its own. Every picture is kept: three models are shown it."""
     runtime = config.runtime.model_copy(update={"keep_images": "all"})
@@ -132,7 +174,7 @@ def probes_for(make: MakeTry, wanted: Mapping[str, int]) -> list[Probe]:
 
 def _decides(probe: Probe) -> bool:
     last = probe.steps[-1]
-    return isinstance(last, Verify) or type(last).__name__ in ("Decide", "Classify")
+    return isinstance(last, Verify | Decide | Classify)
 
 
 async def ask_all(

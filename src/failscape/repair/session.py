@@ -4,7 +4,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from failscape.again.cases import AskedCase
 from failscape.again.decide import CompareRules
@@ -14,8 +14,19 @@ from failscape.atlas.judging import plans_of
 from failscape.config import ModelConfig
 from failscape.errors import AtlasError, ConfigError
 from failscape.jsonable import finite
-from failscape.repair.classifier import RepairWish, parts_of, repair_classifier
-from failscape.repair.proof import AFTER, BEFORE, PLACEBO, RepairProof, ask_all, probes_for, weigh, with_seed
+from failscape.plugins import find_kind, kind_names
+from failscape.repair.proof import (
+    AFTER,
+    BEFORE,
+    PLACEBO,
+    RepairProof,
+    RepairWish,
+    ask_all,
+    parts_of,
+    probes_for,
+    weigh,
+    with_seed,
+)
 from failscape.runtime.progress import Reporter
 from failscape.runtime.walk import TESTING_STEPS
 from failscape.views.export.splits import PARTS, REST
@@ -92,11 +103,20 @@ def _source(atlas: Atlas, digest: str) -> str:
 Cases = Mapping[str, Sequence[AskedCase]]
 
 
+class RepairResult(NamedTuple):
+    """A proof and its page. `model` is the file of the repaired model, where it was made here."""
+
+    proof: RepairProof
+    page: Path
+    model: Path | None = None
+
+
 def refuse_others(hunt: HuntEvidence) -> None:
-    """Raise when a hunt is not one of a classifier, with findings."""
-    if hunt.row.kind != "classifier":
+    """Raise when a hunt has no findings, or its kind has no repair of its own."""
+    if hunt.kind.repair is None:
+        able = ", ".join(name for name in kind_names() if find_kind(name).repair is not None)
         raise ConfigError(
-            f"hunt {hunt.row.id} is a {hunt.row.kind} hunt: failscape repairs classifiers by itself",
+            f"hunt {hunt.row.id} is a {hunt.row.kind} hunt; failscape repairs only targets of: {able}",
             "train yours on `failscape dataset`, then give both twins: --after FILE --placebo FILE",
         )
     if not hunt.findings:
@@ -129,21 +149,18 @@ def _refuse_without_pairs(cases: Cases) -> None:
 
 
 async def repair(
-    hunt: HuntEvidence, model: ModelConfig, out: Path, wish: RepairWish, reporter: Reporter
-) -> tuple[RepairProof, Path]:
-    """Repair the classifier of a hunt, whose file is `model`, in the folder `out`: the proof and its page."""
+    hunt: HuntEvidence, model: ModelConfig | None, out: Path, wish: RepairWish, reporter: Reporter
+) -> RepairResult:
+    """Repair the target of a hunt in the folder `out`. `model` is its file, where the hunt names none."""
     refuse_others(hunt)
-    done = await repair_classifier(hunt, model, out, wish, reporter)
-    made = (
-        f"The last layer of {hunt.target} was fitted anew on {done.failures:,} failures of {done.findings}"
-        f" findings and {done.clean:,} plain pictures of all classes."
-    )
-    return done.proof, keep(done.proof, done.cases, out, made)
+    assert hunt.kind.repair is not None
+    done = await hunt.kind.repair(hunt, model, out, wish, reporter)
+    return RepairResult(done.proof, keep(done.proof, done.cases, out, done.made), done.model)
 
 
 async def prove(
     hunt: HuntEvidence, twins: Mapping[str, ModelConfig], out: Path, wish: RepairWish, reporter: Reporter
-) -> tuple[RepairProof, Path]:
+) -> RepairResult:
     """Try a model that somebody else trained, and its placebo, on fresh cases of the hunt. Of any kind.
 
     Which findings the training was shown follows from the seed of the hunt, as in `parts`.
@@ -166,7 +183,8 @@ async def prove(
     _refuse_without_pairs(cases)
     titles = {one.subject: short_title(one) for one in hunt.findings}
     proof = weigh(cases, parts, titles, CompareRules(hunt.limit or wish.limit, wish.level))
-    return proof, keep(proof, cases, out, f"{hunt.target} was trained on its failures by other means.")
+    page = keep(proof, cases, out, f"{hunt.target} was trained on its failures by other means.")
+    return RepairResult(proof, page)
 
 
 def keep(proof: RepairProof, cases: Cases, out: Path, made: str) -> Path:

@@ -60,6 +60,12 @@ def test_it_is_listed_and_has_a_schema(place: Path) -> None:
     assert "DiceConfig" in json.loads(failscape(place, "schema"))["$defs"]
 
 
+def test_init_writes_its_first_config(place: Path) -> None:
+    failscape(place, "init", "--hunt", "dice", "--yes", "--images", "4", "-o", "first.yaml")
+    plan = json.loads(failscape(place, "plan", "first.yaml", "--json"))
+    assert plan["foresight"]["images"] == 24
+
+
 def test_the_doctor_examines_it(place: Path) -> None:
     seen = json.loads(failscape(place, "doctor", "dice.yaml", "--json"))
     assert [(one["name"], one["status"], one["seen"]) for one in seen] == [("dice", "ok", "10 throws a face")]
@@ -119,6 +125,28 @@ def test_two_models_are_compared_on_it(place: Path, atlas: str) -> None:
     compared = json.loads(failscape(place, "compare", atlas, "other", "--budget", "120", "--json", *ours))
     assert [(row["subject"], row["rates"]) for row in compared["better"]] == [("six", [1.0, 0.0])]
     assert compared["overall"]["difference"] < 0
+
+
+def test_a_gate_watches_it(place: Path, atlas: str) -> None:
+    (place / "same.yaml").write_text(CONFIG)
+    failscape(place, "gate", "freeze", atlas, "--output", "baseline.json", "--config", "dice.yaml")
+    options = ("--baseline", "baseline.json", "--budget", "60", "--atlas", "gated", "--open-passes", "--json")
+    told = json.loads(failscape(place, "gate", "same.yaml", *options).splitlines()[-1])
+    assert told["harmed"] == []
+
+
+def test_it_is_merged(place: Path, atlas: str) -> None:
+    failscape(place, "merge", atlas, "-o", "merged")
+    assert "six" in failscape(place, "findings", "merged")
+
+
+def test_a_repair_of_it_is_proven(place: Path, atlas: str) -> None:
+    (place / "repaired.yaml").write_text(CONFIG.replace("target: {provider: dice}", FAIR))
+    (place / "twin.yaml").write_text(CONFIG)
+    twins = ("--after", "repaired.yaml", "--placebo", "twin.yaml", "--config", "dice.yaml")
+    proof = json.loads(failscape(place, "repair", atlas, "-o", "proof", "--json", *twins))
+    assert [(row["subject"], row["rates"]) for row in proof["after"]["fixed"]] == [("six", [1.0, 0.0])]
+    assert (place / "proof" / "repair.html").exists()
 
 
 def test_people_review_it_and_another_judge_looks_again(place: Path, atlas: str) -> None:

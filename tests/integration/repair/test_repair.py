@@ -14,10 +14,9 @@ from onnx import numpy_helper
 
 from failscape.atlas import Atlas
 from failscape.cli import cli
-from failscape.cli.repair import onnx_of
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError
-from failscape.repair.classifier import RepairWish
+from failscape.repair.proof import RepairWish
 from failscape.repair.session import prove, repair
 from failscape.runtime.progress import choose_reporter
 from failscape.toybox.networks import MODELS
@@ -36,7 +35,7 @@ def test_a_network_is_repaired_and_the_change_is_shown(classifier: Path, tmp_pat
     out = tmp_path / "out"
     with Atlas.open(classifier, readonly=True) as atlas:
         hunt = load_hunt(atlas)
-        proof, page = asyncio.run(repair(hunt, onnx_of(hunt), out, SMALL, choose_reporter(True)))
+        proof, page, _ = asyncio.run(repair(hunt, None, out, SMALL, choose_reporter(True)))
         trained = {trial.seed for trial in atlas.replay(hunt.row.id)}
     assert set(proof.parts.shown) | set(proof.parts.hidden) == {one.subject for one in hunt.findings}
     shown = proof.rows("shown")
@@ -67,7 +66,7 @@ def test_a_repair_without_failures_or_of_another_hunt_is_refused(classifier: Pat
     with Atlas.open(classifier, readonly=True) as atlas:
         hunt = load_hunt(atlas)
         with pytest.raises(ConfigError, match=r"at least 20 failures, but the \d+ findings .* have 0"):
-            asyncio.run(repair(hunt, onnx_of(hunt), tmp_path / "out", none, choose_reporter(True)))
+            asyncio.run(repair(hunt, None, tmp_path / "out", none, choose_reporter(True)))
     other = Path(shutil.copytree(FIXTURES / "t2i", tmp_path / "t2i"))
     result = CliRunner().invoke(cli, ["repair", str(other)])
     assert "is a t2i hunt" in str(result.exception)
@@ -84,7 +83,7 @@ def test_models_trained_elsewhere_are_proven_or_refuted(tmp_path: Path) -> None:
     with Atlas.open(folder, readonly=True) as atlas:
         hunt = load_hunt(atlas)
         twins = {"placebo": same, "after": same}
-        proof, page = asyncio.run(prove(hunt, twins, tmp_path / "out", wish, choose_reporter(True)))
+        proof, page, _ = asyncio.run(prove(hunt, twins, tmp_path / "out", wish, choose_reporter(True)))
     assert {row.status for row in proof.after.rows} <= {"undecided", "unchanged"}
     assert len(proof.rows("shown")) + len(proof.rows("hidden")) <= 6
     assert "accuracy on other requests +0.0 points" in proof.sentence
@@ -100,7 +99,9 @@ def test_pictures_of_questions_are_drawn_anew_and_shown_to_all_three(tmp_path: P
     wish = RepairWish(images=3, rest=2, rest_images=2, findings=3)
     with Atlas.open(folder, readonly=True) as atlas:
         twins = {"placebo": same, "after": same}
-        proof, _ = asyncio.run(prove(load_hunt(atlas), twins, tmp_path / "out", wish, choose_reporter(True)))
+        proof, _, _ = asyncio.run(
+            prove(load_hunt(atlas), twins, tmp_path / "out", wish, choose_reporter(True))
+        )
     assert proof.after.rows
     assert proof.after.overall is not None
     assert proof.after.overall.difference == 0

@@ -50,7 +50,7 @@ MAY_IMPORT = {
     "views.export": (BELOW - {"kinds"}) | VIEWS,
     "views.viewer": (BELOW - {"kinds"}) | VIEWS | {"views.pages", "views.review", "again"},
     "again": (BELOW - {"kinds"}) | {"views.read", "runtime", "engines"},
-    "repair": BELOW | VIEWS | {"views.export", "views.pages", "again", "runtime", "engines"},
+    "repair": (BELOW - {"kinds"}) | VIEWS | {"views.export", "views.pages", "again", "runtime", "engines"},
     "doctor": (BELOW - {"kinds"}) | {"runtime", "engines", "toybox"},
     "planning": (BELOW - {"kinds"}) | {"doctor", "runtime", "engines", "simulate"},
     "starting": {"models", "spaces", "stats", "doctor"},
@@ -65,6 +65,8 @@ EDGES = {
     "doctor": BELOW | {"doctor", "runtime", "engines", "toybox"},
     "plan": BELOW | {"planning", "doctor", "runtime", "engines", "simulate"},
     "rows": BELOW | {"views.export", "views.read", "views.rows"},
+    "repair": BELOW | VIEWS | {"views.export", "again", "repair", "runtime", "engines", "toybox"},
+    "draft": {"starting", "models", "spaces", "doctor"},
     "demo": set(),
 }
 PLUGINS = "plugins.py"
@@ -231,6 +233,29 @@ def test_only_the_vocabulary_takes_subjects_and_keys_apart() -> None:
                 given = [one.value for one in node.args if isinstance(one, ast.Constant)]
                 splits = node.func.attr in SPLITTERS and SEPARATORS.intersection(map(str, given))
                 assert not splits, f"{name}, line {node.lineno}: ask Subject or ProbeKey"
+
+
+#: Queries name a purpose by its letter, since the database holds nothing else.
+QUERIES_LETTERS = {"views/read/hunt.py"}
+#: The hunt of prompt lists keeps its counts by letter.
+COUNTS_LETTERS = {"kinds/t2i/prompts/hunt.py"}
+LETTER_READERS = {"letter_of_key", "of_letter", "LETTER_IN_SQL"}
+
+
+def test_only_the_vocabulary_reads_purpose_letters() -> None:
+    for name, path in _outside_vocabulary():
+        for node in () if name in QUERIES_LETTERS | COUNTS_LETTERS else ast.walk(parsed(path)):
+            attribute = getattr(node, "attr", None)
+            reads = attribute == "letter" or {attribute, getattr(node, "id", None)} & LETTER_READERS
+            assert not reads, f"{name}: ask Purpose.is_of or Purposes.of_key"
+
+
+def test_scripts_of_the_viewer_do_not_take_subjects_apart() -> None:
+    for path in (ROOT / "views").rglob("*.js"):
+        text = path.read_text()
+        for separator in sorted(SEPARATORS):
+            wrong = f'split("{separator}")' in text
+            assert not wrong, f"{path.relative_to(ROOT)}: send `Subject.words` instead"
 
 
 def builds_identity(node: ast.AST) -> bool:

@@ -11,7 +11,7 @@ from failscape.config import ModelConfig
 from failscape.doctor.judging import examine_schema
 from failscape.errors import Permanent
 from failscape.models.roles import Reply
-from failscape.starting.drafts import trouble_with_eyes
+from failscape.starting.endpoints import trouble_with_eyes
 from failscape.testing.faulty import FaultyServer, chat_reply
 
 

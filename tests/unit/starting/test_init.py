@@ -14,7 +14,8 @@ from failscape.cli import main
 from failscape.cli.init import command
 from failscape.config.files import load_config
 from failscape.errors import ConfigError
-from failscape.starting.drafts import Asker, RoleFlags, offered_models, settle_role
+from failscape.starting.asking import ConfigAsker, RoleFlags, settle_role
+from failscape.starting.endpoints import offered_models
 from failscape.starting.from_failureatlas import read_failureatlas
 
 
@@ -153,12 +154,12 @@ def test_questions_are_asked_with_what_is_likely(monkeypatch: pytest.MonkeyPatch
         return default
 
     async def two(endpoint: str, key_env: str = "") -> object:
-        from failscape.starting.drafts import Offered
+        from failscape.starting.endpoints import Offered
 
         return Offered(("painter", "eyes"))
 
-    monkeypatch.setattr("failscape.starting.drafts.offered_models", two)
-    asker = Asker(prompt)
+    monkeypatch.setattr("failscape.starting.asking.offered_models", two)
+    asker = ConfigAsker(prompt)
     role = settle_role(asker, "generator", "the model", RoleFlags("openai", ("http://gpu:8000",)))
     assert role.settings["model"] == "painter"
     again = settle_role(asker, "judge", "the judge", RoleFlags(prefix="judge"), role)

@@ -23,5 +23,7 @@ class ClassifierKind(HuntKind):
     dataset = lazy("failscape.kinds.classifier.rows:ROWS")
     examine = lazy("failscape.kinds.classifier.doctor:examine_classifier_hunt")
     foresee = lazy("failscape.kinds.classifier.plan:foresee")
+    draft = lazy("failscape.kinds.classifier.draft:draft")
     demo = lazy("failscape.kinds.classifier.demo:DEMO")
+    repair = lazy("failscape.kinds.classifier.repair:repair_classifier")
     repair_demo = lazy("failscape.kinds.classifier.demo:REPAIR_DEMO")

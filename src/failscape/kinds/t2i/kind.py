@@ -21,4 +21,5 @@ class T2IKind(HuntKind):
     dataset = lazy("failscape.kinds.t2i.rows:ROWS")
     examine = lazy("failscape.kinds.t2i.doctor:examine_t2i")
     foresee = lazy("failscape.kinds.t2i.plan:foresee")
+    draft = lazy("failscape.kinds.t2i.draft:draft")
     demo = lazy("failscape.kinds.t2i.demo:DEMO")

@@ -26,4 +26,5 @@ class VlmKind(HuntKind):
     dataset = lazy("failscape.kinds.vlm.rows:ROWS")
     examine = lazy("failscape.kinds.vlm.doctor:examine_vlm")
     foresee = lazy("failscape.kinds.vlm.plan:foresee")
+    draft = lazy("failscape.kinds.vlm.draft:draft")
     demo = lazy("failscape.kinds.vlm.demo:DEMO")

@@ -24,6 +24,7 @@ class DiceKind(failscape.HuntKind):
     examine = failscape.lazy("failscape_dice.doctor:examine")
     foresee = failscape.lazy("failscape_dice.plan:foresee")
     dataset = failscape.lazy("failscape_dice.rows:ROWS")
+    draft = failscape.lazy("failscape_dice.draft:draft")
     demo = failscape.lazy("failscape_dice.demo:DEMO")
 
     def build(self, config: Any, shard: Any = (0, 1), accuracy: Any = None) -> failscape.Hunt:

@@ -34,12 +34,25 @@ from failscape.repair.last_layer import (
     with_features,
     with_layer,
 )
-from failscape.repair.proof import AFTER, BEFORE, PLACEBO, RepairProof, ask_all, probes_for, weigh, with_seed
+from failscape.repair.proof import (
+    AFTER,
+    BEFORE,
+    PLACEBO,
+    RepairedModel,
+    RepairWish,
+    ask_all,
+    parts_of,
+    probes_for,
+    weigh,
+    with_seed,
+)
 from failscape.runtime.progress import Reporter
 from failscape.runtime.walk import TESTING_STEPS
 from failscape.search.fresh import Plans, SeedStream, recorded_tries
-from failscape.trials import Finding, Subject
-from failscape.views.export.splits import Parts, choose_parts
+from failscape.toybox.networks import CLASSIFIERS, MODELS
+from failscape.trials import Finding
+from failscape.trust import refuse_models
+from failscape.views.export.splits import Parts
 from failscape.views.read import HuntEvidence
 from failscape.views.read.findings import short_title
 from failscape.views.read.found import config_of
@@ -47,36 +60,6 @@ from failscape.views.read.found import config_of
 REPAIRED_FILE, PLACEBO_FILE = "repaired.onnx", "placebo.onnx"
 #: With fewer failures a new layer learns those pictures and nothing else.
 FEWEST_FAILURES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class RepairWish:
-    """How much to draw. `failures` more of each shown finding; `clean` plain pictures of every class to train
-    with; for the proof `images` of each finding, `rest_images` of each of at most `rest` other subjects and
-    `clean_images` of each class. A subject counts as failing above the rate `limit`. Models trained elsewhere
-    are tried on at most `findings`."""
-
-    failures: int = 40
-    clean: int = 24
-    images: int = 80
-    rest: int = 40
-    findings: int = 60
-    rest_images: int = 40
-    clean_images: int = 24
-    limit: float = 0.2
-    level: float = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class ClassifierRepair:
-    """What was learned from, where the models are, and what the proof says."""
-
-    model: Path
-    failures: int
-    findings: int
-    clean: int
-    proof: RepairProof
-    cases: Mapping[str, Sequence[AskedCase]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +73,13 @@ class LabelledPicture:
 
 
 async def repair_classifier(
-    hunt: HuntEvidence, model: ModelConfig, out: Path, wish: RepairWish, reporter: Reporter
-) -> ClassifierRepair:
-    """From findings to `repaired.onnx`, `placebo.onnx` and the proof, all in the folder `out`."""
+    hunt: HuntEvidence, model: ModelConfig | None, out: Path, wish: RepairWish, reporter: Reporter
+) -> RepairedModel:
+    """From findings to `repaired.onnx`, `placebo.onnx` and the proof, all in the folder `out`.
+
+    `model` is the ONNX file of the target; None takes the one that the hunt names.
+    """
+    model = model or onnx_of(hunt)
     config = cast(ClassifierConfig, config_of(hunt.row))
     file = Path(model.path).expanduser()
     network = load_model(file)
@@ -114,15 +101,31 @@ async def repair_classifier(
     cases = await _try_all(hunt, config, model, parts, out, wish, reporter)
     titles = {one.subject: short_title(one) for one in hunt.findings}
     proof = weigh(cases, parts, titles, CompareRules(wish.limit, wish.level))
-    return ClassifierRepair(out / REPAIRED_FILE, failures, len(shown), len(plain), proof, cases)
+    made = (
+        f"The last layer of {hunt.target} was fitted anew on {failures:,} failures of {len(shown)}"
+        f" findings and {len(plain):,} plain pictures of all classes."
+    )
+    return RepairedModel(out / REPAIRED_FILE, made, proof, cases)
 
 
-def parts_of(hunt: HuntEvidence, most_others: int) -> Parts:
-    """Which findings are shown: always the same of the same findings."""
-    plain = {Subject.parse(finding.subject).name for finding in hunt.findings}
-    others = [one.subject for one in hunt.subjects() if one.valid and one.subject not in plain]
-    seed = int(hunt.row.config.get("seed", 0))
-    return choose_parts([one.subject for one in hunt.findings], others, most_others, seed)
+def onnx_of(hunt: HuntEvidence) -> ModelConfig:
+    """The model file behind the hunt's target.
+
+    Raises:
+        ConfigError: the target is reached in a way that tells no model file.
+    """
+    target = ModelConfig.model_validate(hunt.row.config["target"])
+    refuse_models({"classifier": target.model_dump(mode="json")}, hunt.row.vouched)
+    if target.provider == "onnx":
+        return target
+    if target.provider == "toybox":
+        name = target.model or CLASSIFIERS[0]
+        file, labels = MODELS / f"classifier-{name}.onnx", MODELS / "labels.txt"
+        return ModelConfig(provider="onnx", model=name, path=str(file), labels=str(labels))
+    raise ConfigError(
+        f"the target is reached by provider {target.provider}: repair needs its model file",
+        "export it to ONNX, and give it with --model FILE.onnx --labels FILE",
+    )
 
 
 def _of_all_classes(config: HuntConfig) -> HuntConfig:
