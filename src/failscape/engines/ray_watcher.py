@@ -28,14 +28,17 @@ ProcessKey = tuple[int, int]
 
 
 def start_watcher() -> subprocess.Popen[bytes] | None:
-    """Watch this process until it ends; `None` where there is no `/proc`. It must not be waited for."""
+    """Watch this process until it ends; `None` where there is no `/proc`. It must not be waited for.
+
+    It writes a line once it knows the processes of Ray that are there; nobody has to read it.
+    """
     if not (PROC / "self" / "stat").exists():
         return None
     command = [sys.executable, "-m", "failscape.engines.ray_watcher", str(os.getpid())]
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is the driver's
     )
@@ -94,12 +97,13 @@ def end_all(processes: set[ProcessKey], grace: float = GRACE_SECONDS) -> None:
 
 def watch(driver: int, pipe: IO[bytes], look_seconds: float = LOOK_SECONDS) -> None:
     """Return once the other end of `pipe` is closed and the driver's processes of Ray have ended."""
-    seen: set[ProcessKey] = set()
+    seen = ray_descendants(driver)
+    print("watching", flush=True)
     while True:
-        seen = {process for process in seen if _still_there(process)} | ray_descendants(driver)
         readable, _, _ = select.select([pipe], [], [], look_seconds)
         if readable and not pipe.read(1):
             break
+        seen = {process for process in seen if _still_there(process)} | ray_descendants(driver)
     end_all(seen)
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="ne
 
 FAKE = """
 import subprocess
-def fake(name, code="import time; time.sleep(60)"):
+def fake(name, code="import time; time.sleep(600)"):
     words = [name, "-c", code, PYTHON]
     return subprocess.Popen(words, executable=PYTHON, start_new_session=True, stdout=subprocess.PIPE)
 """
@@ -30,9 +30,9 @@ agent = int(raylet.stdout.readline())
 other = fake("bystander")
 from failscape.engines.ray_watcher import start_watcher
 watcher = start_watcher()
-time.sleep(3)
+watcher.stdout.readline()
 print(raylet.pid, agent, other.pid, watcher.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """.format(
     fake=FAKE,
     raylet=f"""
@@ -40,7 +40,7 @@ import sys, time
 PYTHON = sys.argv[1]
 {FAKE}
 print(fake("ray::Agent").pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """,
 )
 
@@ -65,7 +65,7 @@ def test_orphans_of_a_killed_driver_are_ended_and_nobody_else() -> None:
         assert other not in found
         driver.kill()
         driver.wait()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline and any(map(alive, (raylet, agent, watcher))):
             time.sleep(0.1)
         assert not alive(raylet)
