@@ -7,7 +7,7 @@ Keys of question hunts without a `#` are their own and have no parts.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from failscape.trials.purposes import KEY_MARK, Purpose
@@ -17,6 +17,15 @@ _TAIL = re.compile(r"([^0-9]?)(0|[1-9][0-9]*)?(.*)", re.DOTALL)
 #: What `ProbeKey.letter` reads, as SQL over the columns `key` and `subject`. It may also be a digit, of a key
 #: without a letter.
 LETTER_IN_SQL = "substr(key, length(subject) + 2, 1)"
+
+
+def left_out_in_sql(purposes: Iterable[Purpose]) -> tuple[str, tuple[str, ...]]:
+    """` AND …`, for a query over the table `trials` that leaves these purposes out, and its parameters."""
+    letters = tuple(purpose.letter for purpose in purposes if purpose.letter)
+    if not letters:
+        return "", ()
+    return f" AND {LETTER_IN_SQL} NOT IN ({','.join('?' * len(letters))})", letters
+
 
 #: Tries that are made after a search are numbered from here on. A search numbers its own from 0.
 FIRST_FRESH_NUMBER = 1_000

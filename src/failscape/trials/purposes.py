@@ -106,8 +106,3 @@ class Purposes:
     def of_photos(self) -> Purpose | None:
         """The purpose of the photos that a hunt was given as a sample; None where it takes none."""
         return next((one for one in self._declared if one.shows_photos and one.samples_space), None)
-
-    @property
-    def apart_letters(self) -> tuple[str, ...]:
-        """Letters of trials that the search did not choose, for queries."""
-        return tuple(one.letter for one in self._declared if one.letter and not one.follows_search)

@@ -27,6 +27,7 @@ from failscape.trials import (
     SubjectValue,
     Verdict,
     Verify,
+    left_out_in_sql,
     missed_by,
     next_unused_key,
     parse_label,
@@ -185,7 +186,8 @@ def test_purposes_are_found_by_letter_and_name() -> None:
     assert purposes.of_key("cat#12") is purposes.of_key("q3.2>~") is search
     assert purposes.named("audit") is audit
     assert purposes.named("other") == Purpose("other")
-    assert purposes.apart_letters == ("p",)
+    assert left_out_in_sql([search, audit]) == ("", ())
+    assert left_out_in_sql(purposes)[1] == ("p",)
     assert sample.samples_space
     assert not search.samples_space
     assert Purposes().of_letter("p").name == ""

@@ -26,6 +26,7 @@ from failscape.trials import (
     Status,
     Subject,
     Verdict,
+    left_out_in_sql,
     subject_of_key,
 )
 from failscape.views.read.found import Build, Found, WatchTelling, choose_hunt, read_found
@@ -266,13 +267,13 @@ class HuntReader:
 
     def subjects(self) -> Iterator[SubjectCounts]:
         """Each subject with its trials of the search, in order of subject."""
-        apart = self.kind.purposes.apart_letters
-        where = f" AND {LETTER_IN_SQL} NOT IN ({','.join('?' * len(apart))})" if apart else ""
+        apart = [purpose for purpose in self.kind.purposes if not purpose.follows_search]
+        where, letters = left_out_in_sql(apart)
         query = (
             "SELECT subject, sum(verdict = 'pass'), sum(verdict = 'fail'), sum(verdict = 'invalid')"
             f" FROM trials WHERE hunt = ?{where} GROUP BY subject ORDER BY subject"
         )
-        return (SubjectCounts(*row) for row in self.atlas.query(query, (self.row.id, *apart)))
+        return (SubjectCounts(*row) for row in self.atlas.query(query, (self.row.id, *letters)))
 
     # Trials
 

@@ -18,7 +18,7 @@ from failscape.search.second_opinion import (
     second_opinion,
     unaccounted,
 )
-from failscape.trials import LETTER_IN_SQL, Finding, Subject, SubjectForm, parse_label, subject_of_key
+from failscape.trials import Finding, Subject, SubjectForm, left_out_in_sql, parse_label, subject_of_key
 from failscape.views.read.shots import Rate, rate_of_counts
 
 if TYPE_CHECKING:
@@ -90,9 +90,8 @@ def seen_patterns(
 
 def _scanned_trials(hunt: HuntReader, excused: Counter[str]) -> Iterator[ScannedTrial]:
     """All trials of the target but those of photos, whose facts are in no subject."""
-    left_out = [one.letter for one in hunt.kind.purposes if not one.is_of_target or one.shows_photos]
-    letters = [letter for letter in left_out if letter]
-    where = f" AND {LETTER_IN_SQL} NOT IN ({','.join('?' * len(letters))})" if letters else ""
+    left_out = [one for one in hunt.kind.purposes if not one.is_of_target or one.shows_photos]
+    where, letters = left_out_in_sql(left_out)
     query = (
         "SELECT subject, sum(verdict = 'fail'), sum(verdict = 'pass') FROM trials"
         f" WHERE hunt = ?{where} GROUP BY subject ORDER BY subject"
