@@ -110,7 +110,7 @@ class Run:
 
     @property
     def interrupted(self) -> bool:
-        return self.summary.stop.kind == "interrupted"
+        return self.summary.stop.is_interrupted
 
     @property
     def atlas(self) -> LoadedAtlas:

@@ -43,7 +43,7 @@ class ModelAsker:
         if self.kind.target not in NEEDED:
             raise ConfigError(
                 f"a {self.kind.name} hunt has no cases that another model could be asked",
-                "compare hunts of kind t2i, classifier or vlm",
+                f"compare hunts whose target is one of: {', '.join(NEEDED)}",
             )
         make = model_maker(config)
         needed = (*NEEDED[self.kind.target], *(("generator",) if draws else ()))
@@ -82,7 +82,7 @@ class ModelAsker:
         summary = await run_hunt(
             self.config, self.atlas, self.hunt_id, hunt, self.team, self._reporter, resumed=0
         )
-        self.interrupted = summary.stop.kind == "interrupted"
+        self.interrupted = summary.stop.is_interrupted
         return summary.trials
 
     def cases(self) -> list[AskedCase]:

@@ -315,7 +315,7 @@ class TrendPoint:
 
 
 @dataclass(frozen=True)
-class Trend:
+class ModelTrend:
     """Models in order. `steps` compare each with the one before; `subjects` has the rates of each row.
 
     A subject's rates are (failures, cases) per model, over the cases that all of them share.
@@ -344,7 +344,7 @@ class ManyCompared:
 
     sides: tuple[ModelSide, ...]
     last: PairedComparison
-    trend: Trend | None = None
+    trend: ModelTrend | None = None
     matrix: ModelMatrix | None = None
 
     def as_data(self) -> dict[str, Any]:
@@ -397,7 +397,7 @@ def with_own_names(sides: Sequence[ModelSide]) -> list[ModelSide]:
     return found
 
 
-def trend_of(sides: Sequence[ModelSide]) -> Trend:
+def trend_of(sides: Sequence[ModelSide]) -> ModelTrend:
     """Every model on the cases that all share, and each against the one before on the same."""
     known = [{(one.subject, one.case): one for one in side.results.results} for side in sides]
     shared = sorted(set.intersection(*(set(one) for one in known)))
@@ -426,4 +426,4 @@ def trend_of(sides: Sequence[ModelSide]) -> Trend:
         subject: tuple((sum(results[one].failed for one in mine), len(mine)) for results in known)
         for subject, mine in by_subject.items()
     }
-    return Trend(tuple(points), tuple(steps), subjects, counted)
+    return ModelTrend(tuple(points), tuple(steps), subjects, counted)

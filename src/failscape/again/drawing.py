@@ -137,7 +137,7 @@ class DrawnSide:
 
 
 @dataclass
-class Wanted:
+class WantedCases:
     """What to ask next: new cases of both, and cases that one of them has already."""
 
     fresh: list[Probe] = field(default_factory=list)
@@ -214,15 +214,15 @@ class PairDrawing:
     def _interrupted(self) -> bool:
         return self.first.asker.interrupted or self.second.asker.interrupted
 
-    def _sample(self, most: int) -> Wanted:
+    def _sample(self, most: int) -> WantedCases:
         """Cases of the random sample that one side has and the other lacks, in the order recorded."""
-        wanted = Wanted()
+        wanted = WantedCases()
         for has, lacks, into in self._ways(wanted):
             sampled = [(one.subject, one.case) for one in has.now.results.results if one.sampled]
             into += self._askable([has.now.cases[place] for place in sampled], lacks)[: most - wanted.trials]
         return wanted
 
-    def _ways(self, wanted: Wanted) -> list[tuple[DrawnSide, DrawnSide, list[AskedCase]]]:
+    def _ways(self, wanted: WantedCases) -> list[tuple[DrawnSide, DrawnSide, list[AskedCase]]]:
         """Who has cases, who lacks them, and the list of what that one is asked."""
         return [(self.first, self.second, wanted.second), (self.second, self.first, wanted.first)]
 
@@ -230,7 +230,7 @@ class PairDrawing:
         """Those that a side lacks and whose pictures are there."""
         return [case for case in cases if side.lacks(case) and not self._gone.intersection(case.shown)]
 
-    def _round(self, size: int) -> Wanted:
+    def _round(self, size: int) -> WantedCases:
         first, second = self.first.now, self.second.now
         claimed = first.results.claimed | second.results.claimed
         counts = {one.subject: one.all for one in pair_up(first.results, second.results)}
@@ -243,7 +243,7 @@ class PairDrawing:
             for subject, cases in stored.items()
             if (room := WITHOUT_END if self._fresh(subject, 0) else cases.trials)
         ]
-        wanted = Wanted()
+        wanted = WantedCases()
         for subject, number in plan_round(options, size, self._rules).items():
             ready = stored[subject]
             taken = ready.second[:number]
@@ -255,9 +255,9 @@ class PairDrawing:
                 break
         return wanted
 
-    def _stored(self, subject: str, claimed: bool) -> Wanted:
+    def _stored(self, subject: str, claimed: bool) -> WantedCases:
         """Cases that one side has: of what a search claimed, only those drawn apart from the claim."""
-        wanted = Wanted()
+        wanted = WantedCases()
         purposes = self.first.asker.kind.purposes
         has_fresh = any(purpose.fixed_beforehand for purpose in purposes)
         for has, lacks, into in self._ways(wanted):
@@ -272,7 +272,7 @@ class PairDrawing:
         like = (self.first.recorded.by_subject.get(subject) or self.second.recorded.by_subject[subject])[0]
         return new_case(self.first.asker.kind, like, self._drawn[subject] + place)
 
-    async def _ask(self, wanted: Wanted) -> None:
+    async def _ask(self, wanted: WantedCases) -> None:
         """The first draws what is new; the second is asked the very same cases, where they were valid."""
         sources = [self.first.recorded.folder, self.second.recorded.folder]
         self._gone |= bring_pictures([*wanted.first, *wanted.second], sources, self._atlas)

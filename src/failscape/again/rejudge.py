@@ -39,7 +39,7 @@ STORED = ("generator", "llm")
 
 
 @dataclass(frozen=True, slots=True)
-class Rejudged:
+class RejudgedHunt:
     """Numbers of the hunt that was judged again and of the new one. `missing` trials have no picture left."""
 
     first: int
@@ -70,7 +70,7 @@ class StoredReplies:
 
 async def rejudge(
     folder: Path, judge: ModelConfig, reporter: Reporter, hunt_id: int | None = None
-) -> Rejudged:
+) -> RejudgedHunt:
     """Judge all kept images of a hunt with `judge`, going on where an earlier session stopped."""
     model = create_model("judge", judge)
     with Atlas.open(folder) as atlas:
@@ -98,7 +98,7 @@ async def rejudge(
             # Remembered calls are what this is about, so they are looked up.
             unbounded = _unbounded(config, cache=True)
             summary = await run_hunt(unbounded, atlas, second, hunt, team, reporter, resumed)
-    return Rejudged(row.id, second, missing, summary)
+    return RejudgedHunt(row.id, second, missing, summary)
 
 
 def _choose(atlas: Atlas, judge: Identity, hunt_id: int | None) -> HuntRow:
@@ -149,7 +149,7 @@ TRIES_PER_FAILURE = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnTries:
     """`short`: findings that did not fail often enough → how often they did."""
 
     folder: Path
@@ -168,7 +168,7 @@ async def draw_more(
     findings: Sequence[Finding],
     failures: int,
     reporter: Reporter,
-) -> Drawn:
+) -> DrawnTries:
     """Try every finding on fresh seeds until it has `failures` more failures.
 
     The models are those of the atlas: raises `AtlasError` unless they are shipped, or vouched for.
@@ -191,7 +191,7 @@ async def draw_more(
         resumed = replay(hunt, drawn.replay(number))
         async with Team(models) as team:
             summary = await run_hunt(config, drawn, number, hunt, team, reporter, resumed)
-    return Drawn(folder, number, summary, hunt.short())
+    return DrawnTries(folder, number, summary, hunt.short())
 
 
 def _shown(atlas: Atlas, config: HuntConfig) -> Iterator[Picture]:

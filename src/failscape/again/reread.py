@@ -200,7 +200,7 @@ Changes = Counter[tuple[Verdict, Verdict]]
 
 
 @dataclass(frozen=True, slots=True)
-class Reread:
+class RereadHunt:
     """Numbers of the hunt that was read again and of the new one, and (verdict before, now) → trials.
 
     `contract` names the rules of today. `left_out` trials would not have been asked by the new verdicts.
@@ -221,7 +221,7 @@ class Reread:
         return sum(count for (before, now), count in self.changes.items() if before is not now)
 
 
-def reread(atlas: Atlas, hunt_id: int | None = None) -> Reread:
+def reread(atlas: Atlas, hunt_id: int | None = None) -> RereadHunt:
     """Read a hunt's replies again, going on where an earlier session stopped."""
     row = _choose(atlas, hunt_id)
     readers = _outdated(row)
@@ -238,7 +238,7 @@ def reread(atlas: Atlas, hunt_id: int | None = None) -> Reread:
         if fresh:
             atlas.record(second, fresh)
     contract = ", ".join(_name(reader) for reader in readers.values())
-    return Reread(row.id, second, contract, dict(changes), changes.total() - recorded)
+    return RereadHunt(row.id, second, contract, dict(changes), changes.total() - recorded)
 
 
 def _choose(atlas: Atlas, hunt_id: int | None) -> HuntRow:

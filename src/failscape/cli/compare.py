@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from failscape.again.comparing import ManyCompared, ModelMatrix, Trend
+from failscape.again.comparing import ManyCompared, ModelMatrix, ModelTrend
 from failscape.again.decide import PROVEN, STATUSES, ComparedSubject, OverallDifference
 from failscape.again.session import CompareRequest, compare_models, compared_folder
 from failscape.atlas.database import holds_atlas
@@ -179,7 +179,7 @@ def _spread(interval: tuple[float, float], digits: int = 1) -> str:
     return f"{low} to {high}"
 
 
-def _trend(trend: Trend) -> Table:
+def _trend(trend: ModelTrend) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
     table.add_column("model", ratio=1)
     table.add_column(f"fails ({trend.points[0].cases:,} cases {trend.counted})", justify="right")

@@ -26,9 +26,9 @@ from failscape.models.registry import LLM, create_model
 from failscape.models.roles import Embedder
 from failscape.runtime.match_corpus import (
     Chat,
-    Matcher,
+    CorpusMatcher,
     MatchQuestion,
-    Votes,
+    MatchVotes,
     matched,
     open_questions,
     read_votes,
@@ -118,7 +118,7 @@ def match(
 ) -> None:
     """Score every (entity, Base value) pair of CORPUS and write it with a new match.json to --out.
 
-    Votes are kept in match_votes.jsonl there: run the same command again to go on, or with another
+    MatchVotes are kept in match_votes.jsonl there: run the same command again to go on, or with another
     --threshold to change the whitelist without a question.
     """
     loaded = load_corpus(corpus)
@@ -150,12 +150,12 @@ async def _ask(
     llm: object,
     settings: ModelConfig,
     file: Path,
-    known: Votes,
+    known: MatchVotes,
     questions: list[MatchQuestion],
 ) -> list[tuple[MatchQuestion, str]]:
     if not isinstance(llm, Chat):
         raise ConfigError(f"provider {settings.provider} has no chat", "use `provider: openai` or `python`")
-    matcher = Matcher(corpus, llm, file, known)
+    matcher = CorpusMatcher(corpus, llm, file, known)
     if not questions:
         return []
     at_once = settings.concurrency * max(1, len(settings.endpoints))

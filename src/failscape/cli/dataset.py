@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from failscape.again.rejudge import Drawn, draw_more, drawn_folder
+from failscape.again.rejudge import DrawnTries, draw_more, drawn_folder
 from failscape.atlas import Atlas
 from failscape.atlas.files import folder_inside, output_folder
 from failscape.cli.screen import TellingLine, run_reported
@@ -79,16 +79,16 @@ def command(
     _tell(done, wish)
 
 
-def _draw(loaded: HuntEvidence, failures: int) -> Drawn:
+def _draw(loaded: HuntEvidence, failures: int) -> DrawnTries:
     drawn = run_reported(
         lambda reporter: draw_more(loaded.atlas, loaded.row, loaded.findings, failures, reporter)
     )
-    if drawn.summary.stop.kind == "interrupted":
+    if drawn.summary.stop.is_interrupted:
         sys.exit(130)
     return drawn
 
 
-def tell_drawn(drawn: Drawn, failures: int) -> None:
+def tell_drawn(drawn: DrawnTries, failures: int) -> None:
     trials = drawn.summary.trials
     click.echo(f"{trials:,} fresh tries, kept in {drawn.folder}")
     if drawn.short:

@@ -45,7 +45,7 @@ def command(kind: str, atlas: Path | None, images: int | None, questioner: str |
     folder = atlas or Path("runs") / (f"{name}-{questioner}" if other else name)
     click.echo(demo.opening)
     summary = run_and_report(settings, folder)
-    if summary.stop.kind == "interrupted":
+    if summary.stop.is_interrupted:
         sys.exit(130)
     with Atlas.open(folder, readonly=True) as opened:
         written = write_report(opened)
@@ -65,7 +65,7 @@ def _demo_repair(folder: Path, images: int | None) -> None:
     demo = next(demo for name in kind_names() if (demo := find_kind(name).repair_demo) is not None)
     settings = parse_config({**demo.settings, **({"budget": {"images": images}} if images else {})}, "demo")
     click.echo(demo.opening)
-    if run_and_report(settings, folder).stop.kind == "interrupted":
+    if run_and_report(settings, folder).stop.is_interrupted:
         sys.exit(130)
     out, wish = folder / "repair-1", RepairWish(images=60)
     with Atlas.open(folder, readonly=True) as opened:

@@ -25,8 +25,8 @@ from failscape.doctor.cluster import examine_cluster
 from failscape.doctor.observations import Observation
 from failscape.errors import ConfigError
 from failscape.plugins import find_kind, kind_of
+from failscape.search.hunt_results import to_bytes
 from failscape.search.protocol import replay
-from failscape.search.told import to_bytes
 from failscape.secrets import clean, printable
 from failscape.trials import Trial
 from failscape.views.read.found import kept_by_run, rebuild_hunt, tell_again

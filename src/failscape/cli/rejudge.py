@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from failscape.again.rejudge import Rejudged, rejudge
+from failscape.again.rejudge import RejudgedHunt, rejudge
 from failscape.again.reread import reread
 from failscape.atlas import Atlas
 from failscape.atlas.judging import pairs
@@ -59,7 +59,7 @@ def command(atlas: Path, judge: Path | None, again: bool, hunt_id: int | None, a
             echo_json({**data, **compared.as_data()})
         else:
             _print(done, compared, Console(), atlas)
-        if done.summary.stop.kind == "interrupted":
+        if done.summary.stop.is_interrupted:
             sys.exit(130)
 
 
@@ -91,7 +91,7 @@ def _reread(atlas: Path, hunt_id: int | None, as_json: bool) -> None:
     _print_findings(compared, console, atlas, done.second)
 
 
-def _print(done: Rejudged, compared: Comparison, console: Console, atlas: Path) -> None:
+def _print(done: RejudgedHunt, compared: Comparison, console: Console, atlas: Path) -> None:
     summary = done.summary
     console.print(
         f"Hunt {done.second} has the images of hunt {done.first} with the new judge:"

@@ -12,6 +12,7 @@ from failscape.cli.screen import run_reported, shell_path
 from failscape.config import HuntConfig
 from failscape.config.files import load_config
 from failscape.errors import ConfigError
+from failscape.runtime.engine import StopKind
 from failscape.runtime.progress import duration
 from failscape.runtime.session import Summary, run_session
 
@@ -47,7 +48,7 @@ def command(
     if not as_json:
         folder = shell_path(atlas)
         click.echo(f"\n  failscape findings {folder}\n  failscape view {folder}\n  failscape report {folder}")
-    if summary.stop.kind == "interrupted":
+    if summary.stop.is_interrupted:
         sys.exit(130)
 
 
@@ -84,9 +85,9 @@ def describe(summary: Summary) -> str:
 def outcome(summary: Summary) -> str:
     """How it ended, in words: a run that used up its budget is finished, not broken."""
     stop = summary.stop
-    if stop.kind == "budget":
+    if stop.kind is StopKind.BUDGET:
         return f"Finished: budget used ({stop.reason})"
-    return f"Finished: {stop.reason}" if stop.kind == "done" else f"Stopped: {stop.reason}"
+    return f"Finished: {stop.reason}" if stop.kind is StopKind.DONE else f"Stopped: {stop.reason}"
 
 
 def parse_shard(text: str) -> tuple[int, int]:

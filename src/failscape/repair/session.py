@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from failscape.again.cases import AskedCase
-from failscape.again.decide import CompareRules
+from failscape.again.decide import UNCHANGED, UNDECIDED, CompareRules
 from failscape.atlas import Atlas
 from failscape.atlas.files import write_whole
 from failscape.atlas.judging import plans_of
@@ -63,7 +63,7 @@ def _rows(
     table = {name: {(one.subject, one.key): one for one in mine} for name, mine in cases.items()}
     rows = proof.rows(part)
     # Of the rest only what changed is worth a row.
-    shown = [row for row in rows if part != REST or row.status not in ("unchanged", "undecided")]
+    shown = [row for row in rows if part != REST or row.status not in (UNCHANGED, UNDECIDED)]
     return [
         {
             "row": row,

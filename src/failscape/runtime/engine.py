@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import partial
 
 from failscape.atlas import Atlas, Call, Recorded, Spent
@@ -252,12 +253,24 @@ TICK_SECONDS = 0.5
 INLINE_BYTES = 1 << 20
 
 
+class StopKind(StrEnum):
+    """How a run ended. An error is raised instead."""
+
+    DONE = "done"
+    BUDGET = "budget"
+    INTERRUPTED = "interrupted"
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a run ended: `done`, `budget` or `interrupted`. An error is raised instead."""
+    """Why a run ended: in which way, and the reason in words."""
 
-    kind: str
+    kind: StopKind
     reason: str
+
+    @property
+    def is_interrupted(self) -> bool:
+        return self.kind is StopKind.INTERRUPTED
 
 
 class Engine:
@@ -302,7 +315,7 @@ class Engine:
 
     def interrupt(self) -> None:
         """Stop asking; let what is in flight finish and be recorded."""
-        self._stop = Stop("interrupted", "interrupted")
+        self._stop = Stop(StopKind.INTERRUPTED, "interrupted")
         asyncio.get_running_loop().call_later(GRACE_SECONDS, self._give_up)
         self._wake.set()
 
@@ -358,15 +371,15 @@ class Engine:
 
     def halt(self, limit: str) -> None:
         """Start nothing more: `limit` leaves no room for what has to come next."""
-        self._stop = self._stop or Stop("budget", limit)
+        self._stop = self._stop or Stop(StopKind.BUDGET, limit)
 
     def _reason(self) -> Stop:
         if self._stop:
             return self._stop
         if self.hunt.done:
-            return Stop("done", "the hunt is done")
+            return Stop(StopKind.DONE, "the hunt is done")
         limit = self.budget.refuses(self._held[0]) if self._held else self.budget.exhausted()
-        return Stop("budget", limit) if limit else Stop("done", "nothing left to ask")
+        return Stop(StopKind.BUDGET, limit) if limit else Stop(StopKind.DONE, "nothing left to ask")
 
     def _ended(self, task: asyncio.Task[Recorded]) -> None:
         walk = self.in_flight.pop(task)

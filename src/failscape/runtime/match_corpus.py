@@ -45,7 +45,7 @@ class MatchQuestion:
 
 
 @dataclass(slots=True)
-class Votes:
+class MatchVotes:
     """Scores by pair and vote, and what they were gathered with."""
 
     scores: dict[Pair, dict[int, int]] = field(default_factory=dict)
@@ -60,9 +60,9 @@ class Votes:
         return sum(given) / (MOST * len(given)) if given else None
 
 
-def read_votes(path: Path, identity: Identity) -> Votes:
+def read_votes(path: Path, identity: Identity) -> MatchVotes:
     """The votes of earlier runs. A last line that broke off is passed over; another model's are refused."""
-    votes = Votes()
+    votes = MatchVotes()
     if not path.exists():
         return votes
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -88,7 +88,7 @@ def _head(identity: Identity) -> dict[str, Any]:
 
 
 def open_questions(
-    corpus: Corpus, entities: Sequence[int], votes: Votes, wanted: int, most_values: int
+    corpus: Corpus, entities: Sequence[int], votes: MatchVotes, wanted: int, most_values: int
 ) -> Iterator[MatchQuestion]:
     """What still has to be asked, the first vote of everything before the second."""
     groups = [group for kind, group in corpus.sub_categories.items() if kind.startswith("Base: ")]
@@ -105,10 +105,10 @@ def open_questions(
                     yield MatchQuestion(entity, tuple(missing[start : start + most_values]), vote)
 
 
-class Matcher:
+class CorpusMatcher:
     """Puts questions, many at a time, and keeps what comes back."""
 
-    def __init__(self, corpus: Corpus, model: Chat, path: Path, votes: Votes) -> None:
+    def __init__(self, corpus: Corpus, model: Chat, path: Path, votes: MatchVotes) -> None:
         self.unusable: list[tuple[MatchQuestion, str]] = []
         self.answered = 0
         self._corpus = corpus
@@ -178,7 +178,7 @@ class Matcher:
 
 
 def matched(
-    corpus: Corpus, entities: Sequence[int], votes: Votes, wanted: int, threshold: float
+    corpus: Corpus, entities: Sequence[int], votes: MatchVotes, wanted: int, threshold: float
 ) -> tuple[NDArray[np.bool_], int]:
     """The new whitelist, and how many pairs without a vote are left out. Other entities stay as they are."""
     allowed, left_out = corpus.allowed.copy(), 0

@@ -47,7 +47,7 @@ class Reporter(Protocol):
     def close(self) -> None: ...
 
 
-class Meter:
+class ProgressMeter:
     """How many a second, over the last half minute. It is handed the clock's reading."""
 
     def __init__(self) -> None:
@@ -128,7 +128,7 @@ class JsonReporter(PlainReporter):
         self._write(json.dumps({"event": kind, "text": text}))
 
 
-class Unfailing:
+class UnfailingReporter:
     """Passes everything on while that works. A closed terminal or pipe ends the lines, never the hunt."""
 
     def __init__(self, reporter: Reporter) -> None:
@@ -167,8 +167,8 @@ def choose_reporter(as_json: bool) -> Reporter:
     if stream is None:  # a process can be started without any
         return _Silent()
     if as_json:
-        return Unfailing(JsonReporter())
-    return Unfailing(RichReporter() if stream.isatty() else PlainReporter())
+        return UnfailingReporter(JsonReporter())
+    return UnfailingReporter(RichReporter() if stream.isatty() else PlainReporter())
 
 
 def duration(seconds: float) -> str:

@@ -36,11 +36,11 @@ from failscape.models.transport.endpoints import EndpointStats
 from failscape.models.transport.http import HttpModel
 from failscape.plugins import begin_hunt, kind_of
 from failscape.runtime.engine import Budget, Engine, HealthWarning, Stop, odd_forms
-from failscape.runtime.progress import Meter, Reporter, RunSnapshot
+from failscape.runtime.progress import ProgressMeter, Reporter, RunSnapshot
 from failscape.runtime.walk import Team, Walk
 from failscape.runtime.warm_start import choose_accuracy, find_earlier
+from failscape.search.hunt_results import HuntResults, from_bytes, results_of, to_bytes
 from failscape.search.protocol import Hunt, replay
-from failscape.search.told import Told, from_bytes, to_bytes, told_by
 from failscape.trials import Progress, Propose
 
 EVERY_SECONDS = 60.0
@@ -90,9 +90,9 @@ class ResultsKeeper:
             now = time.monotonic()
             self._next = now + max(EVERY_SECONDS, SHARE * (now - clock))
 
-    def keep(self, trials: int) -> Told:
+    def keep(self, trials: int) -> HuntResults:
         self.note(trials, self._curve[-1][1])
-        told = told_by(self._hunt, self._curve)
+        told = results_of(self._hunt, self._curve)
         try:
             content = to_bytes(told)
         except TypeError as error:
@@ -338,8 +338,8 @@ class _Watch:
         self._reporter = reporter
         self._resumed = resumed
         self._keeper = keeper
-        self._meter = Meter()
-        self._pace = Meter()
+        self._meter = ProgressMeter()
+        self._pace = ProgressMeter()
         self._last = 0.0
         self._next_checkpoint = time.monotonic() + CHECKPOINT_SECONDS
 

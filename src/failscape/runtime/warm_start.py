@@ -17,8 +17,8 @@ from failscape.config import HuntConfig
 from failscape.errors import ConfigError
 from failscape.models.roles import Model
 from failscape.plugins import begin_hunt, find_kind, kind_of
+from failscape.search.hunt_results import from_bytes
 from failscape.search.protocol import Hunt, replay
-from failscape.search.told import from_bytes
 from failscape.spaces.earlier import Earlier
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Finding, Verdict

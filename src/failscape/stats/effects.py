@@ -40,7 +40,7 @@ class Effects:
     spread: float
     held_out: Floats
 
-    def doubt(self, levels: Sequence[Levels]) -> Floats:
+    def standard_error(self, levels: Sequence[Levels]) -> Floats:
         """The standard error of a prediction, as far as it comes from the effects."""
         total = np.zeros(len(levels[0]))
         for errors, column in zip(self.errors, levels, strict=True):

@@ -37,9 +37,9 @@ def exact_interval(hits: float, trials: float, level: float = 0.95) -> tuple[flo
     return float(low), float(high)
 
 
-def one_sided(hits: float, trials: float, doubt: float) -> tuple[float, float]:
-    """An exact lower and an exact upper bound, each wrong with probability `doubt` at most."""
-    return exact_interval(hits, trials, 1 - 2 * doubt)
+def one_sided(hits: float, trials: float, error_probability: float) -> tuple[float, float]:
+    """An exact lower and an exact upper bound, each wrong with probability `error_probability` at most."""
+    return exact_interval(hits, trials, 1 - 2 * error_probability)
 
 
 def wilson(hits: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -123,9 +123,9 @@ def mean_interval(
     return float(x.mean()), (low + (high - low) * bottom, low + (high - low) * top)
 
 
-def _lower_bound(values: Floats, counts: Floats, doubt: float) -> float:
+def _lower_bound(values: Floats, counts: Floats, error_probability: float) -> float:
     """The smallest mean that is not ruled out. Capital falls as m rises, so bisection finds it."""
-    needed = -np.log(doubt)
+    needed = -np.log(error_probability)
     low, high = 0.0, float(np.average(values, weights=counts))
     for _ in range(_STEPS):
         middle = (low + high) / 2

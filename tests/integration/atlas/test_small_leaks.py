@@ -27,7 +27,7 @@ from failscape.config.base import keys_in_paths
 from failscape.config.files import load_config, parse_config
 from failscape.errors import AtlasError, ConfigError
 from failscape.kinds.t2i.build import build_hunt
-from failscape.search.told import from_bytes
+from failscape.search.hunt_results import from_bytes
 from failscape.secrets import printable
 from tests.unit.atlas.suite import CONFIG, make_recorded
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from failscape.runtime.progress import JsonReporter, Unfailing
+from failscape.runtime.progress import JsonReporter, UnfailingReporter
 
 from .conftest import Bench
 
@@ -72,7 +72,7 @@ def test_lines_that_cannot_be_written_are_given_up() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "w", encoding="utf-8") as stream:
-        reporter = Unfailing(JsonReporter(stream, every=0.0))
+        reporter = UnfailingReporter(JsonReporter(stream, every=0.0))
         for _ in range(3):
             reporter.note("note", "x" * 100_000)
         reporter.close()

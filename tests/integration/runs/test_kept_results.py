@@ -17,7 +17,7 @@ from failscape.config.files import parse_config
 from failscape.runtime import session
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
-from failscape.search.told import Told, from_bytes, to_bytes
+from failscape.search.hunt_results import HuntResults, from_bytes, to_bytes
 from failscape.trials import Finding, Progress
 from failscape.views.read import found
 from failscape.views.read.found import Found, choose_hunt, read_found
@@ -138,7 +138,7 @@ def test_checkpoints_are_kept_while_it_runs(tmp_path: Path, monkeypatch: pytest.
     [
         b"",
         b"no zlib",
-        to_bytes(Told([], [], Progress("", 0, None, 0), [(0, 0)])).replace(b"\x78", b"\x79", 1),
+        to_bytes(HuntResults([], [], Progress("", 0, None, 0), [(0, 0)])).replace(b"\x78", b"\x79", 1),
     ],
 )
 def test_kept_results_that_cannot_be_read_count_for_nothing(
@@ -165,11 +165,11 @@ def test_a_strangers_results_name_no_types_but_those_of_hunts(name: str) -> None
 def test_values_of_all_kinds_come_back_as_they_were() -> None:
     details = {"a": (1, 2.5, None), 3: {"b": [True, "x"]}, "set": frozenset({1, 2}), "@": "odd"}
     finding = Finding("s", "t", "c", "certified", 0.5, (0.1, 0.9), float("inf"), 4, 2, details=details)
-    told = Told([finding], [], Progress("p", 1, None, 1), [(0, 0), (4, 1)])
+    told = HuntResults([finding], [], Progress("p", 1, None, 1), [(0, 0), (4, 1)])
     assert from_bytes(to_bytes(told)) == told
     with pytest.raises(TypeError, match="plain values"):
         to_bytes(
-            Told(
+            HuntResults(
                 [Finding("s", "t", "c", "listed", 0, (0, 1), 1, 1, 1, details={"o": object()})],
                 [],
                 told.progress,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from failscape.errors import ConfigError
-from failscape.search.told import Told, from_bytes, to_bytes
+from failscape.search.hunt_results import HuntResults, from_bytes, to_bytes
 from failscape.trials import (
     Answer,
     Check,
@@ -224,7 +224,7 @@ def test_a_finding_takes_the_word_of_a_status() -> None:
 
 
 def test_what_was_kept_comes_back_with_its_status() -> None:
-    told = Told([finding("listed")], [finding("suspect")], Progress("search", 1, 2, 1), [(1, 1)])
+    told = HuntResults([finding("listed")], [finding("suspect")], Progress("search", 1, 2, 1), [(1, 1)])
     back = from_bytes(to_bytes(told))
     assert back == told
     assert back.suspects[0].status is Status.SUSPECT

@@ -13,7 +13,7 @@ from failscape.kinds.t2i.build import build_hunt, contents, forewarn
 from failscape.kinds.t2i.config import T2IConfig
 from failscape.kinds.t2i.prompts.hunt import PromptHunt, PromptSettings
 from failscape.kinds.t2i.prompts.listing import update_list
-from failscape.search.told import from_bytes, to_bytes, told_by
+from failscape.search.hunt_results import from_bytes, results_of, to_bytes
 from failscape.simulate.scoring import watch
 from failscape.spaces.prompt_list import prompts_text
 from failscape.stats.judging.accuracy import JudgeAccuracy
@@ -72,7 +72,7 @@ def test_the_survey_has_masses_by_tag_and_check_and_comes_back_from_the_atlas() 
     assert whole.interval[0] <= truth <= whole.interval[1]
     assert whole.nodes == survey.counts["prompts"] == 60
     assert survey.replication is not None
-    told = told_by(hunt, [(0, 0), (900, 0)])
+    told = results_of(hunt, [(0, 0), (900, 0)])
     assert from_bytes(to_bytes(told)) == told
 
 

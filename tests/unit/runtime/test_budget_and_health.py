@@ -9,7 +9,7 @@ from failscape.atlas import Call, Recorded, Spent
 from failscape.config import BudgetConfig
 from failscape.models.roles import Identity, Usage
 from failscape.runtime.engine import Budget, RunHealth
-from failscape.runtime.progress import Meter, duration
+from failscape.runtime.progress import ProgressMeter, duration
 from failscape.trials import Check, Decide, Generate, Probe, Trial, Verdict
 
 from .fakes import CHECK
@@ -113,7 +113,7 @@ def test_a_thing_that_cannot_be_drawn_does_not_stop_a_run_but_a_judge_that_never
 
 
 def test_rates_and_durations() -> None:
-    meter = Meter()
+    meter = ProgressMeter()
     assert meter.rate(0.0, 0) == 0.0
     assert meter.rate(2.0, 100) == 50.0
     assert [duration(seconds) for seconds in (5, 65, 3700)] == ["5s", "1m05s", "1h01m"]

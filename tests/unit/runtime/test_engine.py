@@ -13,7 +13,7 @@ from failscape.atlas import Atlas, Spent
 from failscape.config import BudgetConfig, RuntimeConfig
 from failscape.errors import AtlasError, BadReply, ModelError, Permanent, Refused
 from failscape.models.roles import Reply
-from failscape.runtime.engine import Budget, Engine, Stop
+from failscape.runtime.engine import Budget, Engine, Stop, StopKind
 from failscape.runtime.walk import Team
 from failscape.search.protocol import replay
 from failscape.trials import Trial, Verdict
@@ -86,7 +86,7 @@ async def test_budgets_are_never_passed_and_count_over_sessions(bench: Bench) ->
     assert (await bench.run(CountingHunt(100), budget=BudgetConfig(images=30))).kind == "budget"
     assert bench.spent().images == 30
     stop = await bench.run(CountingHunt(100), budget=BudgetConfig(images=45))
-    assert stop == Stop("budget", "budget of 45 images")
+    assert stop == Stop(StopKind.BUDGET, "budget of 45 images")
     assert bench.spent().images == 45
     assert len(bench.trials()) == 45
 

@@ -70,7 +70,7 @@ def test_unknown_levels_predict_the_average_and_are_doubted_most() -> None:
     fit, _, levels = planted((1.0, 1.0, 0.5), 5)
     nobody = [np.full((1, 1), -1), np.full((1, 1), -1)]
     assert fit.predict(nobody, np.array([0.3]))[0] == pytest.approx(fit.intercept + 0.3)
-    assert fit.doubt(nobody)[0] > fit.doubt(levels).max()
+    assert fit.standard_error(nobody)[0] > fit.standard_error(levels).max()
 
 
 def test_rows_with_several_levels_of_one_factor_converge() -> None:

@@ -147,7 +147,7 @@ async def _failures(
     found = _pictures(hunt.atlas, hunt.row.id, hunt, shown)
     if wish.failures and shown:
         drawn = await draw_more(hunt.atlas, hunt.row, shown, wish.failures, reporter)
-        if drawn.summary.stop.kind == "interrupted":
+        if drawn.summary.stop.is_interrupted:
             raise KeyboardInterrupt
         with Atlas.open(drawn.folder, readonly=True) as more:
             found += _pictures(more, drawn.hunt, hunt, shown)

@@ -119,7 +119,7 @@ class _Layer:
     fit: Effects | None = None
     pairs: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     seen: Floats = field(default_factory=lambda: np.zeros(_BINS))
-    usual_doubt: float = 0.0
+    usual_error: float = 0.0
 
 
 class Belief:
@@ -151,7 +151,7 @@ class Belief:
         self._entity = np.full(taxonomy.entities, _FIRST_GUESS[0])
         self._single = np.zeros((0, 0))
         self._singles: dict[bool, Floats] = {}
-        self._doubt_singles: Floats | None = None
+        self._errors_of_singles: Floats | None = None
         self._threshold = threshold
         self._edges = edges or [threshold] * (depth + 1)
         self._entity_if_pass, self._single_if_pass = self._entity, self._single
@@ -185,8 +185,8 @@ class Belief:
         predicted = self._predict(layer, nodes, if_pass)
         fit = self._layers[layer].fit
         if optimism and fit is not None and len(nodes):
-            doubt = self._doubt(fit, layer, nodes)
-            predicted = predicted - optimism * np.maximum(doubt - self._layers[layer].usual_doubt, 0.0)
+            above_usual = self._standard_error(fit, layer, nodes) - self._layers[layer].usual_error
+            predicted = predicted - optimism * np.maximum(above_usual, 0.0)
         return row_of(predicted)
 
     def beyond(self, layer: int, nodes: Nodes) -> Floats:
@@ -231,7 +231,7 @@ class Belief:
             offset = self._offset(layer, nodes)
             fit = fit_effects(levels, sizes, offset, passes, passes + fails)
             known.fit = fit
-            known.usual_doubt = float(np.median(fit.doubt(levels)))
+            known.usual_error = float(np.median(fit.standard_error(levels)))
             predicted = fit.held_out
             if layer < 2:
                 bins = self._bins_of(layer, nodes)
@@ -320,16 +320,16 @@ class Belief:
             self._singles[if_pass] = predicted
         return self._singles[if_pass]
 
-    def _doubt(self, fit: Effects, layer: int, nodes: Nodes) -> Floats:
+    def _standard_error(self, fit: Effects, layer: int, nodes: Nodes) -> Floats:
         """The standard error of the predictions of nodes."""
         if layer != 1:
-            return fit.doubt(self._levels(layer, nodes)[0])
-        if self._doubt_singles is None:
+            return fit.standard_error(self._levels(layer, nodes)[0])
+        if self._errors_of_singles is None:
             total = np.zeros((self._taxonomy.entities, self._taxonomy.values))
             for errors in self._of_singles(fit.errors):
                 total += errors
-            self._doubt_singles = np.sqrt(total)
-        return np.asarray(self._doubt_singles[nodes.entity, nodes.values[:, 0]])
+            self._errors_of_singles = np.sqrt(total)
+        return np.asarray(self._errors_of_singles[nodes.entity, nodes.values[:, 0]])
 
     def _of_singles(self, of_levels: Sequence[Floats]) -> list[Floats]:
         """What the levels of each factor of layer 1 have, as parts of [entity, value]."""

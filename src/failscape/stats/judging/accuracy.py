@@ -42,8 +42,8 @@ class JudgeAccuracy:
     """`kinds` maps kinds of checks to how the judge errs on them; "*" stands for all kinds not named.
 
     A single word that the judge misreads may have an entry of its own (`word_key`).
-    `limits` hold for all nodes at once with probability `level`: the doubt is shared among all measured
-    kinds. `judge` is the digest of the identity it was measured for, `source` says where it comes from.
+    `limits` hold for all nodes at once with probability `level`: measured kinds share the chance of error.
+    `judge` is the digest of the identity it was measured for, `source` says where it comes from.
     """
 
     kinds: Mapping[str, KindAccuracy]
@@ -137,25 +137,28 @@ class JudgeAccuracy:
         return found
 
     def chances(self, kinds: Sequence[str]) -> Chances:
-        """As measured, without doubt."""
+        """As measured, taken to be exact."""
         found = [self.of(kind) for kind in _checked(kinds)]
         return Chances(
             tuple([one.sensitivity.rate for one in found]), tuple([1 - one.specificity.rate for one in found])
         )
 
-    def lowest(self, kinds: Sequence[str], doubt: float) -> Chances:
-        """All checks called true as rarely as the measurements allow; each bound errs with `doubt`."""
+    def lowest(self, kinds: Sequence[str], error_probability: float) -> Chances:
+        """All checks called true as rarely as the measurements allow.
+
+        Each bound is wrong with `error_probability`.
+        """
         found = [self.of(kind) for kind in _checked(kinds)]
         return Chances(
-            tuple([one.sensitivity.at_least(doubt) for one in found]),
-            tuple([1 - one.specificity.at_most(doubt) for one in found]),
+            tuple([one.sensitivity.at_least(error_probability) for one in found]),
+            tuple([1 - one.specificity.at_most(error_probability) for one in found]),
         )
 
-    def highest(self, kinds: Sequence[str], doubt: float) -> Chances:
+    def highest(self, kinds: Sequence[str], error_probability: float) -> Chances:
         found = [self.of(kind) for kind in _checked(kinds)]
         return Chances(
-            tuple([one.sensitivity.at_most(doubt) for one in found]),
-            tuple([1 - one.specificity.at_least(doubt) for one in found]),
+            tuple([one.sensitivity.at_most(error_probability) for one in found]),
+            tuple([1 - one.specificity.at_least(error_probability) for one in found]),
         )
 
     def limits(self, kinds: Sequence[str], threshold: float) -> Limits:
@@ -197,7 +200,7 @@ class JudgeAccuracy:
         return Limits(_inside(fail), _inside(passes))
 
     def _share(self) -> float:
-        """Two one-sided bounds per measured kind share the doubt; those of `passes` are the other two."""
+        """Two one-sided bounds per measured kind share the chance of error; `passes` has the other two."""
         uncertain = sum(not kind.exact for kind in self.kinds.values())
         return (1 - self.level) / max(1, 2 * uncertain)
 
@@ -234,7 +237,7 @@ class JudgeAccuracy:
         return limits.fail - now.slips_most, now.right - limits.passes
 
     def as_measured(self) -> JudgeAccuracy:
-        """The same without doubt: what was measured is taken to be exact."""
+        """The same, where what was measured is taken to be exact."""
         exact = {
             kind: KindAccuracy(Measured(one.sensitivity.rate), Measured(one.specificity.rate))
             for kind, one in self.kinds.items()
@@ -251,15 +254,15 @@ class JudgeAccuracy:
 
         The rate is taken halfway between all checks and one check dropping in a failed image. The interval
         allows for both. It covers with at least `level` for a number of images fixed beforehand: half of
-        the doubt goes to the images, half to the bounds of accuracy, if there are any.
+        the error probability goes to the images, half to the bounds of accuracy, if there are any.
         """
         now = self.chances(kinds)
         judged = passes / (passes + fails) if passes + fails else 0.5
         rate = _true_rate(judged, now.right, (now.wrong(min) + now.wrong(max)) / 2)
         uncertain = {kind for kind in kinds if not self.of(kind).exact}
-        doubt = (1 - level) / 2 if uncertain else 1 - level
-        low_judged, high_judged = clopper_pearson(passes, passes + fails, 1 - doubt)
-        share = doubt / 2 / max(1, 2 * len(uncertain))
+        error_probability = (1 - level) / 2 if uncertain else 1 - level
+        low_judged, high_judged = clopper_pearson(passes, passes + fails, 1 - error_probability)
+        share = error_probability / 2 / max(1, 2 * len(uncertain))
         low, high = self.lowest(kinds, share), self.highest(kinds, share)
         if any(hit <= slip for hit, slip in zip(low.hit, high.slip, strict=True)):
             return rate, (0.0, 1.0)  # perhaps no better than a coin: what it says tells nothing

@@ -61,12 +61,12 @@ class Measured:
     def exact(self) -> bool:
         return isinf(self.of)
 
-    def at_least(self, doubt: float) -> float:
-        """Below this with probability `doubt` at most."""
-        return self.rate if self.exact else one_sided(self.rate * self.of, self.of, doubt)[0]
+    def at_least(self, error_probability: float) -> float:
+        """Below this with probability `error_probability` at most."""
+        return self.rate if self.exact else one_sided(self.rate * self.of, self.of, error_probability)[0]
 
-    def at_most(self, doubt: float) -> float:
-        return self.rate if self.exact else one_sided(self.rate * self.of, self.of, doubt)[1]
+    def at_most(self, error_probability: float) -> float:
+        return self.rate if self.exact else one_sided(self.rate * self.of, self.of, error_probability)[1]
 
 
 def _number(data: Any) -> float:
@@ -126,8 +126,8 @@ Floats = NDArray[np.float64]
 DRAWS = 4_000
 
 
-def lowest_limit(checks: Sequence[KindAccuracy], threshold: float, doubt: float) -> float:
-    """Below this, with probability `doubt` at most, lies the judged rate of a node whose true rate is τ."""
+def lowest_limit(checks: Sequence[KindAccuracy], threshold: float, error_probability: float) -> float:
+    """Below this lies the judged rate of a node whose true rate is τ, with at most that probability."""
     known = {one: _drawn(one) for one in checks}
     hits, slips = (np.array([known[one][part] for one in checks]) for part in (0, 1))
     right = hits.prod(axis=0)
@@ -137,7 +137,7 @@ def lowest_limit(checks: Sequence[KindAccuracy], threshold: float, doubt: float)
         [slips[at] * np.delete(others, at, axis=0).prod(axis=0) for at in range(len(checks))], axis=0
     )
     limits = np.minimum(threshold * right + (1 - threshold) * wrong, right)
-    return float(np.quantile(limits, doubt, method="lower"))
+    return float(np.quantile(limits, error_probability, method="lower"))
 
 
 @lru_cache(maxsize=256)

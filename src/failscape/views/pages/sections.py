@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from failscape.atlas import Atlas
     from failscape.views.read import HuntEvidence
 
-Told = TypeVar("Told")
+SurveyType = TypeVar("SurveyType")
 
 Place = Literal["lead", "trust", "end"]
 LEAD: Place = "lead"
@@ -80,7 +80,7 @@ class Context:
         """What the hunt says about the whole space, as plain data; empty when it says nothing."""
         return self.loaded.survey.as_data() if self.loaded.survey else {}
 
-    def survey_as(self, kind: type[Told]) -> Told | None:
+    def survey_as(self, kind: type[SurveyType]) -> SurveyType | None:
         """What the hunt says about the whole space, where that is of the type that the reader knows."""
         return self.loaded.survey_as(kind)
 

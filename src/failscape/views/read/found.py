@@ -14,8 +14,8 @@ from failscape.config import HuntConfig
 from failscape.errors import AtlasError, ConfigError, FailscapeError
 from failscape.plugins import begin_hunt, find_kind, kind_names
 from failscape.search.checked import corrected
+from failscape.search.hunt_results import HuntResults, from_bytes, results_of
 from failscape.search.protocol import Hunt
-from failscape.search.told import Told, from_bytes, told_by
 from failscape.spaces.lattice import ancestors_of
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.trials import Finding
@@ -32,7 +32,7 @@ def _unwatched(told: int, total: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Told):
+class Found(HuntResults):
     """What a hunt found, as its trials leave it and as it is shown.
 
     `warning` says what speaks against all of it. `judge` is how its judge errs, where that was measured.
@@ -109,7 +109,7 @@ def read_found(
     )
 
 
-def kept_by_run(atlas: Atlas, row: HuntRow, judge: JudgeAccuracy | None) -> Told | None:
+def kept_by_run(atlas: Atlas, row: HuntRow, judge: JudgeAccuracy | None) -> HuntResults | None:
     """What the last run of a hunt kept; `None` when there is nothing, or trials or rules are others now."""
     if row.kind not in kind_names():
         return None
@@ -122,7 +122,7 @@ def kept_by_run(atlas: Atlas, row: HuntRow, judge: JudgeAccuracy | None) -> Told
         return None
 
 
-def _told_then(atlas: Atlas, row: HuntRow) -> Told | None:
+def _told_then(atlas: Atlas, row: HuntRow) -> HuntResults | None:
     """What the last run of an earlier version kept, for a hunt whose plan is no longer known."""
     content = last_results(atlas, row.id)
     try:
@@ -138,11 +138,11 @@ def tell_again(
     build: Build | None = None,
     watch: WatchTelling = _unwatched,
     warning: str = "",
-) -> Told:
+) -> HuntResults:
     """Tell a fresh hunt every recorded trial and note on the way how its findings grew."""
     try:
         hunt = build(row) if build else rebuild_hunt(row, judge)
-        return told_by(hunt, tell_all(atlas, row.id, hunt, watch))
+        return results_of(hunt, tell_all(atlas, row.id, hunt, watch))
     except FailscapeError as error:
         if not warning:
             raise

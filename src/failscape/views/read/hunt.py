@@ -101,7 +101,7 @@ SHOTS, PARENTS = 6, 3
 #: Stands for a kind that is not installed here.
 _PLAIN = HuntKind()
 
-Told = TypeVar("Told")
+SurveyType = TypeVar("SurveyType")
 
 
 class SubjectCounts(NamedTuple):
@@ -331,7 +331,7 @@ class HuntEvidence(HuntReader):
         self.judge = found.judge
         self._excused = frozenset(found.excused)
 
-    def survey_as(self, kind: type[Told]) -> Told | None:
+    def survey_as(self, kind: type[SurveyType]) -> SurveyType | None:
         """What the hunt says about the whole space, where that is of the type that the reader knows."""
         return self.survey if isinstance(self.survey, kind) else None
 

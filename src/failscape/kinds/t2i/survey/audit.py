@@ -103,15 +103,15 @@ class _Layers:
     def total(self, values: Floats, most: float) -> tuple[float, Interval]:
         """The sum over all nodes of something between 0 and `most`, with an interval for every sample size.
 
-        Layers share the doubt by their size, for what matters is the sum. A layer without panel nodes counts
-        as nothing and may be all.
+        Layers share the error probability by their size, for what matters is the sum. A layer without panel
+        nodes counts as nothing and may be all.
         """
         whole = sum(self._sizes)
         mean, low, high = 0.0, 0.0, 0.0
         for layer, places in self._places.items():
             size = self._sizes[layer]
-            doubt = _DOUBT * max(size / whole, 1e-3) / (1 + 1e-3 * len(self._sizes))
-            middle, (bottom, top) = mean_interval(values[places], 0.0, most, 1 - doubt)
+            error_probability = _DOUBT * max(size / whole, 1e-3) / (1 + 1e-3 * len(self._sizes))
+            middle, (bottom, top) = mean_interval(values[places], 0.0, most, 1 - error_probability)
             mean += size * middle if len(places) else 0.0
             low, high = low + size * bottom, high + size * top
         return mean, (low, high)

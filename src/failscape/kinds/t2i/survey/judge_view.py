@@ -79,11 +79,11 @@ class JudgeView:
     @staticmethod
     def _work_out(accuracy: JudgeAccuracy, kinds: tuple[str, ...]) -> JudgeBounds:
         """A failed image may miss one check or all of them; halfway is the best single guess."""
-        doubt = (1 - accuracy.level) / (4 * max(1, len(accuracy.kinds)))
+        error_probability = (1 - accuracy.level) / (4 * max(1, len(accuracy.kinds)))
         now, low, high = (
             accuracy.chances(kinds),
-            accuracy.lowest(kinds, doubt),
-            accuracy.highest(kinds, doubt),
+            accuracy.lowest(kinds, error_probability),
+            accuracy.highest(kinds, error_probability),
         )
         return JudgeBounds(
             PassChances(now.right, (now.wrong(min) + now.wrong(max)) / 2),

@@ -31,8 +31,11 @@ _MOVED = {
     "failscape.hunts.": "failscape.search.",
 }
 
-#: Types that have a module of their own since.
-_TYPES_MOVED = {"failscape.kinds.t2i.findings:CorrectedRate": "failscape.search.checked:CorrectedRate"}
+#: Types that have another module or name since.
+_TYPES_MOVED = {
+    "failscape.kinds.t2i.findings:CorrectedRate": "failscape.search.checked:CorrectedRate",
+    "failscape.search.told:Told": "failscape.search.hunt_results:HuntResults",
+}
 
 #: Of the JSON text: more is not read, for a small file may unfold to any size, and takes six times as much
 #: memory as plain data. What hunts tell is packed to a tenth or a twentieth of its length; a text of one
@@ -43,7 +46,7 @@ SMALL_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HuntResults:
     """`curve` is (trials told, findings then), from first to last.
 
     `suspects` look failing but are not claimed, most promising first. `survey` is what the hunt says about
@@ -63,11 +66,11 @@ class Told:
     excused: list[str] = field(default_factory=list)
 
 
-def told_by(hunt: Hunt, curve: list[tuple[int, int]]) -> Told:
+def results_of(hunt: Hunt, curve: list[tuple[int, int]]) -> HuntResults:
     """All that readers ask of a hunt. The end of the curve is exact: progress may lag behind."""
     findings = hunt.findings()
     curve = [*curve[:-1], (curve[-1][0], len(findings))]
-    return Told(
+    return HuntResults(
         findings,
         hunt.suspects(),
         hunt.progress(),
@@ -79,12 +82,12 @@ def told_by(hunt: Hunt, curve: list[tuple[int, int]]) -> Told:
     )
 
 
-def to_bytes(told: Told) -> bytes:
+def to_bytes(told: HuntResults) -> bytes:
     """Raises `TypeError` for a value that would not come back as it is."""
     return zlib.compress(json.dumps(_plain(told), separators=(",", ":")).encode(), 3)
 
 
-def from_bytes(data: bytes, module: str = "") -> Told:
+def from_bytes(data: bytes, module: str = "") -> HuntResults:
     """Raises `ValueError` for anything that `to_bytes` did not write.
 
     `module` is that of the hunt's kind: types of its package, once imported, come back too.
@@ -98,7 +101,7 @@ def from_bytes(data: bytes, module: str = "") -> Told:
         told = _Reader(module.partition(".")[0]).value(json.loads(text))
     except (zlib.error, TypeError, KeyError, AttributeError, ImportError, RecursionError) as error:
         raise ValueError(f"not what a hunt told: {error!r}") from error
-    if not isinstance(told, Told):
+    if not isinstance(told, HuntResults):
         raise ValueError("not what a hunt told")
     return told
 
