@@ -33,6 +33,9 @@ from failscape.views.read import config_of
 #: Trials for each model that is run now and whose pictures must be drawn, unless told; a note says so.
 TARGET_BUDGET = 1_000
 
+#: What a row of `failscape dataset` has in its column `split` if it was kept from training.
+KEPT_BACK = "retest"
+
 
 @dataclass(frozen=True)
 class CompareRequest:
@@ -98,8 +101,16 @@ def _usual_budget(side: ModelSide) -> int:
 
 
 def without_trained(sides: Sequence[ModelSide], folders: Sequence[Path]) -> tuple[list[ModelSide], list[str]]:
-    """The sides without cases whose picture lies in a folder that a model was trained on, and a sentence."""
-    digests = {photo.digest for folder in folders for photo in load_album(folder).photos}
+    """The sides without cases whose picture lies in a folder that a model was trained on, and a sentence.
+
+    Of a folder of `failscape dataset` the rows of `retest` were kept from training.
+    """
+    digests = {
+        photo.digest
+        for folder in folders
+        for photo in load_album(folder).photos
+        if photo.details.get("split") != KEPT_BACK
+    }
     found, left_out = list[ModelSide](), 0
     for side in sides:
         trained = {place for place, case in side.cases.items() if digests.intersection(case.images)}

@@ -12,7 +12,7 @@ from failscape.atlas import Atlas
 from failscape.cli.screen import echo_json, shell_path
 from failscape.errors import FailscapeError
 from failscape.views.read import HuntEvidence, load_hunt
-from failscape.views.read.answer import answer_of, seen_sentence
+from failscape.views.read.answer import SHOWN, answer_of, seen_sentence
 
 INDENT = (0, 0, 0, 2)
 
@@ -34,6 +34,13 @@ def print_answer(hunt: HuntEvidence, console: Console) -> None:
         console.print(Text(f"{sentence}."))
 
 
+def print_first_findings(hunt: HuntEvidence, console: Console) -> None:
+    """Where no theme says what fails, the surest findings do."""
+    answer = answer_of(hunt)
+    for number in () if answer.themes else answer.alone[:SHOWN]:
+        console.print(Padding(Text(f"{number}. {hunt.findings[number - 1].title}"), INDENT))
+
+
 def tell_answer(atlas: Path, as_json: bool) -> None:
     """Close a run with its answer. One that recorded nothing has none."""
     try:
@@ -43,5 +50,6 @@ def tell_answer(atlas: Path, as_json: bool) -> None:
                 echo_json({"event": "answer", **answer_of(hunt).as_data()})
             else:
                 print_answer(hunt, Console())
+                print_first_findings(hunt, Console())
     except FailscapeError:
         return

@@ -33,6 +33,12 @@ USUAL = RepairWish()
     "--placebo", type=click.Path(path_type=Path), help="With --after: its twin, trained without failures."
 )
 @click.option(
+    "--trained-on",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    multiple=True,
+    help="With --after, hunts in photos: a folder that a twin was trained on. Its pictures are left out.",
+)
+@click.option(
     "--failures",
     default=USUAL.failures,
     show_default=True,
@@ -63,6 +69,7 @@ def command(
     labels: Path | None,
     after: Path | None,
     placebo: Path | None,
+    trained_on: tuple[Path, ...],
     failures: int,
     clean: int,
     images: int,
@@ -76,8 +83,9 @@ def command(
 
     Two thirds of the findings are shown to the repair, the others are hidden from it. A placebo twin is
     fitted in the same way without failures. All three are tried on fresh seeds.
+    A hunt in photos is proven with --after and --placebo, on its own photos.
     """
-    wish = RepairWish(failures, clean, images, rest, findings)
+    wish = RepairWish(failures, clean, images, rest, findings, trained_on=trained_on)
     given, twins = _model(model, labels), _twins(after, placebo)
     vouched = vouched_by(configs, trust_models)
     if given is not None:
@@ -119,6 +127,8 @@ def _twins(after: Path | None, placebo: Path | None) -> dict[str, ModelConfig]:
 
 def tell(result: RepairResult) -> None:
     click.echo(f"\nRepair: {result.proof.sentence}\nPlacebo: {result.proof.placebo_sentence}")
+    for note in result.proof.notes:
+        click.echo(note)
     if result.model is not None:
         click.echo(f"The model: {result.model}")
     click.echo(f"The page: {result.page}")

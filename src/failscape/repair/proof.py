@@ -46,7 +46,7 @@ class RepairWish:
     """How much to draw. `failures` more of each shown finding; `clean` plain pictures of every class to train
     with; for the proof `images` of each finding, `rest_images` of each of at most `rest` other subjects and
     `clean_images` of each class. A subject counts as failing above the rate `limit`. Models trained elsewhere
-    are tried on at most `findings`."""
+    are tried on at most `findings`; on photos, without those in the folders `trained_on`."""
 
     failures: int = 40
     clean: int = 24
@@ -57,6 +57,7 @@ class RepairWish:
     clean_images: int = 24
     limit: float = 0.2
     level: float = 0.05
+    trained_on: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ class RepairedModel:
 class RepairProof:
     """What a repair changed, and what its placebo did. `parts` tells shown from hidden from the rest.
 
-    `harm` is the change of failures on plain pictures, or, where there are none, on the rest.
+    `harm` is the change of failures on plain pictures, or, where there are none, on the rest, which is called
+    `rest_name`. `shown_pictures` says what the rates are of.
     """
 
     parts: Parts
@@ -84,6 +86,9 @@ class RepairProof:
     placebo: PairedComparison
     harm: OverallDifference | None = None
     placebo_harm: OverallDifference | None = None
+    rest_name: str = "other requests"
+    shown_pictures: str = "fresh pictures that none of the models was trained on"
+    notes: tuple[str, ...] = ()
 
     def rows(self, part: str, placebo: bool = False) -> list[ComparedSubject]:
         compared = self.placebo if placebo else self.after
@@ -112,7 +117,7 @@ class RepairProof:
         return CLEAN if self.rows(CLEAN) else REST
 
     def _accuracy(self, harm: OverallDifference | None) -> list[str]:
-        what = "clean accuracy" if self.harm_part == CLEAN else "accuracy on other requests"
+        what = "clean accuracy" if self.harm_part == CLEAN else f"accuracy on {self.rest_name}"
         return [f"{what} {points_of(harm)}"] if harm else []
 
     def _mended(self, part: str, placebo: bool = False) -> str:
@@ -127,6 +132,7 @@ class RepairProof:
             "parts": self.parts._asdict(),
             "after": self.after.as_data(),
             "placebo": self.placebo.as_data(),
+            "notes": list(self.notes),
             "harm_part": self.harm_part,
             "harm": self.harm.as_data() if self.harm else None,
             "placebo_harm": self.placebo_harm.as_data() if self.placebo_harm else None,

@@ -15,6 +15,7 @@ from failscape.config import ModelConfig
 from failscape.errors import AtlasError, ConfigError
 from failscape.jsonable import finite
 from failscape.plugins import find_kind, kind_names
+from failscape.repair.photos import is_in_photos, prove_on_photos
 from failscape.repair.proof import (
     AFTER,
     BEFORE,
@@ -51,7 +52,8 @@ def write_proof(
     with Atlas.open(folder, readonly=True) as atlas:
         parts = {part: _rows(proof, part, cases, atlas) for part in PARTS if proof.rows(part)}
     template = templates().get_template("repair.html")
-    page = template.render(proof=proof, parts=parts, words=PARTS, most=ROWS, made=made)
+    words = {**PARTS, REST: f"{proof.rest_name} of the hunt: harm would show here"}
+    page = template.render(proof=proof, parts=parts, words=words, most=ROWS, made=made)
     return write_page(out / PAGE, page)
 
 
@@ -112,28 +114,23 @@ class RepairResult(NamedTuple):
 
 
 def refuse_others(hunt: HuntEvidence) -> None:
-    """Raise when a hunt has no findings, or its kind has no repair of its own."""
+    """Raise when a hunt has no findings, is in photos, or its kind has no repair of its own."""
     if hunt.kind.repair is None:
         able = ", ".join(name for name in kind_names() if find_kind(name).repair is not None)
         raise ConfigError(
             f"hunt {hunt.row.id} is a {hunt.row.kind} hunt; failscape repairs only targets of: {able}",
             "train yours on `failscape dataset`, then give both twins: --after FILE --placebo FILE",
         )
+    if is_in_photos(hunt):
+        raise ConfigError(
+            f"hunt {hunt.row.id} is in photos, and this repair needs pictures that it can draw",
+            "train on `failscape dataset`, then prove it on the other photos: --after FILE --placebo FILE "
+            "--trained-on FOLDER",
+        )
     if not hunt.findings:
         raise ConfigError(
             f"hunt {hunt.row.id} has no findings to repair",
             "let it run on: failscape run CONFIG --atlas ATLAS",
-        )
-
-
-def refuse_photos(hunt: HuntEvidence) -> None:
-    """Raise for hunts in photos: nobody can make fresh photos of a finding."""
-    if hunt.row.config.get("photos") and not hunt.row.config.get("generator"):
-        folder = hunt.atlas.folder
-        raise ConfigError(
-            f"hunt {hunt.row.id} is in photos, and a proof needs fresh pictures, which nobody can draw here",
-            f"compare on the photos, without those you trained on: failscape compare {folder} "
-            "--target PLACEBO --target AFTER --trained-on FOLDER",
         )
 
 
@@ -163,9 +160,19 @@ async def prove(
 ) -> RepairResult:
     """Try a model that somebody else trained, and its placebo, on fresh cases of the hunt. Of any kind.
 
-    Which findings the training was shown follows from the seed of the hunt, as in `parts`.
+    Which findings the training was shown follows from the seed of the hunt, as in `parts`. A hunt in photos
+    has no fresh cases: its own photos are compared, without those in `wish.trained_on`.
     """
-    refuse_photos(hunt)
+    if is_in_photos(hunt):
+        on_photos = await prove_on_photos(hunt, twins, out / "proof", wish, reporter)
+        _refuse_without_pairs(on_photos.cases)
+        page = keep(on_photos.proof, on_photos.cases, out, on_photos.made)
+        return RepairResult(on_photos.proof, page)
+    if wish.trained_on:
+        raise ConfigError(
+            f"--trained-on is for hunts in photos, but hunt {hunt.row.id} draws fresh pictures for its proof",
+            "leave it out: no model has seen them",
+        )
     parts = parts_of(hunt, wish.rest).sampled(wish.findings)
     config = with_seed(config_of(hunt.row))
     number = {

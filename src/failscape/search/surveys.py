@@ -76,6 +76,14 @@ class Survey:
         return ()
 
     @property
+    def opening(self) -> str:
+        """What the target does in all that was tried, as the end of a sentence that begins with its name.
+
+        It is for hunts that try everything there is, which no random sample has to speak for.
+        """
+        return ""
+
+    @property
     def skill_tree(self) -> dict[str, Any] | None:
         """Families of skills down to kinds of question, each with its trials; `None` before any was tried."""
         return None

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.config.files import parse_config
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
+from failscape.views.read import load_hunt
+from failscape.views.read.answer import answer_of
 
 NAMES = ("cat", "dog", "cow")
 NET = """
@@ -57,6 +61,28 @@ def test_the_terminal_and_json_tell_it_once_with_its_classes(hunted: Path) -> No
     assert {row["name"] for row in record["details"]["classes"] if row["holds"]} == set(NAMES)
     counted = [one["verdict"] for one in record["evidence"] if one["counted"]]
     assert (counted.count("fail"), len(counted)) == (record["failures"], record["trials"])
+
+
+def test_the_answer_counts_photos_and_invents_no_theme(hunted: Path) -> None:
+    """A trial of a photo is about its class, so nothing is known of other values of a column."""
+    with Atlas.open(hunted, readonly=True) as atlas:
+        answer = answer_of(load_hunt(atlas))
+    assert re.search(r"gets \d+ of 240 photos wrong", answer.headline)
+    assert answer.themes == ()
+    assert answer.alone == tuple(range(1, answer.findings + 1))
+
+
+def test_a_run_of_photos_warns_of_no_lost_log_and_ends_with_what_it_found(
+    hunted: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "hunt.yaml"
+    target = {"provider": "python", "path": f"{hunted.parent}/net.py:classify"}
+    photos = str(hunted.parent / "photos")
+    config.write_text(json.dumps({"hunt": "classifier", "target": target, "photos": photos}))
+    result = CliRunner().invoke(cli, ["run", str(config), "--atlas", str(tmp_path / "atlas")])
+    assert result.exit_code == 0, result.output
+    assert "was lost" not in result.output
+    assert "1. Photos whose size is small are misclassified" in " ".join(result.output.split())
 
 
 def test_the_page_says_for_which_classes_it_holds(hunted: Path) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from failscape.kinds.classifier.sentences import percent
 from failscape.kinds.classifier.tallies import SeenPhoto, Target
+from failscape.search.surveys import Survey
 from failscape.stats.intervals import clopper_pearson
 
 CONFUSIONS = 60
@@ -33,7 +35,7 @@ class PhotoClass:
 
 
 @dataclass(frozen=True, slots=True)
-class PhotoSurvey:
+class PhotoSurvey(Survey):
     """`photos` could be used of `given`; `fails` of them are wrong. Confusions, commonest first."""
 
     given: int
@@ -43,6 +45,12 @@ class PhotoSurvey:
     interval: tuple[float, float]
     confusions: tuple[Confusion, ...]
     classes: tuple[PhotoClass, ...]
+
+    @property
+    def opening(self) -> str:
+        if not self.photos:
+            return ""
+        return f"gets {self.fails:,} of {self.photos:,} photos wrong ({percent(self.rate)})"
 
     def as_data(self) -> dict[str, Any]:
         return asdict(self)

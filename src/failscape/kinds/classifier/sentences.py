@@ -33,7 +33,7 @@ def many(name: str, clauses: Sequence[Clause]) -> str:
     # Values without a wording that fits into the phrase are sentences of their own after it.
     text, *apart = re.split(r"\.\s+", prompt)
     text = f"single {text}" if single else text
-    text = " ".join([text, *(_outside_words(clause) for clause in outside)])
+    text = " ".join([text, " and ".join(_outside_words(clause) for clause in outside)]).rstrip()
     text = f"{text}," if "," in text else text
     said = [f"{one[:1].lower()}{one[1:]}" for one in apart]
     said += [clause.value for clause in clauses if clause.kind == SAID]

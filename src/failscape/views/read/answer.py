@@ -148,6 +148,10 @@ def _headline(hunt: HuntEvidence, themes: Sequence[ToldTheme]) -> str:
 
 def _headline_sentences(hunt: HuntEvidence, themes: Sequence[ToldTheme]) -> Iterator[str]:
     everywhere = _space_rate(hunt)
+    survey = hunt.survey_as(Survey)
+    opening = survey.opening if survey is not None else ""
+    if opening:
+        yield f"{hunt.target} {opening}."
     if everywhere is not None:
         share = f"{percent(everywhere.rate)} ({spread(everywhere.interval)})"
         yield f"{hunt.target} {hunt.kind.fails_at.format(share=share)}."
@@ -157,7 +161,7 @@ def _headline_sentences(hunt: HuntEvidence, themes: Sequence[ToldTheme]) -> Iter
         return
     if everywhere is not None and everywhere.interval[0] >= MOST_FAIL:
         yield "Failing is the rule here: the list below shows where it is worst."
-    who = "" if everywhere is not None else f"{hunt.target}: "
+    who = "" if opening or everywhere is not None else f"{hunt.target}: "
     yield f"{who}{_found_and_explained(found, themes)}"
 
 
@@ -253,11 +257,12 @@ def tried_subjects(hunt: HuntEvidence) -> list[TriedSubject]:
     claimed_of: defaultdict[str, list[Subject]] = defaultdict(list)
     for subject in claimed:
         claimed_of[subject.name].append(subject)
-    found = [TriedSubject(one.text, _traits(hunt, one), number) for one, number in claimed.items()]
+    named = _named_by_trials(hunt, form)
+    found = [TriedSubject(one.text, _traits(hunt, one) & named, number) for one, number in claimed.items()]
     for subject, passes, fails in _pooled_counts(hunt, form, deepest):
         explained = any(subject.holds(finding) for finding in claimed_of[subject.name])
         if passes > fails and not explained:
-            found.append(TriedSubject(subject.text, _traits(hunt, subject), None))
+            found.append(TriedSubject(subject.text, _traits(hunt, subject) & named, None))
     return found
 
 
@@ -274,6 +279,14 @@ def _parts(subject: Subject, deepest: int) -> Iterable[Subject]:
     if len(subject.values) <= deepest:
         return [subject]
     return [replace(subject, values=(value,)) for value in subject.values]
+
+
+def _named_by_trials(hunt: HuntEvidence, form: SubjectForm) -> set[Trait]:
+    """Traits that subjects of trials have, so that something is known of what works.
+
+    A photo's trial is about its class: slices by metadata have traits of which nothing else is known.
+    """
+    return {trait for one in hunt.subjects() for trait in _traits(hunt, Subject.parse(one.subject, form))}
 
 
 def _traits(hunt: HuntEvidence, subject: Subject) -> frozenset[Trait]:
