@@ -15,7 +15,7 @@ from failscape.kinds.t2i.survey.assemble import (
     survey_of,
     wording_effect,
 )
-from failscape.kinds.t2i.survey.audit import ancestors, audit_pruning, choose_sample, replication_of
+from failscape.kinds.t2i.survey.audit import ancestors, audit_pruning, replication_of
 from failscape.kinds.t2i.survey.judge_view import JudgeView, TriedCounts
 from failscape.kinds.t2i.survey.rules import find_rules, judge_rules
 from failscape.simulate.planted import PlantedWorld, simulate
@@ -213,16 +213,6 @@ def test_what_lies_below_a_wrongly_closed_entity_is_missed() -> None:
     assert audit is not None
     assert audit.missed > 0.5
     assert audit.interval[0] <= audit.missed <= audit.interval[1]
-
-
-def test_a_sample_of_findings_depends_on_names_and_seed_only() -> None:
-    names = [f"finding {number}" for number in range(100)]
-    chosen = choose_sample(names, 10, 3)
-    assert chosen == choose_sample(names[::-1], 10, 3) == choose_sample(names, 20, 3)[:10]
-    assert chosen != choose_sample(names, 10, 4)
-    assert set(choose_sample(names[:4], 10, 3)) == set(names[:4])
-    hits = [sum(name in choose_sample(names, 10, seed) for seed in range(200)) for name in names[:10]]
-    assert all(2 < count < 45 for count in hits), "each has one chance in ten"
 
 
 def test_replication_says_what_was_confirmed_and_shows_the_winners_curse() -> None:

@@ -71,7 +71,8 @@ def test_the_survey_has_masses_by_tag_and_check_and_comes_back_from_the_atlas() 
     truth = 1 - np.mean(list(WORLD.rates.values()))
     assert whole.interval[0] <= truth <= whole.interval[1]
     assert whole.nodes == survey.counts["prompts"] == 60
-    assert survey.replication is not None
+    assert survey.list_audit is not None
+    assert survey.list_audit.parts[-1].minimal_at_least is None, "nothing is inside a prompt"
     told = results_of(hunt, [(0, 0), (900, 0)])
     assert from_bytes(to_bytes(told)) == told
 
@@ -107,7 +108,7 @@ def test_it_says_in_one_line_why_it_ended_before_its_budget() -> None:
 
 
 def test_what_cannot_be_judged_is_left_and_never_a_failure() -> None:
-    hunt = PromptHunt(WORLD.list, PromptSettings(images=None, panel=0.0, replication=0.0))
+    hunt = PromptHunt(WORLD.list, PromptSettings(images=None, panel=0.0, audit=0.0))
     for _ in range(900):
         for probe in hunt.ask(1):
             trial = WORLD.answer(probe)

@@ -43,7 +43,7 @@ def build_hunt(
             tolerance=search.tolerance if search.minimal == "tolerant" else 0.0,
             openings=search.openings,
             panel=search.panel,
-            replication=search.replication,
+            audit=search.audit,
             images=config.budget.images,
             rules=search.rules,
         )
@@ -67,11 +67,13 @@ def build_hunt(
 
 def recorded(settings: dict[str, Any]) -> dict[str, Any]:
     """Settings from an atlas, in today's words. Those without a version of the rules were recorded under the
-    first; until the fifth, `minimal_doubt` was a level of its own."""
+    first; until the fifth, `minimal_doubt` was a level of its own, and `audit` was called `replication`."""
     search = settings.get("search")
     if not isinstance(search, dict):
         return settings
-    known = {name: value for name, value in search.items() if name != "minimal_doubt"}
+    known = {name: value for name, value in search.items() if name not in ("minimal_doubt", "replication")}
+    if "replication" in search:
+        known.setdefault("audit", search["replication"])
     return {**settings, "search": {"rules": 1, **known}}
 
 

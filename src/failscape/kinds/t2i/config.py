@@ -84,8 +84,8 @@ class SearchConfig(Settings):
     panel: float = Field(
         0.04, ge=0, le=0.5, description="certified, listed: share of images for nodes drawn at random"
     )
-    replication: float = Field(
-        0.03, ge=0, le=0.5, description="certified, listed: share of images to try findings again"
+    audit: float = Field(
+        0.03, ge=0, le=0.5, description="certified, listed: share of images to audit the list at the end"
     )
     openings: float = Field(
         0.12, gt=0, le=1, description="certified: most nodes that become tests per image, beside entities"
@@ -107,12 +107,19 @@ class SearchConfig(Settings):
     @model_validator(mode="before")
     @classmethod
     def _without_retired(cls, given: Any) -> Any:
-        """`minimal_doubt` was a level of its own until version 5 of the rules."""
-        if not isinstance(given, dict) or "minimal_doubt" not in given:
+        """`minimal_doubt` was a level of its own until version 5 of the rules; `audit` was `replication`."""
+        if not isinstance(given, dict):
             return given
-        told = "`search.minimal_doubt` has no effect any more: `fdr` bounds both ways of being wrong"
-        warnings.warn(told, FutureWarning, stacklevel=2)
-        return {name: value for name, value in given.items() if name != "minimal_doubt"}
+        kept = dict(given)
+        if "minimal_doubt" in kept:
+            del kept["minimal_doubt"]
+            told = "`search.minimal_doubt` has no effect any more: `fdr` bounds both ways of being wrong"
+            warnings.warn(told, FutureWarning, stacklevel=2)
+        if "replication" in kept:
+            kept.setdefault("audit", kept.pop("replication"))
+            told = "`search.replication` is called `search.audit` now: the images test a sample of the list"
+            warnings.warn(told, FutureWarning, stacklevel=2)
+        return kept
 
 
 class T2IConfig(HuntConfig):

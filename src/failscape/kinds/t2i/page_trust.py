@@ -1,4 +1,4 @@
-"""How far a t2i hunt can be trusted: replication, audit, calibration, judge, its confidence, wording, states.
+"""How far a t2i hunt can be trusted: the audit of its list, what pruning lost, its judge, wording, states.
 
 Each part of the survey becomes one box; a part that the hunt lacks has none.
 """
@@ -17,6 +17,7 @@ from failscape.kinds.t2i.purposes import EVIDENCE
 from failscape.kinds.t2i.survey.survey import (
     Audit,
     CalibrationBin,
+    ListAudit,
     Replicated,
     Replication,
     Share,
@@ -150,6 +151,7 @@ def trust_boxes(
 ) -> list[TrustBox]:
     """`allowed_for` says whether findings allow for the judge's errors; `sure`, what it said of its own."""
     makers = (
+        _list_audit(survey.list_audit),
         _replication(survey.replication, limit),
         _audit(survey.audit),
         _calibration(survey.calibration),
@@ -159,6 +161,58 @@ def trust_boxes(
         _states(survey.counts),
     )
     return [box for maker in makers for box in maker]
+
+
+def _list_audit(found: ListAudit | None) -> Iterator[TrustBox]:
+    if found is None:
+        return
+    whole = found.parts[-1]
+    failing = tuple(
+        Estimate(
+            f"surest {percent(part.surest)}" if part.surest < 1 else "all",
+            part.failing_at_least,
+            (part.failing_at_least, 1.0),
+            f"{part.findings:,} findings, {part.confirmed:,} of {part.audited:,} audited confirmed",
+        )
+        for part in found.parts
+        if part.audited
+    )
+    minimal = tuple(
+        Estimate(
+            f"surest {percent(part.surest)}" if part.surest < 1 else "all",
+            part.minimal_at_least,
+            (part.minimal_at_least, 1.0),
+            f"{part.findings:,} findings, {part.minimal:,} of {part.audited_inside:,} audited confirmed",
+        )
+        for part in found.parts
+        if part.minimal_at_least is not None and part.audited_inside
+    )
+    groups = [("At least so many fail", failing), ("At least so many are minimal", minimal)]
+    yield TrustBox(
+        "list-audit",
+        "How much of the list is right?",
+        f"{found.sentence} {_against(found)}".strip(),
+        "A random sample of the list was tested with fresh pictures, and where pictures sufficed also what "
+        "is simpler inside each finding. No belief of the search enters. What the pictures did not confirm "
+        "counts against the list, so the true shares are usually higher. Each line holds with 95% "
+        "confidence; for a share that you fix beforehand, read down to the first line below it: all lines "
+        "above hold together.",
+        f"≥ {math.floor(100 * whole.failing_at_least + 1e-9)}%" if found.findings > 1 else "",
+        f"of the list fail; {found.images:,} fresh pictures" if found.findings > 1 else "",
+        groups=tuple((name, lines) for name, lines in groups if lines) if found.findings > 1 else (),
+    )
+
+
+def _against(found: ListAudit) -> str:
+    """Which audited findings the fresh pictures contradict."""
+    said = ""
+    if found.refuted:
+        names = "; ".join(found.refuted[:NAMED])
+        said += f"Fresh pictures contradict {len(found.refuted):,} of the audited: {names}. "
+    if found.not_minimal:
+        names = "; ".join(found.not_minimal[:NAMED])
+        said += f"Something simpler fails inside {len(found.not_minimal):,} of the audited: {names}."
+    return said
 
 
 def _replication(found: Replication | None, limit: float | None) -> Iterator[TrustBox]:

@@ -3,11 +3,14 @@ own strategy on planted worlds of three sorts."""
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from failscape.kinds.t2i.build import build_hunt, build_lattice, forewarn
 from failscape.kinds.t2i.config import T2IConfig
+from failscape.kinds.t2i.plan_audit import say_audit_costs
 from failscape.kinds.t2i.plan_prompts import foresee_prompts
+from failscape.kinds.t2i.search.auditing import audit_cases
+from failscape.kinds.t2i.search.hunt import CertifiedHunt
 from failscape.planning.foresight import (
     FEWEST_WORLDS,
     Expectation,
@@ -17,11 +20,12 @@ from failscape.planning.foresight import (
     expected,
     worlds_for,
 )
+from failscape.search.protocol import Hunt
 from failscape.simulate.planted import PlantedWorld, simulate
 from failscape.spaces.lattice import Lattice
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
-from failscape.trials import Finding, Subject
+from failscape.trials import Subject
 
 ABOUT = {
     "weak": "one entity in five fails by itself, most attributes spoil it",
@@ -63,9 +67,10 @@ def foresee(config: T2IConfig, accuracy: JudgeAccuracy | None = None, worlds: in
     warnings = [*forewarn(config, accuracy), *_about_budget(config, lattice, images, medium)]
     proposals = _proposals(config, lattice, images, accuracy) if medium.low < TOO_FEW else ()
     requests = {"generator": images, "judge": images, "llm": images if config.polish else 0}
+    audits = _audits(config, lattice, images, round((medium.low + medium.high) / 2), accuracy)
     return Foresight(
         tuple(_space(lattice, images)),
-        tuple(_proves(config, lattice, images)),
+        (*_proves(config, lattice, images), *audits),
         expectations,
         images,
         requests,
@@ -89,9 +94,8 @@ def expect(
     while sizes:
         for wanted in sizes:
             share, entities = _share(config, lattice, wanted / images, world=len(parts))
-            found = [
-                Subject.parse(finding.subject).depth for finding in _run(share, regime, len(parts), accuracy)
-            ]
+            hunt = _run(share, regime, len(parts), accuracy)
+            found = [Subject.parse(finding.subject).depth for finding in hunt.findings()]
             parts.append(Part(entities, len(found)))
             depths.append({str(depth): float(found.count(depth)) for depth in range(config.space.depth + 1)})
         sizes = _larger(sizes[-1], parts[-1].found, images)
@@ -132,12 +136,12 @@ def _share(config: T2IConfig, lattice: Lattice, share: float, world: int) -> tup
     return config.model_copy(update={"space": space, "budget": budget, "polish": None}), wanted
 
 
-def _run(config: T2IConfig, regime: str, number: int, accuracy: JudgeAccuracy | None) -> Sequence[Finding]:
-    """Findings of the config's strategy in one planted world, seen through a judge that errs as measured."""
+def _run(config: T2IConfig, regime: str, number: int, accuracy: JudgeAccuracy | None) -> Hunt:
+    """The config's strategy in one planted world, seen through a judge that errs as measured."""
     world = PlantedWorld(build_lattice(config), regime, number, _judge_of(accuracy))
     hunt = build_hunt(config, accuracy=accuracy)
     simulate(hunt, world, config.budget.images or NO_LIMIT, config.runtime.in_flight)
-    return hunt.findings()
+    return hunt
 
 
 def _judge_of(accuracy: JudgeAccuracy | None) -> dict[str, tuple[float, float]]:
@@ -179,6 +183,16 @@ def _proves(config: T2IConfig, lattice: Lattice, images: int) -> Iterator[str]:
             "that a finding is minimal takes parents that pass: some 10 images for a parent with one value, "
             "13 or more for an entity, shared by all that rests on it"
         )
+
+
+def _audits(
+    config: T2IConfig, lattice: Lattice, images: int, findings: int, accuracy: JudgeAccuracy | None
+) -> Iterator[str]:
+    """What an audit of the list takes, by the findings of one simulated hunt on a part of the space."""
+    share, _ = _share(config, lattice, min(1.0, SIMULATED_IMAGES / 4 / images), world=0)
+    hunt = _run(share, "medium", 0, accuracy)
+    if isinstance(hunt, CertifiedHunt) and hunt.claims() and findings:
+        yield from say_audit_costs(audit_cases(hunt), findings, images)
 
 
 def _lowest_rate(needed: float, threshold: float) -> float:

@@ -28,7 +28,7 @@ def build_prompt_hunt(
         fdr=search.fdr,
         listed=search.strategy != "certified",
         panel=search.panel,
-        replication=search.replication,
+        audit=search.audit,
         images=config.budget.images,
     )
     prompts = load_prompts(config.space.prompts)

@@ -25,8 +25,14 @@ from failscape.kinds.t2i.prompts.worth import (
     nats_to_list,
 )
 from failscape.kinds.t2i.purposes import EVIDENCE, RANDOM_SAMPLE, TRIED_AGAIN
-from failscape.kinds.t2i.survey.audit import choose_sample
-from failscape.kinds.t2i.survey.judge_view import MOST_REPLICATED, REPLICATED_IMAGES, Draws
+from failscape.kinds.t2i.survey.judge_view import REPLICATED_IMAGES, Draws, TriedCounts
+from failscape.kinds.t2i.survey.list_audit import (
+    AUDIT_WITHOUT_BUDGET,
+    STRIDE,
+    AuditCase,
+    AuditTest,
+    ListAuditDraws,
+)
 from failscape.kinds.t2i.survey.survey import T2ISurvey
 from failscape.search.certify import certify, evidence_needed
 from failscape.search.protocol import Hunt
@@ -79,7 +85,7 @@ class PromptSettings:
     fdr: float = 0.05
     listed: bool = True
     panel: float = 0.04
-    replication: float = 0.03
+    audit: float = 0.03
     images: int | None = None
 
 
@@ -91,7 +97,7 @@ class PromptClaims(NamedTuple):
 
 
 class PromptHunt(Hunt):
-    """Images are evidence (keys `#…`), random sample (`#p…`) or findings tried again (`#r…`)."""
+    """Images are evidence (keys `#…`), random sample (`#p…`) or audit of the list (`#r…`)."""
 
     def __init__(
         self,
@@ -117,12 +123,16 @@ class PromptHunt(Hunt):
         )
         self._steps = [(Generate(one.text), Decide(one.checks)) for one in self.ledger.prompts]
         self.panel = self._draw_panel()
+        self.audit = ListAuditDraws(seed)
+        #: Findings that were tried again before there were audits.
         self.replicates = Draws("r", REPLICATED_IMAGES)
+        self._list_moved = True
+        self._audit_of_budget = False
         self._told, self._next_refit = 0, FIRST_REFIT
         #: As of the last refit. What is shown now starts from them, and looking does not change them.
         self._claims = PromptClaims(frozenset(), frozenset())
         self._shown: tuple[int, PromptClaims] = -1, self._claims
-        self._sampled = self._over = False
+        self._over = False
         self._notices: list[str] = []
         self._refit()
 
@@ -154,9 +164,14 @@ class PromptHunt(Hunt):
             raise AtlasError(f"{trial.key!r} is no try of a prompt", "use the atlas of this hunt")
         mark = key.letter
         number = key.number
-        if mark:
+        if mark == TRIED_AGAIN.letter and number >= STRIDE:
+            if not self._audit_stands:
+                self._begin_audit()
+            self.audit.tell(trial, number)
+        elif mark:
             self._tell_apart(mark, at, number, trial)
         elif self.ledger.tell(at, number, trial):
+            self._list_moved = True
             self._told += 1
             self._look_again(at)
             if self._told >= self._next_refit:
@@ -239,8 +254,10 @@ class PromptHunt(Hunt):
     def ask(self, count: int) -> list[Probe]:
         probes: list[Probe] = []
         while len(probes) < count:
-            probe = self._next_panel() or self._next_replicate() or self._next_search()
-            probe = probe or self._next_panel(due=True) or self._next_replicate(due=True)
+            probe = self._next_panel() or self._next_audit()
+            if probe is None and not self._audit_is_due:
+                probe = self._next_search() or self._next_panel(due=True)
+                probe = probe or self._next_audit(search_is_over=True)
             if probe is None:
                 self._finish()
                 break
@@ -259,32 +276,60 @@ class PromptHunt(Hunt):
 
     @property
     def _flying(self) -> int:
-        return int(self.ledger.flying.sum()) + self.panel.in_flight + self.replicates.in_flight
+        return int(self.ledger.flying.sum()) + self.panel.in_flight + self.audit.in_flight
 
     @property
     def _asked(self) -> int:
-        return self._told + int(self.ledger.flying.sum()) + self.panel.asked + self.replicates.asked
+        apart = self.panel.asked + self.replicates.asked + self.audit.asked
+        return self._told + int(self.ledger.flying.sum()) + apart
 
     def _next_panel(self, due: bool = False) -> Probe | None:
         if not due and self.panel.asked >= self.settings.panel * (self._asked + 1):
             return None
         return self._draw(self.panel)
 
-    def _next_replicate(self, due: bool = False) -> Probe | None:
-        """Near the end of the budget, or when the search is over, some findings are tried again."""
-        images = self.settings.images
-        most = MOST_REPLICATED * REPLICATED_IMAGES
-        share = most if images is None else min(most, round(self.settings.replication * images))
-        if not self.settings.replication or (not due and (images is None or self._asked < images - share)):
+    @property
+    def _audit_begins(self) -> int | None:
+        """Trials after which the list is audited; None without a budget, or without an audit."""
+        images, part = self.settings.images, self.settings.audit
+        return images - round(part * images) if images is not None and part else None
+
+    @property
+    def _audit_stands(self) -> bool:
+        """Is the audit that has begun one of the list as it is now, or the one of this budget?"""
+        return self.audit.begun and (self._audit_of_budget or not self._list_moved)
+
+    @property
+    def _audit_is_due(self) -> bool:
+        begins = self._audit_begins
+        over = self._audit_stands and not self.audit.running
+        return begins is not None and self._asked >= begins and not over
+
+    def _next_audit(self, search_is_over: bool = False) -> Probe | None:
+        """Near the end of the budget, or when the search is over. It waits for all that is under way."""
+        if not self.settings.audit or not (search_is_over or self._audit_is_due):
             return None
-        if not self._sampled and not (due and self.ledger.flying.any()):
-            self._sampled = True
-            wanted = share // REPLICATED_IMAGES
-            names = [self.ledger.prompts[at].id for at in self.claimed]
-            for subject in choose_sample(names, wanted, self._seed):
-                if len(self.replicates) < wanted:
-                    self.replicates.add(subject, Node(self.ledger.place(subject)))
-        return self._draw(self.replicates)
+        if not self._audit_stands:
+            if self._flying:
+                return None
+            self._begin_audit()
+        drawn = self.audit.next_try()
+        return None if drawn is None else self._probe(self.ledger.place(drawn[0]), "r", drawn[1])
+
+    def _begin_audit(self) -> None:
+        self._list_moved = False
+        begins, images = self._audit_begins, self.settings.images
+        self._audit_of_budget = begins is not None and self._asked >= begins
+        cases = [AuditCase(self._audit_test(at)) for at in self._surest_first()]
+        paid = AUDIT_WITHOUT_BUDGET if images is None else round(self.settings.audit * images)
+        self.audit.begin(cases, paid, self._told)
+
+    def _audit_test(self, at: int) -> AuditTest:
+        known = TriedCounts(int(self.ledger.passes[at]), int(self.ledger.fails[at]))
+        return AuditTest(self.ledger.prompts[at].id, round(float(self.limits[at]), 6), False, known)
+
+    def _surest_first(self) -> list[int]:
+        return sorted(self.claimed, key=lambda at: (-self.chances[at], at))
 
     def _draw(self, draws: Draws) -> Probe | None:
         drawn = None if draws.complete else draws.next_try()
@@ -361,7 +406,7 @@ class PromptHunt(Hunt):
         return list(self._notices)
 
     def progress(self) -> Progress:
-        phase = "done" if self.done else "trying findings again" if len(self.replicates) else "searching"
+        phase = "done" if self.done else "auditing the list" if self.audit.running else "searching"
         settled = int(((self.chances < SETTLED) & (self.ledger.images > 0)).sum()) + len(
             self.claims.certified
         )
@@ -378,6 +423,7 @@ class PromptHunt(Hunt):
                 fails=self.ledger.fails,
                 panel={node.entity: counts for node, counts in self.panel.counts.items()},
                 fresh={node.entity: counts for node, counts in self.replicates.counts.items()},
+                list_audit=self.audit.result(self.ledger.prompts[at].id for at in self.claimed),
                 accuracy=self.accuracy,
                 threshold=self.settings.threshold,
                 settled=SETTLED,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from failscape.kinds.t2i.survey.judge_view import TriedCounts
 from failscape.kinds.t2i.survey.survey import (
+    ListAudit,
     Mass,
     Replicated,
     Replication,
@@ -48,6 +49,7 @@ class PromptSurveyInput:
     fails: Floats
     panel: Mapping[int, TriedCounts]
     fresh: Mapping[int, TriedCounts]
+    list_audit: ListAudit | None
     accuracy: JudgeAccuracy | None
     threshold: float
     settled: float
@@ -68,6 +70,7 @@ def survey_prompts(data: PromptSurveyInput) -> T2ISurvey:
         rules=tuple(find_rules(data)),
         masses=tuple(masses_of(data)),
         replication=replication_of(data),
+        list_audit=data.list_audit,
         counts=states,
     )
 

@@ -84,7 +84,7 @@ def passing_at(hunt: CertifiedHunt) -> float:
 
 
 def _tested_against(hunt: CertifiedHunt, slot: int) -> float:
-    return hunt.bars.limits[int(hunt.bars.of(hunt.ledger.nodes[np.array([slot])])[0])].fail
+    return hunt.limits_of(slot).fail
 
 
 def _evidence(hunt: CertifiedHunt, slot: int, tested_against: float, certified: bool) -> NodeEvidence:
@@ -144,6 +144,7 @@ def survey_hunt(hunt: CertifiedHunt) -> T2ISurvey:
             search=counts,
             panel=hunt.panel.counts,
             fresh=hunt.replicates.counts,
+            list_audit=hunt.audit.result(ledger.subjects[claim.slot] for claim in hunt.claims()),
             predict=lambda nodes: predict_rates(hunt, nodes),
             chance_to_pass=lambda node: chance_to_pass(hunt, node),
             passing_at=passing_at(hunt),

@@ -18,6 +18,7 @@ from failscape.kinds.t2i.baselines.failureatlas import entities_of_shard
 from failscape.kinds.t2i.probes import Prompting
 from failscape.kinds.t2i.search import tuning
 from failscape.kinds.t2i.search.agenda import Agenda, Policy
+from failscape.kinds.t2i.search.auditing import audit_cases
 from failscape.kinds.t2i.search.calibration import Calibration
 from failscape.kinds.t2i.search.candidates import Candidates
 from failscape.kinds.t2i.search.claims import LISTED, Claim, ClaimList
@@ -35,8 +36,8 @@ from failscape.kinds.t2i.search.settings import CertifiedSettings
 from failscape.kinds.t2i.search.sharpening import Sharpening
 from failscape.kinds.t2i.search.standing import ancestors_of
 from failscape.kinds.t2i.search.suspects import describe_suspects
-from failscape.kinds.t2i.survey.audit import ancestors, choose_sample
-from failscape.kinds.t2i.survey.judge_view import MOST_REPLICATED, REPLICATED_IMAGES, Draws, draw_panel
+from failscape.kinds.t2i.survey.judge_view import REPLICATED_IMAGES, Draws, draw_panel
+from failscape.kinds.t2i.survey.list_audit import AUDIT_WITHOUT_BUDGET, STRIDE, ListAuditDraws
 from failscape.kinds.t2i.survey.survey import T2ISurvey
 from failscape.search.belief.belief import Belief, CountsAtRefit, Taxonomy, counts_of
 from failscape.search.belief.nodes import Key, Nodes
@@ -45,8 +46,8 @@ from failscape.search.protocol import Hunt
 from failscape.spaces.earlier import Earlier, refuse_unshared
 from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.wording import Wording
-from failscape.stats.judging.accuracy import JudgeAccuracy
-from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_seed
+from failscape.stats.judging.accuracy import JudgeAccuracy, Limits
+from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_seed, seed_from_text
 
 SEEDS_OF = {"s": 0, "": 0, "p": 1_000_000, "r": 2_000_000, TESTED: 3_000_000, MEASURED: 4_000_000}
 """Where the image numbers of a stream start, so that its images are nobody else's."""
@@ -54,7 +55,7 @@ SEEDS_OF = {"s": 0, "": 0, "p": 1_000_000, "r": 2_000_000, TESTED: 3_000_000, ME
 
 class CertifiedHunt(Hunt):
     """Images are *scouts* (keys `#s…`: a first look, or a parent being settled; never evidence), *bets*
-    (keys `#…`: evidence), panel (`#p…`), replication (`#r…`), or about groups (`#g…`, `#m…`)."""
+    (keys `#…`: evidence), panel (`#p…`), audit of the list (`#r…`), or about groups (`#g…`, `#m…`)."""
 
     def __init__(
         self,
@@ -89,7 +90,10 @@ class CertifiedHunt(Hunt):
         self.book = ClaimList(self.ledger, settings.fdr, settings.listing)
         self._calibration = Calibration()
         self.panel = draw_panel(lattice, entities, settings.share(settings.panel, 400), seed)
+        self.audit = ListAuditDraws(seed)
+        #: Findings that were tried again before there were audits.
         self.replicates = Draws("r", REPLICATED_IMAGES)
+        self._list_moved = True
         self._reserved = self._codes_to_reserve()
         self._told = 0
         self._in_flight = 0
@@ -106,7 +110,7 @@ class CertifiedHunt(Hunt):
         self._filled: Counter[int] = Counter()
         self._again: list[int] = []
         self._mostly_failing = ""
-        self._sampled = self._over = False
+        self._over = False
 
     def _codes_to_reserve(self) -> NDArray[np.uint64]:
         """Panel nodes of the deepest layer are kept from the search, so that rules can be held against
@@ -132,14 +136,35 @@ class CertifiedHunt(Hunt):
 
     def tell(self, trial: Trial) -> None:
         stream, number = self._read_key(trial)
+        if stream == "r" and number >= STRIDE:
+            self._audit_told(trial, number)
+            return
         count = self._draw_told if stream in ("p", "r") else self._search_told
         if not (self._group_told if stream in (TESTED, MEASURED) else count)(trial, stream, number):
             return
         self._heard += 1
         if self._told >= self._next_refit:
             self._refit()
-        if self._heard >= self._next_revision or self._heard == self.settings.images:
+        if self._revision_is_due:
             self._revise()
+
+    @property
+    def _revision_is_due(self) -> bool:
+        """The list is looked at again when its audit begins, and not while the audit runs."""
+        begins = self._audit_begins
+        if begins is not None and self._revised_at < begins <= self._heard:
+            return True
+        if begins is not None and begins <= self._heard and not self._audit_over:
+            return False
+        return self._heard >= self._next_revision or self._heard == self.settings.images
+
+    def _audit_told(self, trial: Trial, number: int) -> None:
+        """Its first image says that an audit of the list as it stands has begun."""
+        self._parse(trial.subject)
+        if not self._audit_stands:
+            self._begin_audit()
+        if self.audit.tell(trial, number):
+            self._heard += 1
 
     def _draw_told(self, trial: Trial, stream: str, number: int) -> bool:
         draws = self.panel if stream == "p" else self.replicates
@@ -169,6 +194,7 @@ class CertifiedHunt(Hunt):
             slot = self.ledger.open(trial.subject, self._parse(trial.subject))
         if not self._count_trial(slot, trial, number, bet=stream == ""):
             return False
+        self._list_moved = True
         self._told += 1
         self._touched.add(slot)
         return True
@@ -332,17 +358,20 @@ class CertifiedHunt(Hunt):
     def ask(self, count: int) -> list[Probe]:
         probes: list[Probe] = []
         while len(probes) < count:
-            probe = self._next_panel() or self._next_replicate() or self._next_of_group()
-            probe = probe or self._next_again() or self._next_search(self._worthwhile)
-            probe = probe or self._next_sharpening() or self._next_search(self._least)
-            probe = probe or self._next_of_group(due=True)
-            probe = probe or self._next_panel(due=True) or self._next_replicate(due=True)
-            probe = probe or self._next_before_revision()
+            probe = self._next_panel() or self._next_audit()
+            if probe is None and not self._audit_is_due:
+                probe = self._next_for_claims()
             if probe is None:
                 self._over = not self._flying
                 break
             probes.append(probe)
         return probes
+
+    def _next_for_claims(self) -> Probe | None:
+        probe = self._next_of_group() or self._next_again() or self._next_search(self._worthwhile)
+        probe = probe or self._next_sharpening() or self._next_search(self._least)
+        probe = probe or self._next_of_group(due=True) or self._next_panel(due=True)
+        return probe or self._next_before_revision() or self._next_audit(search_is_over=True)
 
     @property
     def _worthwhile(self) -> float:
@@ -403,11 +432,11 @@ class CertifiedHunt(Hunt):
 
     @property
     def _flying(self) -> int:
-        return self._in_flight + self.panel.in_flight + self.replicates.in_flight + self.groups.in_flight
+        return self._in_flight + self.panel.in_flight + self.audit.in_flight + self.groups.in_flight
 
     @property
     def _asked(self) -> int:
-        drawn = self.panel.asked + self.replicates.asked + self.groups.asked
+        drawn = self.panel.asked + self.replicates.asked + self.audit.asked + self.groups.asked
         return self._told + self._in_flight + drawn
 
     def _next_panel(self, due: bool = False) -> Probe | None:
@@ -416,15 +445,50 @@ class CertifiedHunt(Hunt):
             return None
         return self._draw(self.panel)
 
-    def _next_replicate(self, due: bool = False) -> Probe | None:
-        """Near the end of the budget, or when the search is over, some findings are tried again."""
-        images = self.settings.images
-        share = self.settings.share(self.settings.replication, MOST_REPLICATED * REPLICATED_IMAGES)
-        if not due and (images is None or self._asked < images - share):
+    @property
+    def _audit_begins(self) -> int | None:
+        """Trials after which the list is audited; None without a budget, or without an audit."""
+        images, part = self.settings.images, self.settings.audit
+        return images - self.settings.share(part, 0) if images is not None and part else None
+
+    @property
+    def _audit_stands(self) -> bool:
+        """Is the audit that has begun one of the list as it is now, or the one of this budget?"""
+        begins = self._audit_begins
+        of_budget = begins is not None and self.audit.since >= begins
+        return self.audit.begun and (of_budget or not self._list_moved)
+
+    @property
+    def _audit_over(self) -> bool:
+        return self._audit_stands and not self.audit.running
+
+    @property
+    def _audit_is_due(self) -> bool:
+        """From here on images of claims would move the list while it is audited."""
+        begins = self._audit_begins
+        return begins is not None and self._asked >= begins and not self._audit_over
+
+    def _next_audit(self, search_is_over: bool = False) -> Probe | None:
+        """Near the end of the budget, or when the search is over. It waits for all that is under way."""
+        if not self.settings.audit or not (search_is_over or self._audit_is_due):
             return None
-        if not self._sampled and not (due and self._in_flight):
-            self._choose_replicates(min(MOST_REPLICATED, share // REPLICATED_IMAGES))
-        return self._draw(self.replicates)
+        if not self._audit_stands:
+            if self._flying:
+                return None
+            self._begin_audit()
+        drawn = self.audit.next_try()
+        if drawn is None:
+            return None
+        subject, number = drawn
+        key = f"{subject}#r{number}"
+        steps = self.prompting.steps(self.lattice.parse(subject), number // STRIDE)
+        # Every image has a seed of its own: findings that shared their luck would be confirmed together.
+        return Probe(key, subject, steps, seed_from_text(f"{self._seed}/{key}"))
+
+    def _begin_audit(self) -> None:
+        self._list_moved = False
+        images = self.settings.share(self.settings.audit, AUDIT_WITHOUT_BUDGET)
+        self.audit.begin(audit_cases(self), images, self._revised_at)
 
     def _next_of_group(self, due: bool = False) -> Probe | None:
         """Groups keep pace with the search too; where none is promising they take nothing."""
@@ -435,19 +499,6 @@ class CertifiedHunt(Hunt):
             return None
         node = self.node_of(draw.key)
         return self._probe(self.lattice.subject(node), node, draw.stream, draw.number)
-
-    def _choose_replicates(self, wanted: int) -> None:
-        """Findings, each with the simpler nodes inside it: that it is minimal rests on these. Those of an
-        earlier session stay, so that no image of theirs is wasted."""
-        self._sampled = True
-        found = [self.ledger.subjects[claim.slot] for claim in self.claims()]
-        for subject in choose_sample(found, len(found), self._seed):
-            node = self.lattice.parse(subject)
-            named = {self.lattice.subject(each): each for each in (node, *ancestors(node))}
-            new = named.keys() - set(self.replicates.subjects)
-            if len(self.replicates) + len(new) <= max(wanted, len(named)):
-                for name, each in named.items():
-                    self.replicates.add(name, each)
 
     def _draw(self, draws: Draws) -> Probe | None:
         drawn = None if draws.complete else draws.next_try()
@@ -491,6 +542,10 @@ class CertifiedHunt(Hunt):
 
     # Looking
 
+    def limits_of(self, slot: int) -> Limits:
+        """The judged rates that a node is tested against."""
+        return self.bars.limits[int(self.bars.of(self.ledger.nodes[np.array([slot])])[0])]
+
     @property
     def done(self) -> bool:
         """Known once `ask` found nothing to try while nothing was in flight."""
@@ -530,7 +585,7 @@ class CertifiedHunt(Hunt):
         return survey_hunt(self)
 
     def progress(self) -> Progress:
-        phase = "done" if self.done else "trying findings again" if len(self.replicates) else "searching"
+        phase = "done" if self.done else "auditing the list" if self.audit.running else "searching"
         return Progress(phase, len(self.ledger), None, len(self.book))
 
 

@@ -13,7 +13,7 @@ class CertifiedSettings:
     `fdr` bounds the mean probability that a claim is wrong in any way: that it does not fail, or that it is
     not minimal. With a `tolerance` a parent passes from `threshold` − `tolerance` on. `openings`: at most so
     many nodes become tests per image, besides the entities: e-BH counts that limit, which no outcome can
-    move. `panel` and `replication` are the shares of `images` (the budget, if there is one) that go there.
+    move. `panel` and `audit` are the shares of `images` (the budget, if there is one) that go there.
     """
 
     threshold: float = 0.8
@@ -23,7 +23,7 @@ class CertifiedSettings:
     openings: float = 0.12
     explore: float = 0.02
     panel: float = 0.04
-    replication: float = 0.03
+    audit: float = 0.03
     images: int | None = None
     #: The version that its trials were recorded under.
     rules: int = RULES_VERSION

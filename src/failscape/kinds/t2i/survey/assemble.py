@@ -26,6 +26,7 @@ from failscape.kinds.t2i.survey.rules import Chance, RuleBook, find_rules, judge
 from failscape.kinds.t2i.survey.survey import (
     CalibrationBin,
     Interval,
+    ListAudit,
     Mass,
     Rule,
     Share,
@@ -285,7 +286,8 @@ class SurveyInput:
 
     `failing` nodes are claimed to fail, `passing` ones to pass; `search` has the counts of every node that
     was opened. `panel` has the counts of nodes drawn at random per layer before the search, from images
-    that the search did not use. `fresh` has those of findings and their parents drawn again. `predict` gives
+    that the search did not use. `fresh` has those of findings and their parents tried again before
+    there were audits. `predict` gives
     success rates and has not learned from the panel; `chance_to_pass` is what is believed of a node that
     nobody tried. Parents pass from `passing_at` on. `variants` are counts per wording. `tested` are rules
     that were tested as groups, `covered` the nodes that they speak of: those need no other rule.
@@ -298,6 +300,7 @@ class SurveyInput:
     search: NodeTally
     panel: NodeTally = field(default_factory=dict)
     fresh: NodeTally = field(default_factory=dict)
+    list_audit: ListAudit | None = None
     predict: Predict | None = None
     chance_to_pass: ChanceToPass | None = None
     passing_at: float | None = None
@@ -332,6 +335,7 @@ def survey_of(given: SurveyInput) -> T2ISurvey:
         replication=replication_of(
             lattice, given.search, given.fresh, judge_view, given.threshold, given.passing_at
         ),
+        list_audit=given.list_audit,
         calibration=calibration_of(given),
         wording=wording_effect(lattice, given.variants, given.threshold),
         withdrawn=given.withdrawn,

@@ -1,13 +1,11 @@
-"""What the search says of itself, held against images that it did not choose: the audit, and replication.
+"""What the search says of itself, held against images that it did not choose: what pruning lost.
 
 A node below a failing one is not minimal, so skipping it loses nothing. It is missed only if it fails, all
 its ancestors pass, and one of them was nevertheless called failing. The panel says how many such nodes exist.
 
-Replication draws a random sample of findings again with fresh seeds. What was picked because it failed looks
-worse than it is; fresh images do not know that it was picked.
+Findings that were tried again before there were audits of the list (`list_audit.py`) are summed up as well.
 """
 
-import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import combinations
 
@@ -207,18 +205,6 @@ class _Chances:
             found = spread.chance_below([counts.passes], [counts.fails], self._threshold, [through])
             self._looked_up[key] = float(found[0])
         return self._looked_up[key]
-
-
-def choose_sample(subjects: Collection[str], count: int, seed: int) -> list[str]:
-    """`count` subjects at random. Which ones depends on the seed and their names only, not on their order.
-
-    A larger sample contains the smaller one, and a new finding displaces at most one old one.
-    """
-
-    def rank(subject: str) -> bytes:
-        return hashlib.blake2b(f"{seed}|{subject}".encode(), digest_size=16).digest()
-
-    return sorted(subjects, key=rank)[:count]
 
 
 def replication_of(

@@ -115,9 +115,8 @@ def tried(tally: NodeTally) -> dict[Node, TriedCounts]:
 #: Per panel node. Fewer would do for means, but not to tell failing nodes from passing ones.
 PANEL_IMAGES = 4
 
+#: Of each finding tried again, before there were audits.
 REPLICATED_IMAGES = 8
-#: Nodes tried again at most: findings, and the simpler nodes inside them.
-MOST_REPLICATED = 120
 
 
 class Draws:

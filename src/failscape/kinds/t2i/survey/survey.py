@@ -3,6 +3,7 @@
 Findings say what was caught. The survey says how much there is, by what rules, and what may have been missed.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -119,6 +120,76 @@ class Audit:
 
 
 @dataclass(frozen=True, slots=True)
+class ListAuditPart:
+    """The `surest` part of the list: of its `findings`, `audited` were tested, and `confirmed` to fail.
+
+    With 95 % confidence at least the share `failing_at_least` of the part fails, and at least
+    `minimal_at_least` of it is minimal: of `audited_inside` findings, whose simpler nodes were tested to pass
+    as well, `minimal` were confirmed in every way. These are None where nothing is inside anything.
+    """
+
+    surest: float
+    findings: int
+    audited: int
+    confirmed: int
+    failing_at_least: float
+    audited_inside: int | None = None
+    minimal: int | None = None
+    minimal_at_least: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListAudit:
+    """A random sample of the list as it was after `since` trials, tested with `images` fresh images.
+
+    `parts` are the surest so many of it, the whole last. `refuted` are audited findings that the fresh images
+    show to pass, `not_minimal` those with a simpler node inside that they show to fail. `added` and
+    `withdrawn` tell how the list has changed since.
+    """
+
+    findings: int
+    since: int
+    images: int
+    parts: tuple[ListAuditPart, ...]
+    refuted: tuple[str, ...] = ()
+    not_minimal: tuple[str, ...] = ()
+    added: int = 0
+    withdrawn: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """What is shown of the whole list."""
+        whole = self.parts[-1]
+        if self.findings == 1:
+            return self._of_one(whole)
+        these = f"these {self.findings:,} findings"
+        if self.added or self.withdrawn:
+            these = f"the {self.findings:,} findings as of {self.since:,} images"
+        said = f"With 95% confidence at least {_floor(whole.failing_at_least)} of {these} fail"
+        if whole.minimal_at_least is None or whole.audited_inside is None:
+            return f"{said} ({whole.audited:,} audited)."
+        if not whole.minimal_at_least:
+            return f"{said} ({whole.audited:,} audited); how many are minimal takes a larger audit."
+        if whole.audited_inside == whole.audited:
+            minimal = _floor(whole.minimal_at_least)
+            return f"{said}, and at least {minimal} are minimal ({whole.audited:,} audited)."
+        return (
+            f"{said} ({whole.audited:,} audited), and at least {_floor(whole.minimal_at_least)} are minimal "
+            f"({whole.audited_inside:,} audited with all that is simpler inside)."
+        )
+
+    def _of_one(self, whole: ListAuditPart) -> str:
+        """One finding cannot be bounded by a share: its fresh images are told instead."""
+        said = "was confirmed" if whole.confirmed else "was not confirmed"
+        return f"The one finding {said} by {self.images:,} fresh images."
+
+
+def _floor(share: float) -> str:
+    """A lower bound, rounded down to whole per cent."""
+    return f"{math.floor(100 * share + 1e-9)}%"
+
+
+@dataclass(frozen=True, slots=True)
 class Replicated:
     """One finding tried again with fresh seeds: `failures` of `images`.
 
@@ -134,7 +205,8 @@ class Replicated:
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """A random sample of findings tried again. `confirmed` is the share whose fresh rate is failing.
+    """Findings tried again, as it was done before there was a list audit. `confirmed` is the share whose
+    fresh rate is failing.
 
     `found_rate` is their mean failure rate when found, `fresh_rate` with fresh seeds: what was picked for
     failing looks somewhat worse than it is. `parents` is the share that passes of the simpler nodes inside
@@ -190,6 +262,7 @@ class T2ISurvey(Survey):
     masses: tuple[Mass, ...] = ()
     audit: Audit | None = None
     replication: Replication | None = None
+    list_audit: ListAudit | None = None
     calibration: tuple[CalibrationBin, ...] = ()
     wording: WordingEffect | None = None
     #: Of the panel nodes that any rule speaks of, the share that fails.
