@@ -1,8 +1,7 @@
 """One session of a run: from checked settings to a stop. Start and resume are the same thing.
 
-Beside the loop it carries lessons to a questioner that learns, and writes what was found into the atlas for
-those who only read. Telling all that a hunt knows takes a while when it has many trials, so that is done
-rarely: at most a fiftieth of the time goes there.
+Beside the loop it carries lessons to a questioner that learns (`lessons.py`), and writes what was found into
+the atlas (`kept_results.py`).
 """
 
 import asyncio
@@ -13,18 +12,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
 
 from failscape.atlas import Atlas, Spent, open_hunt
-from failscape.atlas.files import output_folder
 from failscape.atlas.hunts import (
     keep_album,
     keep_earlier,
     keep_pictures,
-    keep_results,
     keep_text,
-    last_results,
-    rules_version,
 )
 from failscape.atlas.judging import keep_accuracy, people_said, reckoned_with
 from failscape.atlas.reader import WARM_START
@@ -36,142 +30,13 @@ from failscape.models.transport.endpoints import EndpointStats
 from failscape.models.transport.http import HttpModel
 from failscape.plugins import begin_hunt, kind_of
 from failscape.runtime.engine import Budget, Engine, HealthWarning, Stop, odd_forms
+from failscape.runtime.kept_results import ResultsKeeper
+from failscape.runtime.lessons import LessonCarrier, prepare_learner
 from failscape.runtime.progress import ProgressMeter, Reporter, RunSnapshot
-from failscape.runtime.walk import Team, Walk
+from failscape.runtime.walk import Team
 from failscape.runtime.warm_start import choose_accuracy, find_earlier
-from failscape.search.hunt_results import HuntResults, from_bytes, results_of, to_bytes
 from failscape.search.protocol import Hunt, replay
-from failscape.trials import Progress, Propose
-
-EVERY_SECONDS = 60.0
-#: A checkpoint waits at least so many times as long as the one before took.
-SHARE = 50
-
-#: Most points of the curve of findings that are kept.
-POINTS = 160
-
-
-class ResultsKeeper:
-    """`trials` were told before this session. `judge` is the digest of the accuracy that the hunt reckons
-    with, `module` that of its kind."""
-
-    def __init__(
-        self, atlas: Atlas, hunt_id: int, hunt: Hunt, trials: int, judge: str = "", module: str = "failscape"
-    ) -> None:
-        self._atlas = atlas
-        self._hunt_id = hunt_id
-        self._hunt = hunt
-        self._module = module
-        self._judge = judge
-        self._curve = self._earlier_curve(trials) if trials else [(0, 0)]
-        self._next = time.monotonic() + EVERY_SECONDS
-
-    def _earlier_curve(self, trials: int) -> list[tuple[int, int]]:
-        content = last_results(self._atlas, self._hunt_id)
-        try:
-            earlier = from_bytes(content, self._module).curve if content else [(0, 0)]
-        except ValueError:
-            earlier = [(0, 0)]
-        before = [(told, found) for told, found in earlier if told < trials]
-        return [*before, (trials, self._hunt.progress().findings)]
-
-    def note(self, trials: int, findings: int) -> None:
-        """A point of the curve. When there are too many, every second one goes."""
-        if trials > self._curve[-1][0]:
-            self._curve.append((trials, findings))
-        if len(self._curve) > 2 * POINTS:
-            self._curve = [self._curve[0], *self._curve[1:-1:2], self._curve[-1]]
-
-    def look(self, trials: int) -> None:
-        """Called after every group of trials, when all that is recorded has been told."""
-        if time.monotonic() >= self._next:
-            clock = time.monotonic()
-            self.keep(trials)
-            now = time.monotonic()
-            self._next = now + max(EVERY_SECONDS, SHARE * (now - clock))
-
-    def keep(self, trials: int) -> HuntResults:
-        self.note(trials, self._curve[-1][1])
-        told = results_of(self._hunt, self._curve)
-        try:
-            content = to_bytes(told)
-        except TypeError as error:
-            self._atlas.log("note", {"text": f"findings are not kept: {error}"}, self._hunt_id)
-        else:
-            rules = rules_version(self._module)
-            keep_results(self._atlas, self._hunt_id, content, rules, self._judge, trials)
-        return told
-
-
-#: Where a questioner keeps its checkpoints, in the folder of the atlas; one folder per hunt.
-FOLDER = "questioner"
-
-
-#: How many times in a row a questioner must be found waiting in vain before it is let go.
-PATIENCE = 2
-
-
-@runtime_checkable
-class Learns(Protocol):
-    """A questioner that is told what its questions were worth."""
-
-    log: Any
-
-    @property
-    def waiting(self) -> bool: ...
-
-    def prepare(self, home: Any, lessons: Any, begun: Any, load: Any) -> None: ...
-
-    def teach(self, lessons: Any) -> None: ...
-
-    def release(self) -> None: ...
-
-
-def _writing(walk: Walk) -> bool:
-    return any(isinstance(step, Propose) for step in walk.probe.steps)
-
-
-def learner_of(team: Team) -> Learns | None:
-    model = team.models.get("questioner")
-    return model if isinstance(model, Learns) else None
-
-
-def prepare(team: Team, hunt: Hunt, atlas: Atlas, hunt_id: int) -> None:
-    """Before the models start: where checkpoints are, what was recorded, where the trainer's figures go."""
-    learner = learner_of(team)
-    if learner is None:
-        return
-    learner.log = lambda row: atlas.log("training", row, hunt_id)
-    home = output_folder(atlas.folder, FOLDER, str(hunt_id))
-    learner.prepare(home, hunt.lessons(), hunt.begun(), atlas.images.get)
-
-
-class Lessons:
-    """Called after every group of trials."""
-
-    def __init__(self, hunt: Hunt, team: Team, reporter: Reporter) -> None:
-        self._hunt = hunt
-        self._learner = learner_of(team)
-        self._reporter = reporter
-        self._noticed = 0
-        self._stuck = 0
-
-    def hand_out(self, engine: Engine) -> None:
-        if self._learner is not None:
-            self._learner.teach(self._hunt.lessons())
-            # It waits for answers, or for pictures, that the budget no longer allows.
-            walks = engine.in_flight.values()
-            limit = engine.starved
-            stuck = bool(limit and walks) and self._learner.waiting and all(map(_writing, walks))
-            self._stuck = self._stuck + 1 if stuck else 0
-            if self._stuck > PATIENCE:
-                engine.halt(limit)
-                self._learner.release()
-        notices = self._hunt.notices()
-        for text in notices[self._noticed :]:
-            self._reporter.note("warning", text)
-        self._noticed = len(notices)
-
+from failscape.trials import Progress
 
 SNAPSHOT_SECONDS = 0.25
 
@@ -237,7 +102,7 @@ async def run_session(
         resumed = replay(hunt, atlas.replay(hunt_id))
         if resumed:
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")
-        prepare(team, hunt, atlas, hunt_id)
+        prepare_learner(team, hunt, atlas, hunt_id)
         said = people_said(atlas, hunt_id)
         hunt.hear_people(said)
         known = reckoned_with(accuracy, said)
@@ -266,7 +131,7 @@ async def run_hunt(
     prices = {role: model.price for role, model in config.models().items() if model.price}
     budget = Budget(config.budget, atlas.spent(hunt_id), prices)
     watch = _Watch(hunt, team, budget, reporter, resumed, keeper)
-    lessons = Lessons(hunt, team, reporter)
+    lessons = LessonCarrier(hunt, team, reporter)
 
     def look() -> None:
         lessons.hand_out(engine)

@@ -14,7 +14,7 @@ import pytest
 
 from failscape.atlas import Atlas, hunts
 from failscape.config.files import parse_config
-from failscape.runtime import session
+from failscape.runtime import kept_results
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.search.hunt_results import HuntResults, from_bytes, to_bytes
@@ -117,16 +117,16 @@ def test_a_resumed_run_keeps_its_own(tmp_path: Path, told_again: list[int]) -> N
 
 def test_checkpoints_are_kept_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[int] = []
-    keep = session.keep_results
+    keep = kept_results.keep_results
 
     def counting(*given: Any) -> bool:
         done = keep(*given)
         kept.append(done)
         return done
 
-    monkeypatch.setattr(session, "EVERY_SECONDS", 0.0)
-    monkeypatch.setattr(session, "SHARE", 0)
-    monkeypatch.setattr(session, "keep_results", counting)
+    monkeypatch.setattr(kept_results, "EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(kept_results, "SHARE", 0)
+    monkeypatch.setattr(kept_results, "keep_results", counting)
     monkeypatch.setattr("failscape.runtime.session.SNAPSHOT_SECONDS", 0.0)
     run(tmp_path / "a", 100)
     assert len(kept) > 2

@@ -190,15 +190,6 @@ def test_papers_name_modules_and_tests_that_exist() -> None:
         assert (base / name).exists(), name
 
 
-def test_the_guide_to_the_code_names_files_that_exist() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    table = text.partition("### Where is")[2].partition("\n## ")[0]
-    places = re.findall(r"`([\w/]+\.(?:py|css))`", table)
-    assert len(places) >= 12
-    for place in places:
-        assert (ROOT / "src" / "failscape" / place).exists(), place
-
-
 def test_every_command_has_a_file_and_help() -> None:
     from click.testing import CliRunner
 
