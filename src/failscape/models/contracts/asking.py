@@ -41,14 +41,33 @@ _CLOSING_OF = {
     opening.lower(): re.compile(re.escape(closing), re.IGNORECASE) for opening, closing in _THOUGHT_TAGS
 }
 #: Tokens by which chat templates end a turn. Others may say anything, also that there was no picture.
-_END_TOKENS = re.compile(
-    r"(?:\s|<\|(?:im_end|end|endoftext|end_of_text|end_of_turn|eot|eot_id|eom_id|eos|return|user|observation"
-    r"|END_OF_TURN_TOKEN)\|>|</s>|<eos>|<end_of_turn>)+\Z"
+_END_TOKENS = (
+    *(
+        f"<|{name}|>"
+        for name in (
+            "im_end",
+            "end",
+            "endoftext",
+            "end_of_text",
+            "end_of_turn",
+            "eot",
+            "eot_id",
+            "eom_id",
+            "eos",
+            "return",
+            "user",
+            "observation",
+            "END_OF_TURN_TOKEN",
+        )
+    ),
+    "</s>",
+    "<eos>",
+    "<end_of_turn>",
 )
 _TAGGED = re.compile(r"<answer>(.*)</answer>|<\|begin_of_box\|>(.*)<\|end_of_box\|>", re.DOTALL)
 #: A fence may name a language. Any other label (`error`, `example`) says what the answer is instead.
 _FENCE = re.compile(
-    r"```(?i:json[c5]?|javascript|js|python|py|text|txt|plaintext)?[ \t]*\n?((?:(?!```).)*?)\s*```", re.DOTALL
+    r"```(?i:json[c5]?|javascript|js|python|py|text|txt|plaintext)?[ \t]*\n?((?:(?!```).)*)```", re.DOTALL
 )
 
 _PAIRS = {"[": "]", "{": "}"}
@@ -148,11 +167,28 @@ def _past_blanks(text: str, at: int) -> int:
 
 def _unwrapped(said: str) -> str:
     """What is left without end tokens, a full stop, and tags or a fence around all of it."""
-    said = _END_TOKENS.sub("", said).strip()
+    said = _without_end_tokens(said).lstrip()
     for pattern in (_TAGGED, _FENCE):
         if found := pattern.fullmatch(said):
             said = next(group for group in found.groups() if group is not None).strip()
     return said.rstrip(".。").rstrip()
+
+
+def _without_end_tokens(said: str) -> str:
+    """From the end on, token by token: a pattern would try each blank of a long run as the first one."""
+    end = len(said)
+    while True:
+        end = _before_blanks(said, end)
+        token = next((one for one in _END_TOKENS if said.endswith(one, 0, end)), "")
+        if not token:
+            return said[:end]
+        end -= len(token)
+
+
+def _before_blanks(text: str, end: int) -> int:
+    while end and text[end - 1].isspace():
+        end -= 1
+    return end
 
 
 def json_values(text: str) -> Iterator[Any]:
@@ -313,6 +349,8 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|(?<=[。！？])\s*")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:mr|mrs|ms|dr|st|prof|vs|approx|no|fig|e\.g|i\.e|etc)|\b[A-Za-z])\.\Z", re.IGNORECASE
 )
+#: Further back none begins. A line such as "a. a. a. …" would else be searched from its start each time.
+_LONGEST_ABBREVIATION = len("approx.")
 
 
 def sentences_of(text: str) -> list[str]:
@@ -321,7 +359,8 @@ def sentences_of(text: str) -> list[str]:
     for line in text.splitlines():
         start = 0
         for end in _SENTENCE_END.finditer(line):
-            if not _ABBREVIATION.search(line, start, end.start()):
+            nearby = max(start, end.start() - _LONGEST_ABBREVIATION)
+            if not _ABBREVIATION.search(line, nearby, end.start()):
                 found.append(line[start : end.end()].strip())
                 start = end.end()
         found.append(line[start:].strip())

@@ -51,15 +51,38 @@ _DECLINES = re.compile(
     r"|抱歉|对不起|无法(?:判断|确定|回答|提供)|申し訳|できません|わかりません|죄송",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|‘[^’\n]*’|(?<!\w)'[^'\n]*'(?!\w)|`[^`\n]*`|«[^»\n]*»")
+#: Marks of quotation, each with the one that closes it.
+_QUOTES = {'"': '"', "“": "”", "‘": "’", "`": "`", "«": "»", "'": "'"}
+_OPENING_QUOTE = re.compile("[\"“‘`«]|(?<!\\w)'")
+
+
+def _without_quotes(text: str) -> str:
+    return "\n".join(_line_without_quotes(line) for line in text.split("\n"))
+
+
+def _line_without_quotes(line: str) -> str:
+    """Each quotation becomes a blank. A mark that nothing closes is looked for once, not at each place."""
+    kept: list[str] = []
+    unclosed = set[str]()
+    done = at = 0
+    while opening := _OPENING_QUOTE.search(line, at):
+        at = opening.end()
+        mark = opening.group()
+        end = -1 if mark in unclosed else line.find(_QUOTES[mark], at)
+        if end < 0:
+            unclosed.add(mark)
+        elif mark != "'" or not re.match(r"\w", line[end + 1 : end + 2]):  # else it is an apostrophe
+            kept += [line[done : opening.start()], " "]
+            done = at = end + 1
+    return "".join([*kept, line[done:]])
 
 
 def saw_no_picture(text: str) -> bool:
     """Whether the words say that no picture reached the model. Words in quotes are somebody else's."""
-    return _SAW_NOTHING.search(_QUOTED.sub(" ", text)) is not None
+    return _SAW_NOTHING.search(_without_quotes(text)) is not None
 
 
 def declines(text: str) -> bool:
     """Whether the words say, in the model's own name, that it does not decide or saw nothing."""
-    own_words = _QUOTED.sub(" ", text)
+    own_words = _without_quotes(text)
     return _SAW_NOTHING.search(own_words) is not None or _DECLINES.search(own_words) is not None
