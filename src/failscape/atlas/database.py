@@ -255,15 +255,21 @@ def check_is_atlas(db: sqlite3.Connection, path: str) -> None:
             "take the atlas from somebody you trust, or have its trials exported there",
         )
     version = version_of(db)
-    if version <= len(MIGRATIONS):
-        missing = sorted(_tables_of(version) - _columns(db))
-        if missing:
-            raise AtlasError(f"{path} is no whole atlas: it lacks {missing[0]}", "restore it from a copy")
     if version > len(MIGRATIONS):
         raise AtlasError(
             f"{path} is an atlas of version {version}; this failscape reads up to version {len(MIGRATIONS)}",
             "pip install --upgrade failscape",
         )
+    _refuse_incomplete(db, path, version)
+
+
+def _refuse_incomplete(db: sqlite3.Connection, path: str, version: int) -> None:
+    missing = sorted(_tables_of(version) - _columns(db))
+    if missing:
+        raise AtlasError(f"{path} is no whole atlas: it lacks {missing[0]}", "restore it from a copy")
+    names = db.execute("SELECT typeof(uid) FROM atlas LIMIT 2").fetchall()
+    if names != [("text",)]:
+        raise AtlasError(f"{path} is no whole atlas: it must have one name (`uid`)", "restore it from a copy")
 
 
 def _columns(db: sqlite3.Connection) -> set[str]:
@@ -355,12 +361,18 @@ def _refusal(path: Path, error: OSError) -> AtlasError:
     if error.errno not in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
         return AtlasError(f"{path.parent} cannot be locked: {error}", "put the atlas on a local disk")
     holder = _read(path)
-    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(float(holder.get("since", 0))))
-    who = f"process {holder.get('pid', '?')} on {holder.get('host', '?')} since {since}"
+    who = f"process {holder.get('pid', '?')} on {holder.get('host', '?')}{_since(holder.get('since'))}"
     return AtlasError(
         f"{path.parent} is being written by {who}",
         "wait for that run to end, or stop it; looking at the atlas is possible meanwhile",
     )
+
+
+def _since(moment: Any) -> str:
+    try:
+        return time.strftime(" since %Y-%m-%d %H:%M:%S", time.localtime(float(moment)))
+    except (TypeError, ValueError, OverflowError, OSError):  # the file may be anybody's
+        return ""
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -58,6 +58,9 @@ def explain_os(path: Path, error: OSError) -> AtlasError:
     return AtlasError(f"{where}: {error.strerror or error}", "check the path and the disk")
 
 
+#: Longer files are not read: a file with a hole in it takes no room in an archive and gigabytes in memory.
+LONGEST_TEXT = 1 << 30
+
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -121,6 +124,15 @@ def refuse_unplain(path: Path, status: os.stat_result, exclusive: bool = False) 
         raise AtlasError(
             f"{path} is also stored under another name (a hard link): writing here would change both",
             "copy the atlas with `cp -r` and write to the copy",
+        )
+
+
+def refuse_longer(path: Path, length: int, most: int) -> None:
+    """Raise when a file, or what is to be read of it, is longer than anything that failscape writes there."""
+    if length > most:
+        raise AtlasError(
+            f"{path} has {length:,} bytes to be read, but at most {most:,} are",
+            "take the atlas from somebody you trust",
         )
 
 

@@ -260,7 +260,8 @@ def last_results(atlas: Atlas, hunt_id: int) -> bytes | None:
 def _content(atlas: Atlas, hunt_id: int, fits: str, *values: int | str | None) -> bytes | None:
     query = f"SELECT content FROM results WHERE hunt = ? AND {fits}"
     row = next(atlas.query(query, (hunt_id, *values), since=3), None)
-    return bytes(row[0]) if row else None
+    # Any other value is nothing that a run kept; of a number, `bytes` would make as many zeros.
+    return row[0] if row and isinstance(row[0], bytes) else None
 
 
 def _state(db: sqlite3.Connection, hunt_id: int) -> tuple[int | None, int]:

@@ -27,6 +27,7 @@ from failscape.atlas.files import (
     open_for_writing,
     open_regular,
     refuse_link,
+    refuse_longer,
     sync_folder,
     write_whole,
 )
@@ -35,6 +36,9 @@ from failscape.pictures import SUFFIXES, Picture, open_image
 
 #: A pack of this length is left, and a new one begun: so much at most is written anew to drop a picture.
 PACK_BYTES = 256 << 20
+
+#: A longer picture is neither written nor read: a pack with a hole in it could name one of any length.
+LONGEST_PICTURE = PACK_BYTES
 
 #: A larger picture is written from where it is: joined, ten of 1.5 MB took 2.2 ms of processor time each.
 COPIED_BYTES = 1 << 16
@@ -78,6 +82,7 @@ def read_place(folder: Path, place: PackPlace) -> bytes:
     path = pack_path(folder, place.pack)
     if place.start < 0 or place.length < 0:
         raise AtlasError(f"{path} has no place {place.start}+{place.length}", "failscape doctor ATLAS")
+    refuse_longer(path, place.length, LONGEST_PICTURE)
     refuse_link(folder)
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -93,7 +98,7 @@ def records(folder: Path, name: str, start: int = 0) -> Iterator[Record]:
             file.seek(start)
             mark, digest, length = _HEAD.unpack(file.read(_HEAD.size))
             begin = start + _HEAD.size
-            if mark != _MARK or begin + length > size:
+            if mark != _MARK or begin + length > size or length > LONGEST_PICTURE:
                 return
             if hashlib.blake2b(file.read(length), digest_size=16).digest() != digest:
                 return
@@ -107,6 +112,7 @@ class PackWriter:
     def __init__(self, folder: Path, name: str, end: int) -> None:
         self.name = name
         self.end = end
+        self._folder = folder
         refuse_link(folder)
         # A merge may have given the pack a second name: only the part up to the merge is read there.
         self._handle = open_for_writing(pack_path(folder, name))
@@ -121,6 +127,7 @@ class PackWriter:
         """Write pictures and wait until the disk has them. All are there, or none."""
         places, parts, end = [], [], self.end
         for picture in pictures:
+            refuse_longer(pack_path(self._folder, self.name), len(picture.data), LONGEST_PICTURE)
             parts += [_HEAD.pack(_MARK, bytes.fromhex(picture.digest), len(picture.data)), picture.data]
             places.append(PackPlace(self.name, end + _HEAD.size, len(picture.data)))
             end = places[-1].start + len(picture.data)
@@ -275,6 +282,7 @@ class ImageStore:
         if path is None:
             return b""
         with open_regular(path) as file:
+            refuse_longer(path, os.fstat(file.fileno()).st_size, LONGEST_PICTURE)
             return file.read()
 
     def file_of(self, digest: str) -> Path | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from failscape.atlas.database import version_of
-from failscape.atlas.files import refuse_link, refuse_unplain
+from failscape.atlas.files import LONGEST_TEXT, refuse_link, refuse_longer, refuse_unplain
 from failscape.atlas.images import ImageRow, PackPlace
 from failscape.atlas.records import (
     FIX,
@@ -138,7 +138,9 @@ def kept_folder(folder: Path, name: str) -> Path:
     for path in (here.parent, here):
         refuse_link(path)
     for path in here.iterdir() if here.is_dir() else ():
-        refuse_unplain(path, path.lstat())
+        status = path.lstat()
+        refuse_unplain(path, status)
+        refuse_longer(path, status.st_size, LONGEST_TEXT)
     return here
 
 

@@ -209,6 +209,10 @@ def _find_type(name: str, package: str) -> type:
         raise ValueError(f"{name!r} is no type of a hunt's")
     for part in path.split("."):
         found = getattr(found, part)
+    # A module of ours holds other modules, too: what comes from there is not ours to make.
+    home = getattr(found, "__module__", "")
+    if not (home.startswith(_OURS) or (package and home.partition(".")[0] == package)):
+        raise ValueError(f"{name!r} is no type of a hunt's")
     named = isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields")
     if isinstance(found, type) and (is_dataclass(found) or named or issubclass(found, Enum)):
         return found

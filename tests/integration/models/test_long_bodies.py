@@ -184,3 +184,55 @@ async def test_the_body_of_an_error_is_read_from_its_start_only(echo: str) -> No
     async with aiohttp.ClientSession() as session, session.post(echo, data=b"0" * 5_000_000) as reply:
         body = await read_body(reply, 1000, room, cut=True)
         assert 1000 < sum(map(len, body.pieces)) < 2_000_000
+
+
+def _endless(start: bytes, then: bytes, **headers: str) -> web.Application:
+    """A server that sends `start`, and then `then` again and again for as long as anybody reads."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        reply = web.StreamResponse(headers={**headers})
+        await reply.prepare(request)
+        await reply.write(start)
+        while True:
+            await reply.write(then)
+
+    app = web.Application()
+    app.router.add_get("/", answer)
+    return app
+
+
+@pytest.mark.parametrize(
+    ("start", "then"),
+    [
+        (gzip.compress(b"[true]"), b"x" * 65_536),  # behind the end of what is packed
+        (gzip.compress(b"")[:10], b"\0\0\0\xff\xff" * 10_000),  # blocks that unpack to nothing
+    ],
+    ids=["behind its end", "nothing"],
+)
+async def test_a_packed_body_without_an_end_is_given_up(start: bytes, then: bytes) -> None:
+    app = _endless(start, then, **{"Content-Encoding": "gzip"})
+    async with TestServer(app) as server, aiohttp.ClientSession(auto_decompress=False) as session:
+        async with asyncio.timeout(20), session.get(server.make_url("/")) as reply:
+            with pytest.raises(BadReply, match=r"bytes follow its end|sends more than"):
+                await read_body(reply, 1 << 20)
+
+
+async def test_a_body_letter_by_letter_takes_no_more_memory_than_its_bytes() -> None:
+    length = 100_000
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        reply = web.StreamResponse()
+        reply.enable_chunked_encoding()
+        await reply.prepare(request)
+        assert request.transport is not None
+        request.transport.write(b"1\r\nx\r\n" * length)
+        return reply
+
+    app = web.Application()
+    app.router.add_get("/", answer)
+    async with TestServer(app) as server, aiohttp.ClientSession(auto_decompress=False) as session:
+        async with session.get(server.make_url("/")) as reply:
+            pieces = await read_pieces(reply, length)
+
+    assert b"".join(pieces) == b"x" * length
+    assert len(pieces) < length / 100

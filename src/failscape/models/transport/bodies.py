@@ -27,6 +27,9 @@ PLAIN_ONLY = {"Accept-Encoding": "identity"}
 _PACKED = ("gzip", "x-gzip", "deflate")
 _PIECE = 2**18
 
+#: So many pieces that are smaller than `_SMALL` are joined to one: each takes some 40 bytes beside its own.
+_FEW, _SMALL = 256, 4096
+
 
 class BodyRoom:
     """Counts the bytes of all bodies under way. When they are too many, only the oldest reads on.
@@ -97,25 +100,57 @@ async def _read_pieces(
     response: aiohttp.ClientResponse, most: int, room: BodyRoom, ticket: int, cut: bool
 ) -> list[bytes]:
     unpack = _unpacker(response)
-    pieces: list[bytes] = []
-    length = 0
+    pieces = _Pieces()
+    length = sent = 0
     said = 0 if unpack or cut else response.content_length or 0
-    while max(said, length) <= most and not response.content.at_eof():
+    while max(said, length, sent) <= most and not response.content.at_eof():
         await room.wait(ticket)
         piece, _ = await response.content.readchunk()  # may be empty between the chunks of a chunked body
+        sent += len(piece)  # a packed body may go on for ever and unpack to nothing
         for part in _unpacked(piece, unpack, most + 1 - length) if unpack else [piece]:
-            pieces.append(part)
+            pieces.add(part)
             length += len(part)
             room.add(ticket, len(part))
-    if max(said, length) > most:
+    if max(said, length, sent) > most:
         response.close()
         if not cut:
-            pieces.clear()  # the error's traceback would keep them as long as the error lives
+            pieces.drop()  # the error's traceback would keep them as long as the error lives
             raise BadReply(
                 f"{shown_url(str(response.url))} sends more than {most:,} bytes",
                 "raise `image_max_bytes` if you trust it",
             )
-    return pieces
+    return pieces.all()
+
+
+class _Pieces:
+    """The pieces of a body as they come. A server may send it letter by letter: small ones are joined."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._small: list[bytes] = []
+
+    def add(self, piece: bytes) -> None:
+        if len(piece) < _SMALL:
+            if piece:
+                self._small.append(piece)
+        else:
+            self._join()
+            self._pieces.append(piece)
+        if len(self._small) >= _FEW:
+            self._join()
+
+    def all(self) -> list[bytes]:
+        self._join()
+        return self._pieces
+
+    def drop(self) -> None:
+        self._pieces.clear()
+        self._small.clear()
+
+    def _join(self) -> None:
+        if self._small:
+            self._pieces.append(b"".join(self._small))
+            self._small.clear()
 
 
 def _unpacker(response: aiohttp.ClientResponse) -> "zlib._Decompress | None":
@@ -137,6 +172,8 @@ def _unpacked(piece: bytes, unpack: "zlib._Decompress", most: int) -> list[bytes
     length = 0
     try:
         while piece and length < most:
+            if unpack.eof:
+                raise BadReply("the reply cannot be unpacked: bytes follow its end")
             part = unpack.decompress(piece, min(_PIECE, most - length))
             parts.append(part)
             length += len(part)

@@ -224,4 +224,7 @@ def span(seconds: float) -> str:
 
 
 def when(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+    except (ValueError, OverflowError, OSError):  # an atlas may hold any number
+        return "at no known time"
