@@ -101,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
         f"warning: {printable(clean(str(message)))}", err=True
     )
     sys.stdout = guarded(sys.stdout)
-    sys.stderr = guarded(sys.stderr)
+    sys.stderr = guarded(sys.stderr, moves=True)
     try:
         code = cli.main(arguments, prog_name="failscape", standalone_mode=False)
     except click.ClickException as error:

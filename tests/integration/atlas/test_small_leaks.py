@@ -83,6 +83,8 @@ def test_commands_to_the_terminal_are_dropped() -> None:
     assert without_commands("\x1b[6n\x1bc") == "c"
     kept = "\x1b[1;32mok\x1b[0m\r\x1b[K\tline\n\x1b[?25l"
     assert without_commands(kept) == kept
+    assert without_commands("\x1b[1A\x1b[2Kcertified\x1b[2J\x1b[9;1H\x1b[?1049h") == "certified"
+    assert without_commands("\x1b[1Aup", moves=True) == "\x1b[1Aup"
     assert printable("a\x1b]52;c;x\x07") == "a\\x1b]52;c;x\\x07"
 
 
