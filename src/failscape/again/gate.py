@@ -208,7 +208,7 @@ def read_baseline(path: Path) -> GateBaseline:
         )
     try:
         return _parsed(data)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ConfigError(
             f"{path}: is damaged ({type(error).__name__}: {error})",
             "take the committed one, or freeze it again",
@@ -233,7 +233,7 @@ def _parsed(data: dict[str, Any]) -> GateBaseline:
             _key(target, subject, number, at),
             str(row["group"]),
             plans[plan],
-            int(seed),
+            _seed(seed),
         )
         for at, (subject, row, number, (case, plan, seed, flags)) in enumerate(rows)
     ]
@@ -251,6 +251,13 @@ def _parsed(data: dict[str, Any]) -> GateBaseline:
         frozenset(map(str, data["claimed"])),
         tuple(cases),
     )
+
+
+def _seed(value: Any) -> int:
+    seed = int(value)
+    if not 0 <= seed < 2**63:
+        raise ValueError(f"a seed must be a whole number from 0 to 2**63 - 1, but got {seed}")
+    return seed
 
 
 #: With more than this share of cases whose pictures came out otherwise, nothing is compared.

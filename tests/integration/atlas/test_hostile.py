@@ -284,6 +284,23 @@ def test_a_baseline_of_any_depth_is_one_error(tmp_path: Path) -> None:
         read_baseline(tmp_path / "base.json")
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"limit": 10**400},
+        {"subjects": []},
+        {"subjects": {"cat": {"group": "", "cases": [["#1", 0, 1 << 70, 0]]}}},
+        {"subjects": {"cat": {"group": "", "cases": [["#1", 0, -1, 0]]}}},
+    ],
+)
+def test_a_baseline_with_odd_values_is_one_error(home: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
+    path = tmp_path / "base.json"
+    assert run("gate", "freeze", home / "atlas", "--output", path).exit_code == 0
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(ConfigError, match="is damaged"):
+        read_baseline(path)
+
+
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_an_export_into_a_strange_folder_follows_no_draft(home: Path, form: str) -> None:
     own = home / "own.txt"

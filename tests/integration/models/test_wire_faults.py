@@ -9,7 +9,8 @@ from benchmarks.wire_faults import FAULTS, WireFault, meet, table_of
 SHORT = (
     "closes without a word", "a body without a status line", "a length longer than the body",
     "a length of 9 GB", "a chunk of size zz", "301 to a link-local address", "429, Retry-After: 0",
-    "gzip: 1 MB unpacks to 400 MB", "gzip that is none", "brotli", "JSON of 6 MB", "100,000 brackets",
+    "gzip: 1 MB unpacks to 400 MB", "gzip that is none", "brotli",
+    "gzip, then 6 MB behind its end", "600,000 chunks of one letter", "JSON of 6 MB", "100,000 brackets",
     "a million empty lists", "content is reasoning only", "a lone surrogate", "an error beside the choices",
     "a body without an end", "usage of 1e30", "gzip though plain was asked for", "an SVG",
     "a PNG header without pixels", "a PNG with one row of 64", "half a JPEG with an end", "1 × 1",
