@@ -125,6 +125,23 @@ def _pipe(name: str) -> Callable[[Path, Path], None]:
     return spoil
 
 
+#: Far more than any machine has; as a hole in a file it takes no room on the disk.
+HOLE = 1 << 42
+
+
+def _hole_in_pack(atlas: Path, home: Path) -> None:
+    os.truncate(next((atlas / "images").glob("*.pack")), HOLE)
+    _sql(f"UPDATE images SET bytes = {HOLE // 2}")(atlas, home)
+
+
+def _hole_in_corpus(atlas: Path, home: Path) -> None:
+    words = atlas / "corpora" / "words"
+    words.mkdir(parents=True)
+    (words / "entities.json").touch()
+    os.truncate(words / "entities.json", HOLE)
+    _change_settings(atlas, space={"corpus": "atlas:words", "depth": 1})
+
+
 def _unmounted(atlas: Path, home: Path) -> None:
     shutil.rmtree(atlas / "images")
 
@@ -161,6 +178,11 @@ CASES: dict[str, Callable[[Path, Path], None]] = {
     "a digest that leads elsewhere": _sql(
         "UPDATE images SET digest = '../../diary.txt' WHERE digest = (SELECT min(digest) FROM images)"
     ),
+    "a pack with a hole of terabytes": _hole_in_pack,
+    "a corpus with a hole of terabytes": _hole_in_corpus,
+    "a number in place of kept findings": _sql(f"UPDATE results SET content = {HOLE}"),
+    "moments far outside of time": _sql("UPDATE runs SET started = 1e300"),
+    "no name": _sql("DELETE FROM atlas"),
     "verdicts turned round": _sql(
         "UPDATE trials SET verdict = CASE verdict WHEN 'pass' THEN 'fail' ELSE 'pass' END"
     ),

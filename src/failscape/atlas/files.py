@@ -90,6 +90,13 @@ def open_regular(path: Path) -> IO[bytes]:
         raise
 
 
+def read_regular(path: Path, most: int = LONGEST_TEXT) -> bytes:
+    """All of a plain file, unless it is longer than `most` bytes."""
+    with open_regular(path) as file:
+        refuse_longer(path, os.fstat(file.fileno()).st_size, most)
+        return file.read()
+
+
 def open_for_writing(path: Path, exclusive: bool = False) -> int:
     """A handle to a plain file, made if it is not there: no link, no folder, no pipe.
 

@@ -26,7 +26,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from failscape.atlas.files import explained, folder_inside, open_regular, refuse_link, write_whole
+from failscape.atlas.files import explained, folder_inside, read_regular, refuse_link, write_whole
 from failscape.atlas.reader import CORPORA, CORPUS_HERE, KEPT_TEXT, WARM_START, kept_folder
 from failscape.atlas.records import HuntRow
 from failscape.atlas.store import Atlas
@@ -108,8 +108,8 @@ def copy_corpus(source: Path, goal: Path, follow: bool = False) -> Path:
         draft.mkdir(parents=True)
         for name in (*CORPUS_FILES, KEPT, KEPT_PROMPTS, KEPT_EARLIER, KEPT_TEXT):
             if os.path.lexists(source / name):
-                with open_regular((source / name).resolve() if follow else source / name) as file:
-                    write_whole(draft / name, file.read())
+                path = source / name
+                write_whole(draft / name, read_regular(path.resolve() if follow else path))
     return draft
 
 
@@ -156,8 +156,7 @@ def earlier_of(row: HuntRow) -> Earlier | None:
             f"hunt {row.id} started from an earlier atlas, but {CORPORA}/{digest}/{KEPT_EARLIER} is gone",
             "restore that folder from a copy of the atlas",
         )
-    with open_regular(path) as file:
-        earlier = parse_earlier(file.read().decode(errors="replace"), str(path))
+    earlier = parse_earlier(read_regular(path).decode(errors="replace"), str(path))
     if earlier.digest != digest:
         raise AtlasError(f"{path} was changed", "restore it from a copy of the atlas")
     return earlier
@@ -179,8 +178,7 @@ def _keep_text(folder: Path, digest: str, name: str, text: str) -> None:
 def _holds_text(path: Path, text: str) -> bool:
     """Whether the kept copy is that text: a merge may have brought another one under that name."""
     try:
-        with open_regular(path) as file:
-            return file.read() == text.encode()
+        return read_regular(path) == text.encode()
     except FileNotFoundError:
         return False
 

@@ -26,6 +26,7 @@ from failscape.atlas.files import (
     explain_os,
     open_for_writing,
     open_regular,
+    read_regular,
     refuse_link,
     refuse_longer,
     sync_folder,
@@ -281,9 +282,7 @@ class ImageStore:
         path = self.file_of(digest)
         if path is None:
             return b""
-        with open_regular(path) as file:
-            refuse_longer(path, os.fstat(file.fileno()).st_size, LONGEST_PICTURE)
-            return file.read()
+        return read_regular(path, LONGEST_PICTURE)
 
     def file_of(self, digest: str) -> Path | None:
         """The file of its own that an earlier version made for a picture."""

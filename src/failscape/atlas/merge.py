@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from failscape.atlas import reader
 from failscape.atlas.database import DATABASE, MIGRATIONS, reader_uri, version_of
-from failscape.atlas.files import explained, link_or_copy, open_regular, refuse_link, sync_folder
+from failscape.atlas.files import explained, link_or_copy, read_regular, refuse_link, sync_folder
 from failscape.atlas.hunts import copy_corpus, diff_hunts
 from failscape.atlas.images import PackPlace, pack_path, read_place
 from failscape.atlas.merge_reviews import JoinedHunt, copy_reviews, note_hunts, refuse_mixed_reviews
@@ -114,11 +114,7 @@ def _copy_corpora(source: Atlas, target: Atlas) -> None:
 
 def _files(folder: Path) -> dict[str, bytes]:
     """What is in a kept corpus, by name."""
-    found: dict[str, bytes] = {}
-    for path in sorted(folder.iterdir()):
-        with open_regular(path) as file:
-            found[path.name] = file.read()
-    return found
+    return {path.name: read_regular(path) for path in sorted(folder.iterdir())}
 
 
 def _merge_one(source: Atlas, target: Atlas, merged: Merged, rules: MergeRules) -> None:
