@@ -119,6 +119,11 @@ ODD: dict[str, tuple[str, ...]] = {
         "<thinking>Unable to view the picture.</thinking>{json}",
         "[THINK]I cannot see the image[/THINK]{json}",
         "<think>没有图片，随便答。</think>{json}",
+        "<think>There is no picture in the message. So false.</think>{json}",
+        "<think>There is no image, so I assume the default.</think>{json}",
+        "<think>Je n'ai pas reçu d'image.</think>{json}",
+        "<think>As a text-only model I have to guess.</think>{json}",
+        "<think>The user only sent text.</think>{json}",
     ),
     "thoughts out of order": (
         "<think>Perhaps {json}",
@@ -225,6 +230,16 @@ ODD: dict[str, tuple[str, ...]] = {
 """Make → forms that give no answer, or not only an answer."""
 
 NO_CAPTIONS = (
+    "Please upload the image so that I can describe it.",
+    "Could you please provide the picture?",
+    "No image found.",
+    "As a language model, I do not have the ability to see pictures.",
+    "Image description unavailable",
+    "null",
+    "N/A",
+    "undefined",
+    "500 Internal Server Error",
+    "Rate limit exceeded. Please try again later.",
     "I'm sorry, but I can't assist with that.",
     "I don't see any image attached. Please upload one.",
     "The image failed to load.",
@@ -266,6 +281,9 @@ NO_CAPTIONS = (
 """Replies of a captioner that describe nothing."""
 
 CAPTIONS = {
+    "There is no picture on the wall.": ["There is no picture on the wall."],
+    "A sign says 404 not found.": ["A sign says 404 not found."],
+    "An unknown man holds a photo.": ["An unknown man holds a photo."],
     "A red cat.\nIt sits on grass.": ["A red cat.", "It sits on grass."],
     "A red cat. It sits on grass.": ["A red cat.", "It sits on grass."],
     "Sure! Here are the sentences:\n1. A red cat.\n2. It sits.\nLet me know if you need more.": [
@@ -332,6 +350,9 @@ READERS = (
 
 #: Reasons of a verifier that take its verdict back.
 NO_REASONS = (
+    "Since there is no image, I assume false.",
+    "I am a text-based model and have no image input.",
+    "The picture seems blank, it did not load.",
     "The image failed to load.",
     "No image was provided, so I assume it is wrong.",
     "I cannot see the image.",

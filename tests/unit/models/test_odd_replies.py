@@ -1,4 +1,4 @@
-"""A reply that is no verdict is never read as one: 158 forms of ten makes, put to every contract."""
+"""A reply that is no verdict is never read as one: 163 forms of ten makes, put to every contract."""
 
 from __future__ import annotations
 

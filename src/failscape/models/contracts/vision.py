@@ -118,6 +118,23 @@ _AROUND_A_CAPTION = re.compile(
 #: Tags, data and stack traces: a text out of form, whatever it was meant to be.
 _MARKUP = re.compile(r"</?[A-Za-z!][\w:-]*[^<>\n]{0,200}>|<\||\|>|^\s*[\[{]|^Traceback |◁|▷", re.MULTILINE)
 
+#: What servers and proxies say in place of a model.
+_ERROR = re.compile(
+    r"\W*(?:(?:error|exception|warning|http)\b[^.]{0,40}[:\d]"
+    r"|(?:[45]\d\d\W+)?(?:internal server error|bad gateway|service unavailable|gateway time-?out"
+    r"|too many requests|rate limit|quota exceeded|unauthorized|forbidden)\b)",
+    re.IGNORECASE,
+)
+_NO_WORDS = re.compile(
+    r"\W*(?:null|nil|none|n/?a|nan|undefined|unknown|unavailable|empty|caption|description"
+    r"|(?:image |picture |photo )?description (?:is )?(?:un|not )available)\W*",
+    re.IGNORECASE,
+)
+_REQUEST = re.compile(
+    r"\W*(?:(?:could|can|would) you |please )(?:please )?(?:upload|provide|attach|share|send|resend)\b",
+    re.IGNORECASE,
+)
+
 
 def _no_caption(said: str) -> str:
     """Why the words describe no picture; `""` where nothing speaks against it."""
@@ -125,8 +142,12 @@ def _no_caption(said: str) -> str:
         return "it declines, or saw no picture"
     if _MARKUP.search(said):
         return "it holds tags or data"
-    if re.match(r"\W*(?:error|exception|warning|http)\b[^.]{0,40}[:\d]", said, re.IGNORECASE):
+    if _ERROR.match(said):
         return "it tells of an error"
+    if _NO_WORDS.fullmatch(said):
+        return "it says nothing"
+    if _REQUEST.match(said):
+        return "it asks for the picture"
     return ""
 
 
