@@ -353,7 +353,7 @@ def _sets(rows: Mask, compatible: Mask, size: int) -> Counts:
 
 def _to_mask(sets: Sequence[Bits], width: int) -> Mask:
     size = (width + 7) // 8
-    packed = np.array([np.frombuffer(bits.to_bytes(size, "little"), np.uint8) for bits in sets])
+    packed = np.frombuffer(b"".join(bits.to_bytes(size, "little") for bits in sets), np.uint8)
     return np.unpackbits(packed.reshape(len(sets), size), axis=1, count=width, bitorder="little").astype(
         np.bool_
     )

@@ -332,6 +332,25 @@ def test_import_into_a_strange_atlas(home: Path, tmp_path: Path) -> None:
     assert [path.name for path in (home / "private").iterdir()] == ["entities.json"]
 
 
+def test_an_import_of_one_thing_without_values_can_be_read(home: Path, tmp_path: Path) -> None:
+    assert run("export", home / "atlas", "--format", "failureatlas", "-o", tmp_path / "rows").exit_code == 0
+    first = (tmp_path / "rows").read_text().splitlines()[0]
+    assert json.loads(first)["value"] == []
+    (tmp_path / "one").write_text(f"{first}\n")
+    assert run("import", tmp_path / "one", "--atlas", tmp_path / "new").exit_code == 0
+    for command in ("findings", "report"):
+        assert run(command, tmp_path / "new").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "row", ["[" * 100_000, '{"model": ' * 100_000, '{"model": "a", "case": ' + "[" * 100_000]
+)
+def test_an_import_of_any_depth_is_one_error(tmp_path: Path, row: str) -> None:
+    (tmp_path / "rows.jsonl").write_text(row)
+    with pytest.raises(AtlasError, match="line 1"):
+        raise_of(run("import", tmp_path / "rows.jsonl", "--atlas", tmp_path / "new"))
+
+
 @pytest.mark.parametrize("words", [("report", "--single-file"), ("report",), ("dataset", "--parquet")])
 @pytest.mark.parametrize("name", ["", "images", "thumbs", "comparison", "data.parquet", "index.html"])
 def test_links_in_folders_that_are_written_to(home: Path, words: tuple[str, ...], name: str) -> None:

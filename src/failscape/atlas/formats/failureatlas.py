@@ -102,7 +102,7 @@ class _Line:
     def read(self, text: str) -> NodeRow:
         try:
             data = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._error("", f"not JSON: {error}", "one JSON object per line") from None
         if not isinstance(data, dict):
             raise self._error("", f"not an object, but {type(data).__name__}", "one JSON object per line")

@@ -200,7 +200,7 @@ def looks_like_table(path: Path) -> bool:
     if first.lstrip().startswith("{"):
         try:
             return {"model", "case"} <= set(json.loads(first))
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
     return path.suffix.lower() in (".csv", ".tsv")
 
@@ -233,7 +233,7 @@ def _json_lines(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         if line.strip():
             try:
                 yield number, dict(json.loads(line))
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, RecursionError) as error:
                 raise AtlasError(f"{path}, line {number}: is no JSON object: {error}") from None
 
 
