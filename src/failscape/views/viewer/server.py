@@ -64,10 +64,10 @@ class Guard:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
     def knows_host(self, host: str) -> bool:
-        name = urlsplit(f"//{host}").hostname or ""
-        if name == "localhost":
-            return True
         try:
+            name = urlsplit(f"//{host}").hostname or ""
+            if name == "localhost":
+                return True
             address = ipaddress.ip_address(name)
         except ValueError:
             return False
@@ -81,7 +81,7 @@ class Guard:
         if not self.knows_host(request.host):
             return f"This viewer does not answer to the name {request.host!r}.\n"
         origin = request.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc != request.host:
+        if origin is not None and origin.partition("://")[2] != request.host:
             return "This viewer does not answer other sites.\n"
         if request.method not in ("GET", "HEAD", "POST"):
             return "Only GET and POST are understood.\n"
@@ -235,13 +235,26 @@ def build_app(library: Library, guard: Guard) -> web.Application:
     return app
 
 
+#: What reading may end in, when rows or queries are of another form than ours.
+_NOT_UNDERSTOOD = (
+    ValueError,
+    KeyError,
+    TypeError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    sqlite3.Error,
+)
+
+
 @web.middleware
 async def _explain_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except FailscapeError as error:
         return web.json_response({"error": error.message, "fix": error.fix}, status=404)
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, sqlite3.Error) as error:
+    except _NOT_UNDERSTOOD as error:
         # A foreign atlas may hold anything; what cannot be read is said and stops nothing else.
         why = f"the atlas holds something that is not understood ({type(error).__name__}: {error})"
         return web.json_response({"error": why[:400], "fix": "failscape doctor ATLAS"}, status=500)

@@ -36,7 +36,15 @@ async def test_the_token_opens_once_and_leaves_the_address(stranger) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:8317", "127.0.0.1.evil.example", "192.168.1.4", "", "localhost.evil"],
+    [
+        "evil.example",
+        "evil.example:8317",
+        "127.0.0.1.evil.example",
+        "192.168.1.4",
+        "",
+        "localhost.evil",
+        "[::1",
+    ],
 )
 async def test_other_names_are_refused_even_with_the_token(client, host) -> None:
     assert (await client.get("/api/library", headers={"Host": host})).status == 403
@@ -54,7 +62,7 @@ def test_beyond_this_machine_numbers_are_allowed_and_names_are_not() -> None:
 
 
 async def test_other_sites_are_refused(client) -> None:
-    for origin in ("http://evil.example", "null", "https://127.0.0.1:1"):
+    for origin in ("http://evil.example", "null", "https://127.0.0.1:1", "http://[x"):
         assert (await client.get("/api/library", headers={"Origin": origin})).status == 403, origin
 
 
@@ -79,3 +87,8 @@ async def test_every_answer_forbids_what_is_inline_and_foreign(client) -> None:
 def test_tokens_differ() -> None:
     assert Guard().token != Guard().token
     assert len(Guard().token) >= 32
+
+
+async def test_a_number_beyond_all_is_one_error(client) -> None:
+    reply = await client.get("/api/atlas/1/trial", params={"id": "9" * 20})
+    assert "not understood" in (await reply.json())["error"]
