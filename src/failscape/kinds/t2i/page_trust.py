@@ -18,6 +18,7 @@ from failscape.kinds.t2i.survey.survey import (
     Audit,
     CalibrationBin,
     ListAudit,
+    PassingSpace,
     Replicated,
     Replication,
     Share,
@@ -151,6 +152,7 @@ def trust_boxes(
 ) -> list[TrustBox]:
     """`allowed_for` says whether findings allow for the judge's errors; `sure`, what it said of its own."""
     makers = (
+        _passing(survey.passing),
         _list_audit(survey.list_audit),
         _replication(survey.replication, limit),
         _audit(survey.audit),
@@ -161,6 +163,22 @@ def trust_boxes(
         _states(survey.counts),
     )
     return [box for maker in makers for box in maker]
+
+
+def _passing(found: PassingSpace | None) -> Iterator[TrustBox]:
+    if found is None:
+        return
+    yield TrustBox(
+        "passing",
+        "How little fails?",
+        found.sentence,
+        "Nodes were drawn at random before the search began; their pictures bound how often a random request "
+        "fails, as judged. A node counts as failing below the threshold, so few nodes can fail where few "
+        "requests do. Entities are bounded one by one, by all of their pictures. Nothing is said of single "
+        "values and combinations: each of them has too few pictures.",
+        f"≤ {math.ceil(100 * found.requests_at_most - 1e-9)}%",
+        f"of random requests fail; {found.images:,} pictures of random nodes",
+    )
 
 
 def _list_audit(found: ListAudit | None) -> Iterator[TrustBox]:

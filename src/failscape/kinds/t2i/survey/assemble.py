@@ -22,6 +22,7 @@ from failscape.kinds.t2i.survey.judge_view import (
     columns,
     tried,
 )
+from failscape.kinds.t2i.survey.passing import passing_space
 from failscape.kinds.t2i.survey.rules import Chance, RuleBook, find_rules, judge_rules
 from failscape.kinds.t2i.survey.survey import (
     CalibrationBin,
@@ -336,6 +337,7 @@ def survey_of(given: SurveyInput) -> T2ISurvey:
             lattice, given.search, given.fresh, judge_view, given.threshold, given.passing_at
         ),
         list_audit=given.list_audit,
+        passing=passing_space(lattice, given.panel, given.search, given.threshold),
         calibration=calibration_of(given),
         wording=wording_effect(lattice, given.variants, given.threshold),
         withdrawn=given.withdrawn,

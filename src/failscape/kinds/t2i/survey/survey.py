@@ -190,6 +190,38 @@ def _floor(share: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class PassingSpace:
+    """What holds of a space in which little fails, all of it together with 95 % confidence, as judged.
+
+    At most the share `requests_at_most` of images of random nodes fails, so at most `nodes_at_most` of the
+    nodes fail; no entity by itself fails more often than `entity_at_most`. `images` are those of the panel.
+    """
+
+    nodes: int
+    images: int
+    requests_at_most: float
+    nodes_at_most: float
+    entities: int
+    entity_at_most: float
+
+    @property
+    def sentence(self) -> str:
+        said = (
+            f"With 95% confidence at most {_ceiling(self.requests_at_most)} of all requests of this space "
+            f"fail, and at most {_ceiling(self.nodes_at_most)} of its {self.nodes:,} nodes"
+        )
+        if self.entity_at_most > 0.5:  # an entity with few images: nothing worth saying
+            return f"{said}."
+        alone = f"none of its {self.entities:,} entities by itself fails more than"
+        return f"{said}; {alone} {_ceiling(self.entity_at_most)} of the time."
+
+
+def _ceiling(share: float) -> str:
+    """An upper bound, rounded up to whole per cent."""
+    return f"{min(100, math.ceil(100 * share - 1e-9))}%"
+
+
+@dataclass(frozen=True, slots=True)
 class Replicated:
     """One finding tried again with fresh seeds: `failures` of `images`.
 
@@ -263,6 +295,7 @@ class T2ISurvey(Survey):
     audit: Audit | None = None
     replication: Replication | None = None
     list_audit: ListAudit | None = None
+    passing: PassingSpace | None = None
     calibration: tuple[CalibrationBin, ...] = ()
     wording: WordingEffect | None = None
     #: Of the panel nodes that any rule speaks of, the share that fails.
