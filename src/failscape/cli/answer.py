@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from failscape.atlas import Atlas
 from failscape.cli.screen import echo_json, shell_path
 from failscape.errors import FailscapeError
 from failscape.views.read import HuntEvidence, load_hunt
-from failscape.views.read.answer import SHOWN, answer_of, seen_sentence
-
-INDENT = (0, 0, 0, 2)
+from failscape.views.read.answer import answer_of, say_findings, seen_sentence
 
 
 def print_answer(hunt: HuntEvidence, console: Console) -> None:
@@ -22,7 +19,7 @@ def print_answer(hunt: HuntEvidence, console: Console) -> None:
     answer = answer_of(hunt)
     console.print(Text(answer.headline, style="bold"))
     for theme in answer.shown:
-        console.print(Padding(Text(f"{theme.number}. {theme.sentence}"), INDENT))
+        print_hanging(f"  {theme.number}. ", theme.sentence, console)
     hidden = len(answer.themes) - len(answer.shown)
     if hidden:
         more = "1 more theme" if hidden == 1 else f"{hidden:,} more themes"
@@ -34,11 +31,12 @@ def print_answer(hunt: HuntEvidence, console: Console) -> None:
         console.print(Text(f"{sentence}."))
 
 
-def print_first_findings(hunt: HuntEvidence, console: Console) -> None:
-    """Where no theme says what fails, the surest findings do."""
-    answer = answer_of(hunt)
-    for number in () if answer.themes else answer.alone[:SHOWN]:
-        console.print(Padding(Text(f"{number}. {hunt.findings[number - 1].title}"), INDENT))
+def print_hanging(mark: str, text: str, console: Console) -> None:
+    """Print a text whose further lines begin below the first word, not below its mark. It is no markup."""
+    lines = Text(text).wrap(console, max(20, console.width - len(mark)))
+    for number, line in enumerate(lines):
+        line.rstrip()
+        console.print(Text(mark if not number else " " * len(mark)) + line, soft_wrap=True)
 
 
 def tell_answer(atlas: Path, as_json: bool) -> None:
@@ -49,7 +47,9 @@ def tell_answer(atlas: Path, as_json: bool) -> None:
             if as_json:
                 echo_json({"event": "answer", **answer_of(hunt).as_data()})
             else:
-                print_answer(hunt, Console())
-                print_first_findings(hunt, Console())
+                console = Console()
+                print_answer(hunt, console)
+                for line in say_findings(hunt, answer_of(hunt)):
+                    print_hanging("  - ", line, console)
     except FailscapeError:
         return

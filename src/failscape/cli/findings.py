@@ -14,7 +14,7 @@ from rich.text import Text
 
 from failscape.atlas import Atlas
 from failscape.atlas.formats.plain import no_formula
-from failscape.cli.answer import print_answer
+from failscape.cli.answer import print_answer, print_hanging
 from failscape.cli.screen import TellingLine, echo_json, shell_path
 from failscape.trials import Status, Verdict
 from failscape.views.read import HuntEvidence, load_hunt
@@ -111,9 +111,10 @@ def show_themes(hunt: HuntEvidence, limit: int | None, as_json: bool) -> None:
         for theme in answer.themes[:limit]:
             echo_json(theme.as_data())
         return
-    click.echo(answer.headline)
+    console = Console()
+    console.print(Text(answer.headline, style="bold"))
     for theme in answer.themes[:limit]:
-        click.echo(f"{theme.number}. {theme.sentence}")
+        print_hanging(f"{theme.number}. ", theme.sentence, console)
 
 
 def show_rules(hunt: HuntEvidence, limit: int | None, as_json: bool) -> None:
@@ -129,7 +130,7 @@ def show_rules(hunt: HuntEvidence, limit: int | None, as_json: bool) -> None:
     themes = answer_of(hunt).themes[:limit]
     click.echo("No group was tested as one and proven." + (" Seen in the findings:" if themes else ""))
     for theme in themes:
-        click.echo(f"{theme.number}. {theme.sentence}")
+        print_hanging(f"{theme.number}. ", theme.sentence, Console())
 
 
 def print_csv(rows: Sequence[FindingRow]) -> None:
@@ -225,8 +226,7 @@ def print_suspects(hunt: HuntEvidence, console: Console, atlas: str) -> None:
     )
     for row in select(finding_rows(hunt), FindingFilter((Status.SUSPECT,)))[:SUSPECT_ROWS]:
         seen = f"{row.failures} of {row.trials} {hunt.unit}s fail"
-        line = f"  {row.short_title}: {seen}{f'; {row.missing}' if row.missing else ''}"
-        console.print(Text(line, overflow="ellipsis", no_wrap=True))
+        print_hanging("  ", f"{row.short_title}: {seen}{f'; {row.missing}' if row.missing else ''}", console)
     if total > SUSPECT_ROWS:
         more = f"All of them: failscape findings {atlas} --status {Status.SUSPECT}"
         console.print(more, highlight=False, soft_wrap=True)

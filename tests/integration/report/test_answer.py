@@ -45,9 +45,15 @@ def printed(atlas, found: list[Finding], width: int) -> str:
 def test_a_colour_that_fails_with_everything_is_the_answer(empty_atlas):
     found = paint(empty_atlas, {subject(thing, "green") for thing in THINGS})
     answer = answer_of(load_hunt(empty_atlas, build=lambda row: ListedHunt(found)))
-    assert answer.headline == "painter: 5 failures found; one theme explains 100% of them."
+    assert answer.headline == (
+        "painter fails at 33% (20–49%) of the 45 valid trials that the search drew. "
+        "5 failures found; one theme explains 100% of them."
+    )
     (theme,) = answer.themes
-    assert theme.sentence == "green: seen in all 5 of 5 combinations tried; not tested as a group"
+    assert theme.sentence == (
+        "anything with green: seen in all 5 of 5, not tested as a group; "
+        "75% (51–91%) of 20 trials fail; explains 5 of 5 findings"
+    )
     assert answer.alone == ()
 
 
@@ -55,15 +61,18 @@ def test_exceptions_and_findings_of_their_own_are_told(empty_atlas):
     found = paint(empty_atlas, {subject(thing, "green") for thing in THINGS[1:]} | {subject("cat", "red")})
     answer = answer_of(load_hunt(empty_atlas, build=lambda row: ListedHunt(found)))
     (theme,) = answer.themes
-    assert theme.sentence == "green: fails in 4 of 5 combinations tried; not tested as a group"
-    assert theme.exceptions == ("cat: green",)
+    assert theme.sentence == (
+        "anything with green: seen in 4 of 5 tried, not tested as a group; "
+        "63% (38–84%) of 19 trials fail; explains 4 of 5 findings; works: cat with green"
+    )
+    assert theme.exceptions == ("cat with green",)
     assert [found[number - 1].subject for number in answer.alone] == [subject("cat", "red")]
 
 
 def test_the_terminal_and_the_page_say_the_same(empty_atlas, tmp_path):
     found = paint(empty_atlas, {subject(thing, "green") for thing in THINGS})
     page = read(write_report(empty_atlas, tmp_path, build=lambda row: ListedHunt(found)))
-    for line in printed(empty_atlas, found, 200).splitlines():
+    for line in printed(empty_atlas, found, 300).splitlines():
         assert line.strip().removeprefix("1. ") in page.text
 
 
@@ -76,5 +85,34 @@ def test_no_line_is_longer_than_the_terminal(empty_atlas):
 def test_nothing_found_is_said_and_nothing_is_invented(empty_atlas):
     paint(empty_atlas, set())
     answer = answer_of(load_hunt(empty_atlas, build=lambda row: ListedHunt([])))
-    assert answer.headline == "Nothing is proven to fail after 45 trials."
+    assert answer.headline == (
+        "painter fails at 0% (0–7.9%) of the 45 valid trials that the search drew. "
+        "Nothing is proven to fail after 45 trials."
+    )
     assert answer.themes == ()
+
+
+def test_values_that_fail_alike_are_one_theme(empty_atlas):
+    found = paint(empty_atlas, {subject(thing, colour) for thing in THINGS for colour in COLOURS[:2]})
+    answer = answer_of(load_hunt(empty_atlas, build=lambda row: ListedHunt(found)))
+    (theme,) = answer.themes
+    assert theme.title == "anything with green or red"
+    assert (len(theme.findings), theme.tried) == (10, 10)
+
+
+def test_what_failed_as_often_as_not_is_counted_and_claimed_by_nobody(empty_atlas):
+    failing = {subject(thing, "green") for thing in THINGS}
+    found = paint(empty_atlas, failing)[1:]
+    answer = answer_of(load_hunt(empty_atlas, build=lambda row: ListedHunt(found)))
+    (theme,) = answer.themes
+    assert theme.open == 1
+    assert theme.sentence.startswith("anything with green: seen in 4 of 5 tried, not tested as a group")
+
+
+def test_that_nearly_all_fails_is_said_before_any_cause(empty_atlas):
+    failing = {subject(thing, colour) for thing in THINGS for colour in COLOURS} - {subject("cat", "red")}
+    found = paint(empty_atlas, failing)
+    answer = answer_of(load_hunt(empty_atlas, build=lambda row: ListedHunt(found)))
+    first, aside, *_ = answer.headline.split(". ")
+    assert first == "painter fails at 93% (82–99%) of the 45 valid trials that the search drew"
+    assert aside == "Failing is the rule here: the list below shows where it is worst"

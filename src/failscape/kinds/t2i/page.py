@@ -314,7 +314,7 @@ def placer(config: dict[str, Any]) -> Placer:
     if space.get("prompts"):
         return place_prompt(load_prompts(str(space["prompts"])).prompts)
     corpus = load_corpus(str(space.get("corpus", "toybox")))
-    return place_node({entity.name: entity.upper_class for entity in corpus.entities})
+    return place_node({one.name: (one.upper_class, one.sub_class) for one in corpus.entities})
 
 
 def sections(context: Context) -> Iterator[Section]:

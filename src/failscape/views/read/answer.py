@@ -7,13 +7,13 @@ headline, the themes, then everything else.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from failscape.search.surveys import SpaceRate, Survey, TestedRule
 from failscape.trials import Subject, SubjectForm, parse_label
-from failscape.views.read.findings import BeforeAfter, varied_examples
+from failscape.views.read.findings import BeforeAfter, short_title, varied_examples
 from failscape.views.read.hunt import HuntEvidence
 from failscape.views.read.numbers import percent, spread
 from failscape.views.read.seen import SeenPattern, plainly_failing
@@ -39,8 +39,12 @@ SEEN_IN_SENTENCE = 3
 #: The scope of a tested rule about one thing; others are about a class, or about anything.
 ENTITY = "entity"
 
-#: Where surely more than this share of random requests fails, that is said before any cause.
+#: Where surely more than this share fails, or surely less than that one, it is said before any cause.
 MOST_FAIL = 0.5
+FEW_FAIL = 0.05
+
+#: More exceptions than a line holds are counted, not named.
+NAMED_EXCEPTIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,9 @@ class ToldTheme:
     """A theme as people see it.
 
     `findings` and `newly` are numbers of findings: those with its traits, and those of them that no theme
-    before it has. `exceptions` are titles of what was tried with its traits and works. `rate` is over the
-    trials of its findings. `proven`: it was tested as one group, and `status` says what is known of it.
+    before it has; `all_findings` is how many the hunt has. `exceptions` are titles of what was tried with its
+    traits and works; `open` more were tried and are neither. `rate` is over all trials of its findings and
+    exceptions. `proven`: it was tested as one group, and `status` says what is known of it.
     """
 
     number: int
@@ -57,22 +62,40 @@ class ToldTheme:
     traits: Traits
     findings: tuple[int, ...]
     newly: tuple[int, ...]
+    all_findings: int
     exceptions: tuple[str, ...]
+    open: int
     rate: Rate
     proven: bool
     status: str
 
     @property
     def tried(self) -> int:
-        return len(self.findings) + len(self.exceptions)
+        return len(self.findings) + len(self.exceptions) + self.open
 
     @property
     def sentence(self) -> str:
-        """The theme in one sentence: what, how much of it, how sure."""
-        fails = f"fails in {len(self.findings):,} of {self.tried:,} combinations tried"
-        if not self.exceptions:
-            fails = f"seen in all {self.tried:,} of {self.tried:,} combinations tried"
-        return f"{self.title}: {fails}; {self.status}"
+        """The theme in one sentence: what, how much of it, how sure, how often, and what works."""
+        share = f"{percent(self.rate.rate)} ({spread(self.rate.interval)})"
+        parts = [
+            f"{self.title}: {self._seen}, {self.status}",
+            f"{share} of {self.rate.of:,} {self.rate.counted}",
+            f"explains {len(self.findings):,} of {self.all_findings:,} findings",
+        ]
+        return "; ".join([*parts, *self._works])
+
+    @property
+    def _seen(self) -> str:
+        if len(self.findings) == self.tried:
+            return f"seen in all {self.tried:,} of {self.tried:,}"
+        return f"seen in {len(self.findings):,} of {self.tried:,} tried"
+
+    @property
+    def _works(self) -> list[str]:
+        """The exceptions, where they are few enough to name."""
+        if not 0 < len(self.exceptions) <= NAMED_EXCEPTIONS:
+            return []
+        return [f"works: {', '.join(self.exceptions)}"]
 
     def as_data(self) -> dict[str, Any]:
         return {
@@ -83,6 +106,7 @@ class ToldTheme:
             "findings": list(self.findings),
             "newly": list(self.newly),
             "tried": self.tried,
+            "open": self.open,
             "exceptions": list(self.exceptions),
             "failures": self.rate.failures,
             "trials": self.rate.of,
@@ -131,6 +155,16 @@ def answer_of(hunt: HuntEvidence) -> HuntAnswer:
     return HuntAnswer(_headline(hunt, themes[:SHOWN]), themes, alone, len(hunt.findings), hunt.seen)
 
 
+def say_findings(hunt: HuntEvidence, answer: HuntAnswer) -> list[str]:
+    """The first findings in no theme, a line each, as far as the themes leave room on the first screen."""
+    room = max(0, SHOWN - len(answer.shown))
+    found = [hunt.findings[number - 1] for number in answer.alone[:room]]
+    return [
+        f"{short_title(one)}: {one.failures:,} of {one.trials:,} {hunt.unit}s fail, {one.status}"
+        for one in found
+    ]
+
+
 def theme_examples(hunt: HuntEvidence, theme: ToldTheme, most: int) -> list[BeforeAfter]:
     """Pictures of a theme: failed ones of different findings, each beside what works, where there is such."""
     chosen = [hunt.findings[number - 1] for number in theme.newly or theme.findings]
@@ -147,22 +181,52 @@ def _headline(hunt: HuntEvidence, themes: Sequence[ToldTheme]) -> str:
 
 
 def _headline_sentences(hunt: HuntEvidence, themes: Sequence[ToldTheme]) -> Iterator[str]:
-    everywhere = _space_rate(hunt)
-    survey = hunt.survey_as(Survey)
-    opening = survey.opening if survey is not None else ""
-    if opening:
-        yield f"{hunt.target} {opening}."
+    everywhere = _overall(hunt)
     if everywhere is not None:
-        share = f"{percent(everywhere.rate)} ({spread(everywhere.interval)})"
-        yield f"{hunt.target} {hunt.kind.fails_at.format(share=share)}."
+        yield everywhere.sentence
     found = len(hunt.findings)
     if not found:
         yield _nothing_proven(hunt)
         return
-    if everywhere is not None and everywhere.interval[0] >= MOST_FAIL:
-        yield "Failing is the rule here: the list below shows where it is worst."
-    who = "" if opening or everywhere is not None else f"{hunt.target}: "
+    if everywhere is not None and everywhere.aside:
+        yield everywhere.aside
+    who = "" if everywhere is not None else f"{hunt.target}: "
     yield f"{who}{_found_and_explained(found, themes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class OverallRate:
+    """How often the target fails in general. `aside` says more where that is nearly always or never."""
+
+    sentence: str
+    aside: str
+
+
+def _overall(hunt: HuntEvidence) -> OverallRate | None:
+    """Over the whole space, where a random sample speaks for it; else over what the search tried."""
+    survey = hunt.survey_as(Survey)
+    if survey is not None and survey.opening:
+        return OverallRate(f"{hunt.target} {survey.opening}.", _aside(hunt.seen_rate().interval))
+    everywhere = _space_rate(hunt)
+    if everywhere is not None:
+        share = f"{percent(everywhere.rate)} ({spread(everywhere.interval)})"
+        sentence = f"{hunt.target} {hunt.kind.fails_at.format(share=share)}."
+        return OverallRate(sentence, _aside(everywhere.interval))
+    seen = hunt.seen_rate()
+    if not seen.known:
+        return None
+    share = f"{percent(seen.rate)} ({spread(seen.interval)})"
+    sentence = f"{hunt.target} fails at {share} of the {seen.of:,} {seen.counted}."
+    return OverallRate(sentence, _aside(seen.interval))
+
+
+def _aside(interval: tuple[float, float]) -> str:
+    low, high = interval
+    if low >= MOST_FAIL:
+        return "Failing is the rule here: the list below shows where it is worst."
+    if high <= FEW_FAIL:
+        return "Failures are rare here: the list below shows where they are."
+    return ""
 
 
 def _found_and_explained(found: int, themes: Sequence[ToldTheme]) -> str:
@@ -205,9 +269,13 @@ def _space_rate(hunt: HuntEvidence) -> SpaceRate | None:
 
 
 def _told_themes(hunt: HuntEvidence) -> Iterator[ToldTheme]:
-    proven = [_traits_of_rule(rule) for rule in hunt.tested_rules]
-    for number, theme in enumerate(choose_themes(tried_subjects(hunt)), 1):
-        traits = frozenset(theme.traits)
+    outcomes = tried_subjects(hunt)
+    groups = [_members(outcomes.settled, _traits_of_rule(rule)) for rule in hunt.tested_rules]
+    for number, theme in enumerate(choose_themes(outcomes.settled), 1):
+        members = _members(outcomes.settled, theme.traits)
+        # Two names for the same subjects, such as "four" and "four of any thing", are one group.
+        proven = members in groups
+        narrower = sum(group < members for group in groups)
         exceptions = [Subject.parse(one, hunt.kind.subject_form) for one in theme.exceptions]
         yield ToldTheme(
             number=number,
@@ -215,11 +283,23 @@ def _told_themes(hunt: HuntEvidence) -> Iterator[ToldTheme]:
             traits=theme.traits,
             findings=theme.findings,
             newly=theme.newly,
+            all_findings=len(hunt.findings),
             exceptions=tuple(say_subject(one) for one in exceptions),
-            rate=_pooled_rate(hunt, theme),
-            proven=traits in proven,
-            status=_status(traits in proven, sum(traits < rule for rule in proven)),
+            open=len(_members(outcomes.open, theme.traits)),
+            rate=_pooled_rate(hunt, theme, outcomes.counts),
+            proven=proven,
+            status=_status(proven, narrower),
         )
+
+
+def _members(subjects: Iterable[TriedSubject], traits: Iterable[Trait]) -> frozenset[str]:
+    """The subjects that have all traits; of several values of one family, one of them."""
+    wanted: defaultdict[str, set[Trait]] = defaultdict(set)
+    for trait in traits:
+        wanted[trait.family if trait.family not in (SKILL, ANY_VALUE) else trait.name].add(trait)
+    return frozenset(
+        one.subject for one in subjects if all(not one.traits.isdisjoint(some) for some in wanted.values())
+    )
 
 
 def _traits_of_rule(rule: TestedRule) -> frozenset[Trait]:
@@ -236,14 +316,28 @@ def _status(proven: bool, proven_inside: int) -> str:
     return f"not tested as a group, {narrower}" if proven_inside else "not tested as a group"
 
 
-def _pooled_rate(hunt: HuntEvidence, theme: Theme) -> Rate:
+def _pooled_rate(hunt: HuntEvidence, theme: Theme, counts: Mapping[str, tuple[int, int]]) -> Rate:
+    """Over the trials of all its findings, which are theirs to count, and of what works."""
     members = [hunt.findings[number - 1] for number in theme.findings]
-    failures = sum(finding.failures for finding in members)
-    trials = sum(finding.trials for finding in members)
-    return rate_of_counts(failures, trials, f"valid {hunt.unit}s of its findings")
+    works = [counts[subject] for subject in theme.exceptions]
+    failures = sum(finding.failures for finding in members) + sum(fails for _, fails in works)
+    trials = sum(finding.trials for finding in members) + sum(map(sum, works))
+    return rate_of_counts(failures, trials, f"{hunt.unit}s fail")
 
 
-def tried_subjects(hunt: HuntEvidence) -> list[TriedSubject]:
+@dataclass(frozen=True, slots=True)
+class TriedSubjects:
+    """What was tried. `settled`: findings, and what works; `open`: what failed as often as not, unclaimed.
+
+    `counts` is subject → passes and failures of what works.
+    """
+
+    settled: list[TriedSubject]
+    open: list[TriedSubject]
+    counts: dict[str, tuple[int, int]]
+
+
+def tried_subjects(hunt: HuntEvidence) -> TriedSubjects:
     """The findings, and what works: subjects that passed more often than they failed.
 
     A subject that holds all of a finding fails because of it, so it says nothing of its own. One with more
@@ -251,18 +345,24 @@ def tried_subjects(hunt: HuntEvidence) -> list[TriedSubject]:
     """
     form = hunt.kind.subject_form
     claimed = {Subject.parse(one.subject, form): number for number, one in enumerate(hunt.findings, 1)}
+    found = TriedSubjects([], [], {})
     if not claimed:
-        return []
+        return found
     deepest = max(len(subject.values) for subject in claimed)
     claimed_of: defaultdict[str, list[Subject]] = defaultdict(list)
     for subject in claimed:
         claimed_of[subject.name].append(subject)
     named = _named_by_trials(hunt, form)
-    found = [TriedSubject(one.text, _traits(hunt, one) & named, number) for one, number in claimed.items()]
+    found.settled.extend(
+        TriedSubject(one.text, _traits(hunt, one) & named, number) for one, number in claimed.items()
+    )
     for subject, passes, fails in _pooled_counts(hunt, form, deepest):
         explained = any(subject.holds(finding) for finding in claimed_of[subject.name])
-        if passes > fails and not explained:
-            found.append(TriedSubject(subject.text, _traits(hunt, subject) & named, None))
+        if explained or not passes + fails:
+            continue
+        tried = TriedSubject(subject.text, _traits(hunt, subject) & named, None)
+        (found.settled if passes > fails else found.open).append(tried)
+        found.counts[subject.text] = passes, fails
     return found
 
 
@@ -296,28 +396,46 @@ def _traits(hunt: HuntEvidence, subject: Subject) -> frozenset[Trait]:
     if subject.form is SubjectForm.THING:
         traits.add(Trait(THING, subject.name))
     place = hunt.place(subject.text)
-    if place is not None and place.column != subject.name:
-        traits.add(Trait(CLASS, place.column))
+    # A form of question has no name that people know; its skills and clauses say what it is.
+    if place is not None and subject.form is SubjectForm.THING:
+        traits |= {
+            Trait(CLASS, name) for name in (place.column, place.subclass) if name not in ("", subject.name)
+        }
     return frozenset(traits)
 
 
 def say_subject(subject: Subject) -> str:
-    """`owl: pink, night`."""
-    parts = [*subject.skills, *(value.value for value in subject.values)]
-    return f"{subject.name}: {', '.join(parts)}" if parts else subject.name
+    """`owl with pink and night`, `questions on counting`."""
+    if subject.form is SubjectForm.QUESTION:
+        skills = {Trait(SKILL, skill) for skill in subject.skills}
+        return say_traits(
+            (*sorted(skills), *(Trait(value.kind, value.value) for value in subject.values)), subject.form
+        )
+    values = [value.value for value in subject.values]
+    return f"{subject.name} with {' and '.join(values)}" if values else subject.name
 
 
 def say_traits(traits: Traits, form: SubjectForm) -> str:
-    """`owl: pink`, `car: any colour`, `pixelated`, `questions on counting`, `answer yes`."""
-    who = [_say(trait, form) for trait in traits if trait.family in (THING, CLASS)]
-    others = [_say(trait, form) for trait in traits if trait.family not in (THING, CLASS)]
-    return ": ".join(part for part in (" × ".join(who), " × ".join(others)) if part)
+    """`owl with pink`, `car with any colour`, `anything with four or five`, `questions on counting`."""
+    by_family: defaultdict[str, list[str]] = defaultdict(list)
+    for trait in traits:
+        by_family[trait.family].append(trait.name)
+    values = [_say_values(family, names, form) for family, names in by_family.items() if family not in WHO]
+    if form is SubjectForm.QUESTION:
+        skills = " and ".join(by_family[SKILL])
+        who = f"questions on {skills}" if skills else "questions"
+    else:
+        who = " and ".join([*by_family[CLASS], *by_family[THING]]) or "anything"
+    said = " and ".join(values)
+    return f"{who} with {said}" if said else who
 
 
-def _say(trait: Trait, form: SubjectForm) -> str:
-    if trait.family == ANY_VALUE:
-        return f"any {trait.name.rpartition(': ')[2]}"
-    if trait.family == SKILL:
-        return f"questions on {trait.name}"
-    is_clause = form is SubjectForm.QUESTION and trait.family != CLASS
-    return f"{trait.family} {trait.name}" if is_clause else trait.name
+#: Families of traits that say what a theme is about; the others say what it has.
+WHO = (THING, CLASS, SKILL)
+
+
+def _say_values(family: str, names: Sequence[str], form: SubjectForm) -> str:
+    if family == ANY_VALUE:
+        return " and ".join(f"any {name.rpartition(': ')[2]}" for name in names)
+    said = " or ".join(names)
+    return f"{family} {said}" if form is SubjectForm.QUESTION else said

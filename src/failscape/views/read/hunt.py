@@ -48,24 +48,29 @@ ALONE = "alone"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a subject lies: what it is about (its entity), one column (its class), one or more rows."""
+    """Where a subject lies: what it is about (its entity), one column (its class), one or more rows.
+
+    `subclass` is a narrower class inside the column, where there is one.
+    """
 
     about: str
     column: str
     rows: tuple[str, ...]
+    subclass: str = ""
 
 
 Placer = Callable[[str], Place | None]
 
 
-def place_node(classes: dict[str, str]) -> Placer:
-    """For subjects like `cat; Base: Colour=red`; `classes` is entity → its class."""
+def place_node(classes: Mapping[str, tuple[str, str]]) -> Placer:
+    """For subjects like `cat; Base: Colour=red`; `classes` is entity → its class and sub-class."""
 
     def place(subject: str) -> Place | None:
         parsed = Subject.parse(subject)
         if parsed.name not in classes:
             return None
-        return Place(parsed.name, classes[parsed.name], parsed.kinds or (ALONE,))
+        upper, lower = classes[parsed.name]
+        return Place(parsed.name, upper, parsed.kinds or (ALONE,), lower)
 
     return place
 

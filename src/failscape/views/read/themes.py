@@ -7,8 +7,10 @@ the likelihood of two shares against that of one). A candidate that covers much,
 says little; so does one that covers few. What a theme covers is set aside before the next one is chosen. The
 choice ends where naming a candidate takes as much as it says, the logarithm of how many there are.
 
-A theme must fail more often than not: what works in most cases does not explain a failure. There is nothing
-to set, and the same trials give the same themes.
+A theme must fail more often than not: what works in most cases does not explain a failure. What failed
+wherever it was tried is a theme even where few were tried, once they are three. Themes that differ in one
+value only are joined at the end: "four or five". There is nothing to set, and the same trials give the same
+themes.
 """
 
 from __future__ import annotations
@@ -26,6 +28,10 @@ SKILL = "skill"
 #: Having any value of a kind: `any` and `Base: colour`.
 ANY_VALUE = "any"
 
+#: So many failing subjects without a single exception are a theme, however little naming them saves: two of
+#: two are found somewhere among many candidates by chance.
+UNANIMOUS = 3
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Trait:
@@ -35,6 +41,7 @@ class Trait:
     name: str
 
 
+#: What all subjects of a theme have. Several traits of one value's family are alternatives: "four or five".
 Traits = tuple[Trait, ...]
 
 
@@ -70,20 +77,81 @@ def choose_themes(tried: Sequence[TriedSubject]) -> list[Theme]:
     candidates = _candidates(ordered)
     failing = _bits(at for at, one in enumerate(ordered) if one.finding is not None)
     left = (1 << len(ordered)) - 1
-    themes: list[Theme] = []
+    chosen: list[Traits] = []
     while (best := _best(candidates, failing, left)) is not None:
-        having = candidates[best]
-        themes.append(_theme(ordered, best, having, left))
-        left &= ~having
-    return themes
+        chosen.append(best)
+        left &= ~candidates[best]
+    return _as_themes(ordered, _joined(chosen, ordered), candidates)
 
 
 def _best(candidates: Mapping[Traits, int], failing: int, left: int) -> Traits | None:
     """The candidate that says most; among equals the shorter one, then the first by name."""
     gains = {traits: _gain(having, failing, left) for traits, having in candidates.items()}
     cost = math.log(max(1, len(candidates)))
-    worth_naming = [traits for traits, gain in gains.items() if gain > cost]
+    worth_naming = [
+        traits
+        for traits, gain in gains.items()
+        if gain > cost or (gain > 0 and _is_unanimous(candidates[traits], failing, left))
+    ]
     return min(worth_naming, key=lambda traits: (-gains[traits], len(traits), traits), default=None)
+
+
+def _is_unanimous(having: int, failing: int, left: int) -> bool:
+    works = having & ~failing
+    return not works and (having & left).bit_count() >= UNANIMOUS
+
+
+def _joined(chosen: Sequence[Traits], ordered: Sequence[TriedSubject]) -> list[list[Traits]]:
+    """Themes that differ in the value of one family only, together; each group in the order of choice.
+
+    Only values that exclude each other can be alternatives, such as counts; a question may take two skills.
+    """
+    exclusive = _exclusive_families(ordered)
+    groups: dict[tuple[object, ...], list[Traits]] = {}
+    for traits in chosen:
+        others = [key for family in exclusive if (key := _all_but(traits, family)) in groups]
+        key = (
+            others[0] if others else next((_all_but(traits, f) for f in exclusive if _has(traits, f)), traits)
+        )
+        groups.setdefault(key, []).append(traits)
+    return list(groups.values())
+
+
+def _exclusive_families(ordered: Sequence[TriedSubject]) -> list[str]:
+    """Families of values of which no subject has two."""
+    families: set[str] = set()
+    several: set[str] = set()
+    for one in ordered:
+        counts = Counter(trait.family for trait in one.traits)
+        families |= counts.keys()
+        several |= {family for family, count in counts.items() if count > 1}
+    return sorted(families - several - {THING, CLASS, SKILL, ANY_VALUE})
+
+
+def _has(traits: Traits, family: str) -> bool:
+    return any(trait.family == family for trait in traits)
+
+
+def _all_but(traits: Traits, family: str) -> tuple[object, ...]:
+    """What a theme has beside its value of a family; the family stands for the value."""
+    if not _has(traits, family):
+        return (traits,)
+    return (family, *(trait for trait in traits if trait.family != family))
+
+
+def _as_themes(
+    ordered: Sequence[TriedSubject], groups: Iterable[Sequence[Traits]], candidates: Mapping[Traits, int]
+) -> list[Theme]:
+    left = (1 << len(ordered)) - 1
+    themes: list[Theme] = []
+    for group in groups:
+        having = 0
+        for traits in group:
+            having |= candidates[traits]
+        together = tuple(sorted({trait for traits in group for trait in traits}))
+        themes.append(_theme(ordered, together, having, left))
+        left &= ~having
+    return themes
 
 
 def _theme(ordered: Sequence[TriedSubject], traits: Traits, having: int, left: int) -> Theme:

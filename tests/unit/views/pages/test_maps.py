@@ -4,7 +4,7 @@ from failscape.views.figures.heat import MapCell, failure_map
 from failscape.views.read import SubjectCounts
 from failscape.views.read.hunt import ALONE, place_node, placer_of
 
-PLACE = place_node({"cat": "animals", "cup": "things"})
+PLACE = place_node({"cat": ("animals", ""), "cup": ("things", "")})
 
 
 def counted(**subjects):
