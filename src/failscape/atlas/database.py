@@ -467,7 +467,9 @@ def _is_blank(db: sqlite3.Connection) -> bool:
 
 
 def missing(folder: Path) -> AtlasError:
-    what = "holds no atlas" if folder.is_dir() else "does not exist"
+    what = "does not exist"
+    if folder.exists():
+        what = "holds no atlas" if folder.is_dir() else "is a file, and an atlas is a folder"
     return AtlasError(f"{folder} {what}", "give the folder that `failscape run CONFIG --atlas FOLDER` wrote")
 
 

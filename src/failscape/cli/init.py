@@ -9,6 +9,7 @@ from typing import Any
 import click
 import yaml
 
+from failscape.cli.screen import shell_path
 from failscape.config import ModelConfig
 from failscape.config.files import parse_config
 from failscape.errors import ConfigError
@@ -17,7 +18,7 @@ from failscape.starting.asking import ConfigAsker
 from failscape.starting.drafts import ConfigDraft
 from failscape.starting.endpoints import trouble_with_eyes
 from failscape.starting.from_failureatlas import read_failureatlas
-from failscape.starting.model_file import FILE, model_file
+from failscape.starting.model_file import FILE, FUNCTIONS, model_file
 
 
 @click.command("init")
@@ -58,9 +59,12 @@ def command(from_failureatlas: Path | None, out: Path, yes: bool, **flags: Any) 
     text = draft.text(str(out))
     parse_config(yaml.safe_load(text), str(out))
     written = {out: text}
-    if asker.to_fill:
-        written[out.parent / FILE] = model_file(asker.to_fill, str(out))
-        _refuse_existing(out.parent / FILE)
+    models = out.parent / FILE
+    if asker.to_fill and models.exists():
+        functions = ", ".join(f"`{FUNCTIONS[role]}`" for role in dict.fromkeys(asker.to_fill))
+        asker.told.append(f"{models} is there already and is used as it is: it needs {functions}")
+    elif asker.to_fill:
+        written[models] = model_file(asker.to_fill, str(out))
     for path, content in written.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
@@ -68,22 +72,22 @@ def command(from_failureatlas: Path | None, out: Path, yes: bool, **flags: Any) 
     for line in [*asker.told, *_blind(draft)]:
         click.echo(f"note: {line}", err=True)
     click.echo(f"written: {', '.join(str(path) for path in written)}")
-    click.echo(f"next:    failscape doctor {out}\n         failscape plan {out}")
+    name = shell_path(out)
+    click.echo(f"next:    failscape doctor {name}\n         failscape plan {name}")
 
 
 def _draft(asker: ConfigAsker, flags: dict[str, Any]) -> ConfigDraft:
     makers = {name: make for name in kind_names() if (make := find_kind(name).draft) is not None}
-    hunt = asker.ask("What is hunted?", "--hunt", flags["hunt"], "t2i", [*makers])
+    # Photos with labels are what classifiers are tested on; vlm hunts on photos need more than a folder.
+    likely = "classifier" if flags["photos"] else "t2i"
+    hunt = asker.ask("What is hunted?", "--hunt", flags["hunt"], likely, [*makers])
     return makers[hunt](asker, flags)
 
 
 def _refuse_existing(path: Path) -> None:
     if path.exists():
-        other = path.with_stem(f"{path.stem}-2")
-        fix = (
-            f"name another: -o {other}" if path.suffix == ".yaml" else "move it away, or name it with --path"
-        )
-        raise ConfigError(f"{path} is there already, and is never overwritten", fix)
+        other = shell_path(path.with_stem(f"{path.stem}-2"))
+        raise ConfigError(f"{path} is there already, and is never overwritten", f"name another: -o {other}")
 
 
 def _prompt(question: str, default: str, choices: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from failscape.cli.screen import shell_path
 from failscape.config import HuntConfig
 from failscape.config.files import load_config
 from failscape.engines import model_maker
@@ -42,7 +43,7 @@ def command(
         click.echo("simulating hunts of this size, a minute or so …", err=True)
     print_plan(make_plan(settings, measuring, speed, worlds), as_json)
     if not as_json:
-        click.echo(f"next:    failscape run {config} --atlas runs/first")
+        click.echo(f"next:    failscape run {shell_path(config)} --atlas runs/first")
 
 
 def make_plan(

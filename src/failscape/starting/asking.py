@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from failscape.errors import ConfigError
@@ -46,6 +47,9 @@ OVER_HTTP = ("openai", "generate", "http")
 
 TOYS = {"generator": "toy-painter", "judge": "toy-eyes", "classifier": "cnn", "answerer": "toy-vlm"}
 EXAMPLES = {"diffusers": "stabilityai/sdxl-turbo", "transformers": "google/vit-base-patch16-224"}
+
+#: What a target of one's own is called, unless it has a name.
+NAMES = {"generator": "my-painter", "classifier": "my-classifier", "answerer": "my-vlm"}
 
 #: Asks a person: question, default, choices.
 Prompt = Callable[[str, str, Sequence[str]], str]
@@ -119,16 +123,27 @@ def settle_role(
     if provider == "toybox":
         return RoleDraft(provider, {"model": said.model or TOYS.get(role, "toy-eyes")})
     if provider == "python":
-        asker.to_fill += [] if said.path else [role]
-        return RoleDraft(provider, {"path": said.path or f"{FILE}:{FUNCTIONS.get(role, role)}"})
+        return _of_python(asker, role, said, known)
     if provider == "onnx":
         path = asker.ask(f"Where is the ONNX file of {what}?", said.flag("path"), said.path, "model.onnx")
-        return _hinted(RoleDraft(provider, {"path": path}), role)
+        return _hinted(RoleDraft(provider, {"model": said.model or Path(path).stem, "path": path}), role)
     if provider not in OVER_HTTP:
         default = EXAMPLES.get(provider, "")
         name = asker.ask(f"Which model is {what}?", said.flag("model"), said.model, default)
         return _hinted(RoleDraft(provider, {"model": name}), role)
     return _hinted(_over_http(asker, provider, what, said, known), role)
+
+
+def _of_python(asker: ConfigAsker, role: str, said: RoleFlags, known: Mapping[str, Any]) -> RoleDraft:
+    """A function of a file: the one that was named, that of the role before, or one that is written."""
+    file, colon, function = said.path.rpartition(":") if ":" in said.path else (said.path, "", "")
+    if not file:
+        file = str(known.get("path", "")).rpartition(":")[0] or FILE
+    if file == FILE and not colon:
+        asker.to_fill.append(role)
+    # A name of its own, so that reports do not call the model by its function.
+    named = {} if said.prefix else {"model": said.model or NAMES.get(role, "my-model")}
+    return RoleDraft("python", {**named, "path": f"{file}:{function or FUNCTIONS.get(role, role)}"})
 
 
 def _hinted(role: RoleDraft, what: str) -> RoleDraft:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,8 @@ class ConfigDraft:
         return "\n".join([*self._head(name, atlas), *self._body()]) + "\n"
 
     def _head(self, name: str, atlas: str) -> Iterator[str]:
+        name = shlex.quote(name)
+        atlas = shlex.quote(atlas)
         yield "# Next:"
         for command, why in (
             (f"doctor {name}", "do the models do what the numbers will rest on?"),

@@ -39,15 +39,22 @@ async def offered_models(endpoint: str, key_env: str = "") -> Offered:
             session.get(url, headers=headers) as reply,
         ):
             if reply.status in (401, 403):
-                return Offered(
-                    trouble=f"{shown_url(url)} wants a key ({reply.status}): name its variable with --key-env"
-                )
+                return Offered(trouble=f"{shown_url(url)} answers {reply.status}: {_key_wanted(key_env, key)}")
             if reply.status != 200:
                 return Offered(trouble=f"{shown_url(url)} answers {reply.status}")
             names = _names(decode(await reply.content.read(LARGEST)))
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
         return Offered(trouble=f"{shown_url(url)} cannot be asked: {type(error).__name__}")
     return Offered(names) if names else Offered(trouble=f"{shown_url(url)} lists no models")
+
+
+def _key_wanted(variable: str, key: str) -> str:
+    """What to do about a server that wants another key."""
+    if not variable:
+        return "it wants a key; export it, and name its variable: --key-env API_KEY"
+    if not key:
+        return f"it wants a key; set the environment variable {variable}"
+    return f"it does not take the key in the environment variable {variable}"
 
 
 def _names(data: Any) -> tuple[str, ...]:

@@ -30,6 +30,12 @@ def classify(images: Sequence[Image.Image]) -> list[list[tuple[str, float]]]:
     """For each image its labels with scores, best first."""
     raise NotImplementedError("call your classifier here")
 ''',
+    "captioner": '''
+
+def caption(image: Image.Image) -> str:
+    """What the image shows, in a few sentences."""
+    raise NotImplementedError("call your captioner here")
+''',
     "answerer": '''
 
 def answer(images: Sequence[Image.Image], question: str) -> str:
@@ -47,6 +53,7 @@ FUNCTIONS = {
     "generator": "draw",
     "judge": "judge",
     "classifier": "classify",
+    "captioner": "caption",
     "answerer": "answer",
     "verifier": "verify",
 }

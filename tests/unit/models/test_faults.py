@@ -119,3 +119,11 @@ def test_every_status_has_a_class_and_names_the_endpoint(status: int, body: byte
     error = classify(status, body, ok)
     assert isinstance(error, RateLimited | Transient | Refused | Permanent)
     assert "http://x/v1" in error.message
+
+
+def test_a_refused_key_is_named_by_its_variable() -> None:
+    redactor = Redactor("sk-secret-123", variable="MY_KEY")
+    error = classify_status(401, {}, b"", "http://gpu", False, datetime.now(UTC), redactor)
+    assert "environment variable MY_KEY" in error.fix
+    unnamed = classify_status(401, {}, b"", "http://gpu", False, datetime.now(UTC), Redactor())
+    assert "api_key_env: API_KEY" in unnamed.fix

@@ -308,8 +308,24 @@ async def test_files_are_loaded_and_edits_change_the_identity(tmp_path: Path) ->
     await model.close()
     before = model.identity.digest
     assert make(f"{file}:draw").identity.digest == before
-    file.write_text(file.read_text() + "# edited\n")
+    file.write_text(
+        '"""Mine."""\nfrom PIL import Image\nfrom neighbour import SIDE\n\n\n'
+        "def draw(prompt, seeds):  # edited\n"
+        '    """Draws."""\n    return [\n        Image.new("RGB", (SIDE, SIDE)) for _ in seeds\n    ]\n'
+    )
+    assert make(f"{file}:draw").identity.digest == before
+    file.write_text(file.read_text().replace("(SIDE, SIDE)", "(SIDE, 4)"))
     assert make(f"{file}:draw").identity.digest != before
+
+
+async def test_leaving_python_inside_a_model_is_an_error_with_a_message(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("import sys\ndef draw(prompt, seeds):\n    sys.exit('no licence')\n")
+    model = make(f"{file}:draw")
+    await model.start()
+    with pytest.raises(Permanent, match="raised SystemExit: no licence"):
+        await model.generate(["a"], [1])
+    await model.close()
 
 
 def test_a_file_with_a_mistake_is_named(tmp_path: Path) -> None:

@@ -89,11 +89,44 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert (tmp_path / "hunt.yaml").read_text() == "mine"
 
 
-def test_a_model_file_that_is_there_stops_it_before_anything_is_written(tmp_path: Path) -> None:
+def test_a_model_file_that_is_there_is_used_and_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "my_models.py").write_text("mine")
     done = init(tmp_path, "--target", "python", "--judge", "toybox")
-    assert isinstance(done.exception, ConfigError)
-    assert not (tmp_path / "hunt.yaml").exists()
+    assert done.exit_code == 0
+    assert "my_models.py is there already and is used as it is: it needs `draw`" in done.stderr
+    assert (tmp_path / "my_models.py").read_text() == "mine"
+
+
+def test_the_file_that_path_names_serves_all_roles(tmp_path: Path) -> None:
+    assert init(tmp_path, "--target", "python", "--path", "mine.py", "--judge", "python").exit_code == 0
+    models = load_config(tmp_path / "hunt.yaml").models()
+    assert models["generator"].path == "mine.py:draw"
+    assert models["generator"].model == "my-painter"
+    assert models["judge"].path == "mine.py:judge"
+    assert not (tmp_path / "my_models.py").exists()
+
+
+def test_photos_need_neither_a_judge_nor_the_kind_of_hunt(tmp_path: Path) -> None:
+    done = init(tmp_path, "--photos", "val", "--target", "onnx", "--path", "m.onnx")
+    assert done.exit_code == 0, done.output
+    config = load_config(tmp_path / "hunt.yaml")
+    assert config.hunt == "classifier"
+    assert not {"judge", "captioner", "generator"} & set(config.models())
+    assert config.target.model == "m"
+
+
+def test_a_classifier_of_ones_own_gets_all_functions(tmp_path: Path) -> None:
+    done = init(tmp_path, "--hunt", "classifier", "--target", "python")
+    assert "write the names of your own classes" in done.stderr
+    code = (tmp_path / "my_models.py").read_text()
+    for path in {model.path for model in load_config(tmp_path / "hunt.yaml").models().values()}:
+        assert f"def {path.partition(':')[2]}(" in code
+
+
+def test_commands_quote_names_with_spaces(tmp_path: Path) -> None:
+    folder = tmp_path / "my hunts"
+    done = init(folder, "--target", "toybox")
+    assert f"failscape doctor '{folder / 'hunt.yaml'}'" in done.output
 
 
 @pytest.mark.parametrize(

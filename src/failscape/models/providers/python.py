@@ -4,12 +4,14 @@ The signatures are in `python_roles.py` and on the page docs/providers.md. An ob
 already (identity, batch, parallel, start, close, the role's method) is used as it is.
 """
 
+import ast
 import asyncio
 import hashlib
 import importlib
 import importlib.util
 import inspect
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -64,7 +66,42 @@ def source_digest(path: str) -> str:
     file = place if place.endswith(".py") else getattr(sys.modules.get(place), "__file__", None)
     if not file or not Path(file).expanduser().is_file():
         return ""
-    return hashlib.blake2b(Path(file).expanduser().read_bytes(), digest_size=8).hexdigest()
+    return code_digest(Path(file).expanduser().read_bytes())
+
+
+def code_digest(source: bytes | str) -> str:
+    """A digest of what code does: comments, formatting and docstrings do not change it.
+
+    What is no Python, such as a compiled module, counts as it is.
+    """
+    content = source.encode() if isinstance(source, str) else source
+    try:
+        tree = ast.parse(textwrap.dedent(source) if isinstance(source, str) else source)
+    except (SyntaxError, ValueError):
+        return hashlib.blake2b(content, digest_size=8).hexdigest()
+    return hashlib.blake2b(_code_text(tree).encode(), digest_size=8).hexdigest()
+
+
+def _code_text(node: Any) -> str:
+    """A syntax tree as text: without positions and docstrings, and alike in all versions of Python.
+
+    Versions differ in fields that are empty, so these are left out.
+    """
+    if isinstance(node, list):
+        return f"[{','.join(_code_text(one) for one in node)}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    parts = []
+    for name, value in ast.iter_fields(node):
+        kept = value[1:] if name == "body" and _has_docstring(node) else value
+        if kept is not None and kept != []:
+            parts.append(f"{name}={_code_text(kept)}")
+    return f"{type(node).__name__}({','.join(parts)})"
+
+
+def _has_docstring(node: ast.AST) -> bool:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return isinstance(node, documented) and ast.get_docstring(node, clean=False) is not None
 
 
 def _module_of_file(place: str) -> ModuleType:
@@ -82,7 +119,7 @@ def _module_of_file(place: str) -> ModuleType:
 
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         sys.modules.pop(name, None)
         raise ConfigError(
             f"{place} cannot be run: {_short(error)}", "mend the file, then run again"
@@ -98,13 +135,13 @@ def _module_of_name(place: str) -> ModuleType:
             fix = "install it, or give the file: `path: path/to/file.py:attr`"
             raise ConfigError(f"there is no module {error.name!r}", fix) from error
         raise ConfigError(f"{place} cannot be imported: {_short(error)}", "install what it needs") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(
             f"{place} cannot be imported: {_short(error)}", "mend it, then run again"
         ) from error
 
 
-def _short(error: Exception) -> str:
+def _short(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:300]
 
 
@@ -210,10 +247,10 @@ class PythonModel:
             return await returned if inspect.isawaitable(returned) else returned
         except ModelError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # `sys.exit` in a model must not end the run without a word
             raise self._failed(error) from error
 
-    def _failed(self, error: Exception) -> ModelError:
+    def _failed(self, error: BaseException) -> ModelError:
         """An exception is a mistake in the code, unless the code has worked before: then it is this item."""
         self._errors += 1
         message = f"{self._name} raised {type(error).__name__}: {error}"[:400]
@@ -258,7 +295,7 @@ def _digest_of_code(function: Callable[..., Any], config: ModelConfig) -> str:
         # From Python 3.13 on, all code of strings has the source of what `python -c` was started with.
         if inspect.getfile(code) == "<string>":
             raise OSError
-        return hashlib.blake2b(inspect.getsource(code).encode(), digest_size=8).hexdigest()
+        return code_digest(inspect.getsource(code))
     except (OSError, TypeError):
         return f"without a source or a version, and so new in every run ({uuid4().hex[:8]})"
 

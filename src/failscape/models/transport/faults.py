@@ -21,7 +21,6 @@ from failscape.secrets import Blotter
 NETWORK_FAULTS = (aiohttp.ClientError, TimeoutError, OSError)
 
 FIXES = {
-    401: "set the environment variable named by `api_key_env` to a valid key",
     403: "use a key that may use this model (`api_key_env`), or ask for access",
     404: "check `model` and `endpoints`: the base URL usually ends in /v1",
     405: "check `endpoints` and `provider`: this URL does not take such requests",
@@ -35,9 +34,21 @@ _ONE_REQUEST_ONLY = {400, 413, 414, 422, 431}
 
 
 class Redactor(Blotter):
-    """Shows text from outside without the key in it."""
+    """Shows text from outside without the key in it. `variable` is the one that holds the key, if any."""
 
-    __slots__ = ()
+    __slots__ = ("variable",)
+
+    def __init__(self, secret: str = "", variable: str = "") -> None:
+        super().__init__(secret)
+        self.variable = variable
+
+    def fix_of(self, status: int) -> str:
+        """What to do about a status. A missing or wrong key is set in the environment, by its name."""
+        if status != 401:
+            return FIXES.get(status, FIXES[400])
+        if self.variable:
+            return f"set the environment variable {self.variable} (`api_key_env`) to a valid key"
+        return "export the key, for example as API_KEY=…, and write `api_key_env: API_KEY` beside `endpoints`"
 
     def excerpt(self, body: bytes, most: int = 300) -> str:
         """The error message inside a JSON body, or the start of the body, on one line."""
@@ -98,7 +109,7 @@ def classify_status(
     # Servers that refuse a field name it: "Unknown parameter: 'response_format'.".
     if field := _UNKNOWN_FIELD.search(said):
         return Permanent(message, f"leave the field out with `params: {{{field[1]}: null}}`", endpoint)
-    return Permanent(message, FIXES.get(status, FIXES[400]), endpoint)
+    return Permanent(message, redactor.fix_of(status), endpoint)
 
 
 def classify_exception(

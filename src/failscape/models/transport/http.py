@@ -295,7 +295,7 @@ class HttpModel:
         self.parallel = config.concurrency * max(1, len(config.endpoints))
         self._key = read_key(config)
         self._session: aiohttp.ClientSession | None = None
-        self._redactor = Redactor(self._key)
+        self._redactor = Redactor(self._key, variable=config.api_key_env)
         self._access = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         self._headers = {"Content-Type": "application/json", **self._access}
         self.limits = config.picture_limits
