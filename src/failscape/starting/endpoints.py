@@ -39,7 +39,9 @@ async def offered_models(endpoint: str, key_env: str = "") -> Offered:
             session.get(url, headers=headers) as reply,
         ):
             if reply.status in (401, 403):
-                return Offered(trouble=f"{shown_url(url)} answers {reply.status}: {_key_wanted(key_env, key)}")
+                return Offered(
+                    trouble=f"{shown_url(url)} answers {reply.status}: {_key_wanted(key_env, key)}"
+                )
             if reply.status != 200:
                 return Offered(trouble=f"{shown_url(url)} answers {reply.status}")
             names = _names(decode(await reply.content.read(LARGEST)))
