@@ -209,7 +209,8 @@ def _gain(having: int, failing: int, left: int) -> float:
     outside_fails = (outside & failing).bit_count()
     inside_all = inside.bit_count()
     outside_all = outside.bit_count()
-    is_theme = inside_fails > 1 and 2 * inside_fails > inside_all
+    mostly_fails = 2 * (having & failing).bit_count() > having.bit_count()
+    is_theme = inside_fails > 1 and 2 * inside_fails > inside_all and mostly_fails
     if not is_theme or inside_fails * outside_all <= outside_fails * inside_all:
         return 0.0
     in_one = _length(inside_fails + outside_fails, inside_all + outside_all)
