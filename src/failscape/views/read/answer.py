@@ -79,7 +79,7 @@ class ToldTheme:
         share = f"{percent(self.rate.rate)} ({spread(self.rate.interval)})"
         parts = [
             f"{self.title}: {self._seen}, {self.status}",
-            f"{share} of {self.rate.of:,} {self.rate.counted}",
+            f"{share} of {self.rate.of:,} {self.rate.counted} fail",
             f"explains {len(self.findings):,} of {self.all_findings:,} findings",
         ]
         return "; ".join([*parts, *self._works])
@@ -322,7 +322,7 @@ def _pooled_rate(hunt: HuntEvidence, theme: Theme, counts: Mapping[str, tuple[in
     works = [counts[subject] for subject in theme.exceptions]
     failures = sum(finding.failures for finding in members) + sum(fails for _, fails in works)
     trials = sum(finding.trials for finding in members) + sum(map(sum, works))
-    return rate_of_counts(failures, trials, f"{hunt.unit}s fail")
+    return rate_of_counts(failures, trials, f"{hunt.unit}s")
 
 
 @dataclass(frozen=True, slots=True)
