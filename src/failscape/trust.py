@@ -123,7 +123,10 @@ def _with_value(data: dict[str, Any], path: tuple[str, ...], value: str | None) 
 
 
 #: Providers whose models come with failscape, as long as their section names no file.
-SHIPPED_PROVIDERS = frozenset({"toybox", "exact", "composite"})
+SHIPPED_PROVIDERS = frozenset({"toybox", "exact", "composite", "ocr"})
+
+#: Providers that ask several models, which `params.members` describes.
+_GROUPS = frozenset({"panel", "by_family"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,7 @@ def _alike(section: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
 def is_shipped(section: Mapping[str, Any]) -> bool:
     """Whether a section of a model names nothing but what comes with failscape."""
     provider, params = section.get("provider"), section.get("params") or {}
-    if provider == "panel":
+    if provider in _GROUPS:
         members = params.get("members")
         return isinstance(members, list) and all(isinstance(one, dict) and is_shipped(one) for one in members)
     if provider == "grpo":

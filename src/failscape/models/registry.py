@@ -63,6 +63,18 @@ OUR_PROVIDERS: dict[str, Provider] = {
             "several verifiers, or one asked several times: the majority decides",
         ),
         Provider(
+            "ocr",
+            "failscape.models.providers.ocr:create",
+            ("judge",),
+            "reads the text in a picture and decides checks of the family Text (extra `ocr`)",
+        ),
+        Provider(
+            "by_family",
+            "failscape.models.providers.ocr:create_by_family",
+            ("judge",),
+            'several judges, each for its family of checks; written as `judge: {text: …, "*": …}`',
+        ),
+        Provider(
             "python",
             "failscape.models.providers.python:create",
             ALL_ROLES,

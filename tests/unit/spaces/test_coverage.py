@@ -46,7 +46,7 @@ def test_the_census_counts_nodes_and_pairs(tmp_path: Path) -> None:
     match = {"Animals": {"Pets": {"cat": {"Colour": ["red"]}}}}
     census = take_census(load_corpus(write_corpus(tmp_path, match=match)), depth=1)
     assert (census.classes, census.sub_classes, census.entities, census.sample) == (2, 3, 4, 3)
-    assert census.values == {"Base": 4, "Background": 2, "Image": 0}
+    assert census.values == {"Base": 4, "Background": 2, "Image": 0, "Text": 0}
     assert census.plausible == 13 / 16
     assert census.layers == (4, 13 + 8)
 

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from failscape.config.base import EarlierWord, HuntConfig, ModelConfig, Settings
 from failscape.kinds.t2i.search.rules_version import RULES_VERSION
-from failscape.spaces.corpus import corpus_names
+from failscape.spaces.corpus import FAMILIES, corpus_names
 from failscape.spaces.embeddings import NAMES
 from failscape.trust import ACCURACY, CORPUS, PROMPTS, Outside
 
@@ -27,7 +27,9 @@ class SpaceConfig(Settings):
     entities: Literal["all", "sample"] | tuple[str, ...] = Field(
         "all", description="all, sample (one per sub-class) or a list"
     )
-    families: tuple[Literal["Base", "Background", "Image"], ...] = ("Base", "Background", "Image")
+    families: tuple[Literal["Base", "Background", "Image", "Text"], ...] = Field(
+        ("Base", "Background", "Image"), description="Text (words to write) is used only where it is named"
+    )
     depth: int = Field(2, ge=0, le=6, description="most attribute values on one node")
     wording: Literal["canonical", "vary"] = Field(
         "canonical", description="vary: every try of a node says the same in other words"
@@ -122,11 +124,29 @@ class SearchConfig(Settings):
         return kept
 
 
+def judge_of_families(given: Any) -> Any:
+    """`{text: {provider: ocr}, "*": {…}}` becomes one judge that hands each check to its family's model."""
+    if not isinstance(given, Mapping) or "provider" in given or "path" in given:
+        return given
+    known = {*(family.lower() for family in FAMILIES), "entity", "*"}
+    for family in given:
+        if str(family).lower() not in known:
+            raise ValueError(
+                f"a judge is a model, or models by family of check, but {family!r} is no family: "
+                f"name {', '.join(sorted(known))}"
+            )
+    members = [ModelConfig.model_validate(section).model_dump(mode="json") for section in given.values()]
+    params = {"families": [str(family).lower() for family in given], "members": members}
+    return {"provider": "by_family", "params": params}
+
+
 class T2IConfig(HuntConfig):
     """`hunt: t2i`: find the minimal entity × attribute combinations that the target cannot draw."""
 
     hunt: Literal["t2i"]
-    judge: ModelConfig
+    judge: Annotated[ModelConfig, BeforeValidator(judge_of_families)] = Field(
+        description='a model, or models by family of check: {text: {provider: ocr}, "*": {…}}'
+    )
     polish: ModelConfig | None = Field(None, description="a language model that mends the English of prompts")
     space: SpaceConfig = SpaceConfig()
     search: SearchConfig = SearchConfig()

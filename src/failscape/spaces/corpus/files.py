@@ -126,7 +126,11 @@ def _shape(data: Any) -> str:
     )
 
 
-FAMILIES = ("Base", "Background", "Image")
+#: What a hunt asks for unless its config names other families.
+USUAL_FAMILIES = ("Base", "Background", "Image")
+
+#: `Text` is what is written in the picture.
+FAMILIES = (*USUAL_FAMILIES, "Text")
 ENTITY_FILES = ("entities.json", "entity_en.json")
 SAMPLE_FILES = ("entities_sample.json", "entity_en_sample.json")
 

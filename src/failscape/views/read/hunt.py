@@ -41,6 +41,7 @@ from failscape.views.read.shots import (
     shot_of,
     shown_rate,
 )
+from failscape.views.read.written import is_text_finding, written_sentences
 
 #: The row of subjects that have no attribute value.
 ALONE = "alone"
@@ -297,6 +298,11 @@ class HuntReader:
         else:
             mine = self.shots(finding.subject)
         return gather(finding, mine, self.shots, shots, parents, self.unit)
+
+    def written_instead(self, finding: Finding) -> Iterator[str]:
+        """A sentence for each text that a reader looked for in the finding's pictures and did not find."""
+        if is_text_finding(finding):
+            yield from written_sentences(self.trials_of(finding))
 
     def trials_of(self, finding: Finding) -> Iterator[StoredTrial]:
         """All trials of a finding: those of its subject, or those that it names itself."""
