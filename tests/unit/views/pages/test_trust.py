@@ -11,6 +11,8 @@ from failscape.kinds.t2i.page_trust import trust_boxes
 from failscape.kinds.t2i.survey.survey import (
     Audit,
     CalibrationBin,
+    ListAudit,
+    ListAuditPart,
     Replicated,
     Replication,
     Share,
@@ -86,6 +88,18 @@ def test_replication_says_what_fresh_pictures_show_by_themselves():
     assert "60% (40–80%)" in panel["replication"].says
     assert panel["replication"].big == "80%"
     assert panel["replication"].figure.count("<circle") == 1
+
+
+def test_the_audit_of_a_list_tells_its_parts_and_of_prompts_nothing_inside():
+    parts = tuple(ListAuditPart(part, round(80 * part), 40, 38, part, 20, 19, 0.8) for part in (0.5, 1.0))
+    box = shown(T2ISurvey(list_audit=ListAudit(80, 900, 200, parts, refuted=("cat",))))["list-audit"]
+    assert [len(lines) for _, lines in box.groups] == [2, 2]
+    assert "contradict 1 of the audited: cat" in box.says
+    assert "simpler inside" in box.how
+    prompts = ListAudit(80, 900, 200, (ListAuditPart(1.0, 80, 40, 38, 0.9),))
+    box = shown(T2ISurvey(list_audit=prompts))["list-audit"]
+    assert [name for name, _ in box.groups] == ["At least so many fail"]
+    assert "simpler" not in box.says + box.how
 
 
 def test_the_audit_says_how_many_minimal_failures_there_are():
