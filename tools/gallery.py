@@ -1,8 +1,8 @@
 """Makes docs/gallery.md and its pictures from atlases: `python -m tools.gallery T2I CLASSIFIER VLM PHOTOS`.
 
-Each argument is the atlas of a demo (`failscape demo --atlas …` and so on), or of examples/photos; sections
-of which none is given stay. What is shown is chosen by the rule of the report: certain findings about
-different things. Nothing is picked by hand, but for the one photo that may be shown.
+Each argument is the atlas of a demo (`failscape demo --atlas …` and so on), of examples/photos or of
+examples/fashion; sections of which none is given stay. What is shown is chosen by the rule of the report:
+certain findings about different things. Nothing is picked by hand, but for the one photo that may be shown.
 """
 
 from __future__ import annotations
@@ -46,6 +46,12 @@ KINDS = {
         "`failscape demo vlm` asks questions about pictures whose right answers are known.",
     ),
 }
+FASHION_TITLE = "Photos with metadata: a small grey classifier"
+FASHION_ABOUT = (
+    "`examples/fashion` trains a small network of one channel on Fashion-MNIST (Debian's "
+    "`dataset-fashion-mnist`, MIT) and hunts it in photos that are turned, small, blurred or inverted by "
+    "chance. `metadata.jsonl` says which; the hunt says what matters, and for which classes."
+)
 PHOTOS_TITLE = "Real photos: an ImageNet classifier"
 PHOTOS_ABOUT = """`examples/photos` hunts EfficientNet-Lite0, a real network, in {trials} photographs of a Debian package, cut out and put
 on plain grounds. A photo is wrong when the network names no class of its group. {wrong} are; {found}"""  # noqa: E501
@@ -69,9 +75,7 @@ def main() -> None:
     for path in chosen.atlases:
         with Atlas.open(path, readonly=True) as atlas:
             hunt = load_hunt(atlas)
-            in_photos = hunt.row.kind == "classifier" and not hunt.row.config.get("generator")
-            title = PHOTOS_TITLE if in_photos else KINDS[hunt.row.kind][0]
-            body = photo_section(hunt, pictures) if in_photos else section(hunt, pictures)
+            title, body = told(hunt, pictures)
             sections[title] = "\n".join(body)
     text = [HEAD, *(f"## {title}\n\n{body}" for title, body in sections.items())]
     page.write_text("\n".join(text), encoding="utf-8")
@@ -83,12 +87,22 @@ def earlier_sections(text: str) -> dict[str, str]:
     return {title: body.rstrip("\n") + "\n" for title, body in zip(parts[1::2], parts[2::2], strict=True)}
 
 
-def section(hunt: HuntEvidence, folder: Path) -> Iterator[str]:
-    kind = hunt.row.kind
+def told(hunt: HuntEvidence, pictures: Path) -> tuple[str, Iterator[str]]:
+    """Title and lines of a hunt's section."""
+    target = str(hunt.row.config["target"].get("path") or "")
+    if hunt.row.kind != "classifier" or hunt.row.config.get("generator"):
+        title, about = KINDS[hunt.row.kind]
+        return title, section(hunt, pictures, hunt.row.kind, about)
+    if "fashion" in Path(target).parts:
+        return FASHION_TITLE, section(hunt, pictures, "fashion", FASHION_ABOUT)
+    return PHOTOS_TITLE, photo_section(hunt, pictures)
+
+
+def section(hunt: HuntEvidence, folder: Path, kind: str, about: str) -> Iterator[str]:
     for old in folder.glob(f"{kind}-*.jpg"):
         old.unlink()
     found = ", ".join(f"{number} {status}" for status, number in hunt.statuses.items())
-    yield f"{KINDS[kind][1]} {hunt.trials:,} trials, {len(hunt.findings)} findings ({found}).\n"
+    yield f"{about} {hunt.trials:,} trials, {len(hunt.findings)} findings ({found}).\n"
     number = 0
     for at in varied_order(hunt.findings, hunt.place):
         evidence = hunt.evidence(hunt.findings[at], shots=40)

@@ -85,11 +85,12 @@ class SliceTeller:
         interval = widened(having.fails, having.valid, gone)
         holds = self._holds(one, claims) if one.label is None else ()
         members = [self._seen[at] for at in one.members]
+        short = many(_thing(one, name), one.clauses).rstrip(",")
         clauses = [ClauseSaid(part.label, part.kind, part.value, part.around) for part in one.clauses]
         return Finding(
             subject=thing_text(name, [part.label for part in describe(0, one.clauses).clauses]),
             title=self._title(one, having, rest, interval, holds),
-            caption=f"photos of {name}: {' and '.join(part.value for part in one.clauses)}",
+            caption=short if one.label is None else f"photos of {short}",
             status=Status.CERTIFIED,
             rate=having.rate,
             interval=interval,
@@ -104,7 +105,7 @@ class SliceTeller:
             parents=({"subject": name, "failures": rest.fails, "trials": rest.valid},),
             details=BugDetails(
                 class_name=name,
-                short=many(_thing(one, name), one.clauses).rstrip(","),
+                short=short,
                 clauses=tuple(clauses),
                 source="photos",
                 confirmed=True,
