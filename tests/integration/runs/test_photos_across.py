@@ -82,7 +82,7 @@ def test_a_run_of_photos_warns_of_no_lost_log_and_ends_with_what_it_found(
     result = CliRunner().invoke(cli, ["run", str(config), "--atlas", str(tmp_path / "atlas")])
     assert result.exit_code == 0, result.output
     assert "was lost" not in result.output
-    assert "1. Photos whose size is small are misclassified" in " ".join(result.output.split())
+    assert "- photos whose size is small: " in " ".join(result.output.split())
 
 
 def test_the_page_says_for_which_classes_it_holds(hunted: Path) -> None:
