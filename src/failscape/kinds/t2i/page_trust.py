@@ -214,9 +214,9 @@ def _list_audit(found: ListAudit | None) -> Iterator[TrustBox]:
         "How much of the list is right?",
         f"{found.sentence} {_against(found)}".strip(),
         f"A random sample of the list was tested with fresh pictures{inside}. No belief of the search "
-        "enters. What the pictures did not confirm counts against the list, so the true shares are usually higher. "
-        "Each line holds with 95% confidence; for a share that you fix beforehand, read down to the first "
-        "line below it: all lines above hold together.",
+        "enters. What the pictures did not confirm counts against the list, so the true shares are usually "
+        "higher. Each line holds with 95% confidence; for a share that you fix beforehand, read down to the "
+        "first line below it: all lines above hold together.",
         f"≥ {math.floor(100 * whole.failing_at_least + 1e-9)}%" if found.findings > 1 else "",
         f"of the list fail; {found.images:,} fresh pictures" if found.findings > 1 else "",
         groups=tuple((name, lines) for name, lines in groups if lines) if found.findings > 1 else (),
