@@ -98,7 +98,8 @@ def end_all(processes: set[ProcessKey], grace: float = GRACE_SECONDS) -> None:
 def watch(driver: int, pipe: IO[bytes], look_seconds: float = LOOK_SECONDS) -> None:
     """Return once the other end of `pipe` is closed and the driver's processes of Ray have ended."""
     seen = ray_descendants(driver)
-    print("watching", flush=True)
+    with contextlib.suppress(OSError):  # the driver may be gone already
+        os.write(sys.stdout.fileno(), b"watching\n")
     while True:
         readable, _, _ = select.select([pipe], [], [], look_seconds)
         if readable and not pipe.read(1):
