@@ -27,6 +27,7 @@ from failscape.kinds.vlm.hunt import VlmHunt
 from failscape.kinds.vlm.items import Item
 from failscape.kinds.vlm.outcomes import QuestionLog
 from failscape.kinds.vlm.planners import Planner, Rounds, ZeroShotPlanner
+from failscape.kinds.vlm.purposes import CONFIRMATION, FIRST_LOOK, SEARCH
 from failscape.simulate.questions import (
     PlantedAnswerer,
     PlantedGrammar,
@@ -97,7 +98,7 @@ ARMS: dict[str, type[Planner]] = {
     "knows all modes": Oracle,
 }
 MARGIN = 0.2
-PURPOSES = ("search", "look", "confirm")
+PURPOSES = (SEARCH.name, FIRST_LOOK.name, CONFIRMATION.name)
 
 
 class Row(NamedTuple):

@@ -92,13 +92,13 @@ async def run_session(
             keep_earlier(folder, earlier)
         hunt_id = open_hunt(atlas, config.model_dump(mode="json"), identities, shard, fork)
         keep_accuracy(atlas, hunt_id, accuracy)
+        for text in unnamed_pictures(atlas):  # before photos of a folder are kept: no trial names those yet
+            reporter.note("warning", text)
         keep_pictures(atlas, kind.pictures(config))
         for album in kind.albums(config):
             keep_album(atlas, album)
         for content_digest, text in texts.items():
             keep_text(folder, content_digest, text)
-        for text in unnamed_pictures(atlas):
-            reporter.note("warning", text)
         resumed = replay(hunt, atlas.replay(hunt_id))
         if resumed:
             reporter.note("resumed", f"{resumed:,} trials told again from {folder}")

@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from failscape.spaces.ordinals import is_threshold
-from failscape.spaces.questions import ANY, CONSISTENCY, LATER_TURNS, MEMORY, PRESSED, Clause, Pattern
+from failscape.spaces.questions import (
+    ANY,
+    ANYTHING,
+    CONSISTENCY,
+    LATER_TURNS,
+    MEMORY,
+    PRESSED,
+    Clause,
+    Pattern,
+)
 
 #: Name of a clause → how a sentence says it.
 PHRASES: dict[str, str] = {
@@ -30,6 +39,7 @@ PHRASES: dict[str, str] = {
     "crowding": "in a picture that is {}",
     "across": "about what is in the {} of the picture",
     "height": "about what is at the {} of the picture",
+    "asks of": 'that mention "{}"',
 }
 
 #: Skill of a later turn → what it means to fail at it.
@@ -49,7 +59,7 @@ def sentence(pattern: Pattern, grammar: Any = None) -> str:
     """What a target gets wrong, as a sentence."""
     tell: Tell | None = getattr(grammar, "tell", None)
     told = tell(pattern) if tell is not None else None
-    main, left = told if told is not None else (_main(pattern), pattern.clauses)
+    main, left = told if told is not None else _told_plainly(pattern)
     words = [clause for clause in left if clause[0] == "words"]
     said = ", ".join(phrase(clause) for clause in left if clause not in words)
     before = f"Asked to {words[0][1]}, " if words and words[0][1].startswith(("look", "answer")) else ""
@@ -69,16 +79,34 @@ def phrase(clause: Clause) -> str:
     return PHRASES.get(name, f"with {name} {{}}").format(value)
 
 
-def _main(pattern: Pattern) -> str:
+#: The clause of a question that says "not" or "no".
+NEGATED: Clause = ("negated", "yes")
+
+
+def _told_plainly(pattern: Pattern) -> tuple[str, Sequence[Clause]]:
+    """A negation is told with the question, all other clauses after it."""
+    left = [clause for clause in pattern.clauses if clause != NEGATED]
+    what = "negated questions" if NEGATED in pattern.clauses else "questions"
+    main = _main(pattern, what)
+    if pattern == ANYTHING:
+        main = "it gets questions wrong, whatever they ask for"
+    return main, left
+
+
+def _main(pattern: Pattern, questions: str) -> str:
     skills = [skill for skill in pattern.skills if skill not in LATER_TURNS]
     if pattern.second_turn:
         about = f" when asked about {_joined(skills)}" if skills else ""
         return f"{next(told for skill, told in _TALKS.items() if skill in pattern.skills)}{about}"
     if pattern.form != ANY:
-        return f'it gets questions of the kind "{pattern.form}" wrong'
+        kind = pattern.form.removesuffix(" question")
+        if kind != pattern.form:  # "yes-or-no question": the form says what it is
+            about = f" about {_joined(skills)}" if skills else ""
+            return f"it gets {questions.replace('questions', f'{kind} questions')}{about} wrong"
+        return f'it gets {questions} of the kind "{pattern.form}" wrong'
     if skills:
-        return f"it gets questions wrong that take {_joined(skills)}"
-    return "it gets questions wrong, whatever they ask for,"
+        return f"it gets {questions} wrong that take {_joined(skills)}"
+    return f"it gets {questions} wrong{', whatever they ask for,' if questions == 'questions' else ''}"
 
 
 def _joined(words: Sequence[str]) -> str:

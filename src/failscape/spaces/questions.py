@@ -83,6 +83,10 @@ class Pattern:
         return same and with_thresholds(other.clauses).issuperset(self.clauses)
 
 
+#: The kind of question that every question is of.
+ANYTHING = Pattern(ANY)
+
+
 def make_pattern(form: str, skills: Iterable[str] = (), clauses: Iterable[Clause] = ()) -> Pattern:
     return Pattern(form, tuple(sorted(set(skills))), tuple(sorted(set(clauses))))
 

@@ -89,6 +89,19 @@ def test_negated_questions_are_found_with_their_right_answers(tmp_path: Path) ->
     assert any("negated=yes" in subject for subject in told), told
     assert not any("counting" in subject or "colour" in subject for subject in told), told
     assert len(trials) >= 200
+    negated = next(finding for finding in hunt.findings if "negated=yes" in finding.subject)
+    assert "negated" in negated.title
+    assert negated.trials >= 20, "a rate that six questions prove says little"
+    assert all(one.truth in ("yes", "no") and one.answer != one.truth for one in negated.details.examples)
+
+
+def test_the_first_run_on_photos_warns_of_no_lost_log(tmp_path: Path) -> None:
+    make_folder(tmp_path, 40)
+    config = tmp_path / "hunt.yaml"
+    config.write_text(json.dumps({**settings(tmp_path), "questions": 40}))
+    result = CliRunner().invoke(cli, ["run", str(config), "--atlas", str(tmp_path / "atlas")])
+    assert result.exit_code == 0, result.output
+    assert "atlas.db-wal" not in result.output
 
 
 def test_doctor_works_on_own_annotations(tmp_path: Path) -> None:

@@ -390,3 +390,69 @@ def test_a_small_budget_has_more_rounds_fewer_tests_and_waits_for_each() -> None
     assert [slots_for(120, questions) for questions in (4, 160, 4000)] == [1, 20, 120]
     hunts = [build(questions=questions) for questions in (300, 4000)]
     assert [hunt.open_rounds for hunt in hunts] == [1, 2]
+
+
+def test_rates_of_claims_rest_on_enough_questions_where_some_are_left() -> None:
+    grammar, ledger = PlantedGrammar(), QuestionLog()
+    confirmation = Confirmation(0.2, 0.05, 40, 80, least=20)
+    planner = Planner(grammar, ledger, confirmation, Rounds(16).of(400), 0)
+    hunt = VlmHunt(grammar, ledger, confirmation, planner, 400)
+    simulate(hunt, PlantedAnswerer({COUNTING: 1.0}, slips=0.0))
+    (finding,) = hunt.findings()
+    assert finding.failures == finding.trials >= 20
+    assert hunt.ledger.asked == 400, "no question more than allowed"
+
+
+def test_the_neediest_claims_are_sharpened_first() -> None:
+    slots = Confirmation(0.2, 0.05, modes=3, most=40, least=20)
+    other = make_pattern("other", ["other"])
+    for pattern, number in ((COUNTING, 12), (other, 18)):
+        slots.open(pattern, "")
+        for _ in range(number):
+            slots.add(outcome(pattern, True))
+        slots.slots[pattern].planned = 0
+    slots.settle()
+    assert slots.lacking_for_rates() == {COUNTING: 8, other: 2}
+    assert dict(slots.sharpen(6)) == {COUNTING: 6}
+    assert dict(slots.sharpen(100)) == {COUNTING: 2, other: 2}
+    assert slots.sharpen(100) == []
+
+
+def test_a_target_that_is_wrong_everywhere_is_said_so_and_no_cause_is_made_up() -> None:
+    hunt = build(questions=300)
+    simulate(hunt, PlantedAnswerer({Pattern(ANY): 0.95}))
+    (finding,) = hunt.findings()
+    assert finding.subject == Pattern(ANY).text
+    assert finding.title == "It gets questions wrong, whatever they ask for"
+    assert any("random questions wrong" in notice for notice in hunt.notices())
+    (everywhere,) = hunt.survey().space_rates
+    assert everywhere.group == "all"
+    assert everywhere.interval[0] > 0.5
+
+
+def test_every_closed_test_says_what_ended_it() -> None:
+    slots = Confirmation(0.2, 0.05, modes=20, most=40)
+    names = ("spent", "starved", "far")
+    spent, starved, far = patterns = [make_pattern(name, [name]) for name in names]
+    for pattern in patterns:
+        slots.open(pattern, "")
+    for number in range(40):
+        slots.add(outcome(spent, number % 3 == 0))
+    for number in range(10):
+        slots.add(outcome(starved, number % 2 == 0))
+    for _ in range(3):
+        slots.give_back(starved)
+    for number in range(30):
+        slots.add(outcome(far, number % 4 == 0))
+    slots.settle()
+    assert [slots.state(pattern) for pattern in patterns] == [UNDECIDED] * 3
+    assert "used up the 40 questions" in slots.why_closed(spent)
+    assert "no further question of this kind" in slots.why_closed(starved)
+    assert "one mode may take 40 in all" in slots.why_closed(far)
+
+
+def test_negated_questions_are_told_as_such() -> None:
+    negated = [("negated", "yes")]
+    assert sentence(make_pattern(ANY, (), negated)) == "It gets negated questions wrong"
+    told = sentence(make_pattern("yes-or-no question", ["existence"], [*negated, ("asks of", "circle")]))
+    assert told == 'It gets negated yes-or-no questions about existence wrong that mention "circle"'

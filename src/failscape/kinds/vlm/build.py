@@ -46,7 +46,9 @@ def build_hunt(
     judged = judges_edits(config)
     limits = confirm.margin, confirm.fdr, slots_for(confirm.modes, config.questions), confirm.most
     auditor = config.auditor is not None
-    confirmation = Confirmation(*limits, known, exact, confirm.labels, auditor, not judged)
+    confirmation = Confirmation(
+        *limits, known, exact, confirm.labels, auditor, not judged, least=confirm.least
+    )
     rounds = Rounds(
         asking.round, confirm.share, asking.per_image, config.turns, config.editor is not None, judged
     ).of(config.questions)

@@ -119,6 +119,12 @@ class ConfirmConfig(Settings):
     fdr: float = Field(0.05, gt=0, lt=1, description="expected share of false modes among those claimed")
     modes: int = Field(120, ge=1, description="most modes put to the test, one for eight questions at most")
     most: int = Field(80, ge=4, description="most questions spent on one mode")
+    least: int = Field(
+        20,
+        ge=1,
+        description="questions that the rate of a claimed mode rests on, as far as the last tenth of the "
+        "questions allows",
+    )
     labels: int = Field(
         40, ge=4, description="most verdicts of one mode that an auditor, or people, look at again"
     )

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from failscape.kinds.vlm.audits import Audits
 from failscape.kinds.vlm.outcomes import QuestionOutcome
 from failscape.search.certify import AuditLimits, evidence_for
 from failscape.search.counts import Counts
+from failscape.search.patterns.naming import chance_above
+from failscape.search.patterns.settings import divergence
 from failscape.spaces.minimal_pairs import PAIR
 from failscape.spaces.questions import Pattern, explains
 from failscape.stats import log_e_bh, log_e_value
@@ -39,6 +40,9 @@ NEAR = 40.0
 
 #: Most of the room for confirmation that long shots get.
 LONG_SHOTS = 0.25
+
+#: A mode is given up when so many questions of it could not be made: there are no pictures for more.
+MOST_STARVED = 2
 
 PASS_DOUBT = 0.04
 _LEAST = 5
@@ -101,6 +105,7 @@ class Confirmation:
     `exact`: answers are compared with a truth known by construction, so that no verifier can be wrong.
     `labels`: how many verdicts of a mode are looked at again; `auditor`: whether a model does so in the run.
     `composed`: minimal pairs are composed, so that nobody has to see whether a picture changed.
+    `least`: how many questions the rate of a claim rests on, where enough are left.
     """
 
     def __init__(
@@ -114,6 +119,7 @@ class Confirmation:
         labels: int = 40,
         auditor: bool = False,
         composed: bool = True,
+        least: int = 20,
     ) -> None:
         self.margin = margin
         self.slots: dict[Pattern, Slot] = {}
@@ -121,6 +127,7 @@ class Confirmation:
         self.fdr = fdr
         self.modes = modes
         self._most = most
+        self._least = min(least, most)
         self._exact = exact
         self._composed = composed
         self.audits = Audits(margin, labels, auditor)
@@ -220,9 +227,9 @@ class Confirmation:
         count = slot.count
         if log_e >= need:
             return OPEN if self._audit_lacks_questions(slot) else FAILING
-        if count.valid >= _LEAST and above(self.margin, count) <= PASS_DOUBT:
+        if count.valid >= _LEAST and chance_above(count, self.margin) <= PASS_DOUBT:
             return PASSING
-        if slot.spent >= self._most or slot.starved > 2 or self._hopeless(slot, need - log_e):
+        if slot.spent >= self._most or slot.starved > MOST_STARVED or self._hopeless(slot, need - log_e):
             return UNDECIDED
         return OPEN
 
@@ -232,7 +239,7 @@ class Confirmation:
         most = min(audits.labels, self._most)
         if self.unverified(slot.pattern) or not audits.auditor or audits.unsteady:
             return False
-        if slot.starved > 2 or slot.spent >= most:
+        if slot.starved > MOST_STARVED or slot.spent >= most:
             return False
         seen = audits.count(slot.asked).tries >= len(slot.asked)
         return (
@@ -247,7 +254,7 @@ class Confirmation:
         if count.valid < _LOOK_AHEAD:
             return False
         limit, rate = 1 - self.limit(slot.pattern), (count.fails + 1) / (count.valid + 2)
-        return rate <= limit or count.valid + missing / _gain(rate, limit) > 1.5 * self._most
+        return rate <= limit or count.valid + missing / divergence(rate, limit) > 1.5 * self._most
 
     def state(self, pattern: Pattern) -> str:
         """`""` for a mode that was never put to the test."""
@@ -290,6 +297,48 @@ class Confirmation:
                 spare -= number if far else 0
         return found
 
+    def lacking_for_rates(self) -> dict[Pattern, int]:
+        """Claims whose rate rests on few questions, and how many each lacks."""
+        found = {}
+        for pattern in self.claims():
+            slot = self.slots[pattern]
+            lacking = self._least - slot.count.valid - slot.planned
+            if lacking > 0 and slot.starved <= MOST_STARVED and slot.spent + slot.planned < self._most:
+                found[pattern] = lacking
+        return found
+
+    def sharpen(self, room: int) -> list[tuple[Pattern, int]]:
+        """Which claims get how many of so many questions, for a better rate: one by one to whichever has
+        fewest."""
+        lacking = self.lacking_for_rates()
+        given: Counter[Pattern] = Counter()
+        for _ in range(min(room, sum(lacking.values()))):
+            neediest = max(lacking, key=lambda pattern: lacking[pattern])
+            lacking[neediest] -= 1
+            given[neediest] += 1
+        for pattern, number in given.items():
+            self.slots[pattern].planned += number
+        return list(given.items())
+
+    def why_closed(self, pattern: Pattern) -> str:
+        """What ended the test of a mode that is neither proven nor passing."""
+        slot = self.slots[pattern]
+        if slot.starved > MOST_STARVED:
+            return "no further question of this kind can be made from the pictures kept for confirmation"
+        if slot.spent >= self._most:
+            return f"it used up the {self._most} questions that one mode may take (`confirm.most`)"
+        limit = 1 - self.limit(pattern)
+        if slot.count.rate <= limit:
+            return (
+                f"the verifier's known errors alone could make {limit:.0%} of its answers look wrong, and "
+                f"{slot.count.rate:.0%} do"
+            )
+        more = self.questions_needed(pattern) or f"{10 * self._most} or"
+        return (
+            f"at {slot.count.rate:.0%} a proof takes about {more} more questions, and one mode may take "
+            f"{self._most} in all (`confirm.most`)"
+        )
+
     def _cost(self, slot: Slot, need: float) -> float:
         """Questions that a claim still takes, at the rate seen; a mode that is put to the test is expected
         to fail, so the first few are never a long shot."""
@@ -300,7 +349,7 @@ class Confirmation:
         log_e = float(log_e_value(count.passes, count.fails, 1 - limit))
         if slot.pattern in self._convincing:  # and yet open: it is the audit that lacks questions
             log_e = min(log_e, self.audits.log_e(slot.asked))
-        return max(1.0, (need - log_e) / _gain(rate, limit))
+        return max(1.0, (need - log_e) / divergence(rate, limit))
 
     def questions_needed(self, pattern: Pattern) -> int:
         """How many more a claim takes at the rate seen; 0 where that is not to be known."""
@@ -335,17 +384,6 @@ class Confirmation:
 
     def wording_rates(self, pattern: Pattern) -> dict[str, Counts]:
         return dict(sorted(self.slots[pattern].wordings.items()))
-
-
-def _gain(rate: float, limit: float) -> float:
-    """Evidence that a question brings on average, in nats."""
-    return rate * math.log(rate / limit) + (1 - rate) * math.log((1 - rate) / (1 - limit))
-
-
-def above(margin: float, count: Counts, prior: tuple[float, float] = (1.0, 1.0)) -> float:
-    """The posterior chance that the failure rate lies above the margin."""
-    failures, passes = prior
-    return float(1 - special.betainc(failures + count.fails, passes + count.passes, margin))
 
 
 def spread(counts: Counter[str]) -> float:

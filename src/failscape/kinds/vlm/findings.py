@@ -6,13 +6,14 @@ Modes that a simpler certified mode explains are not findings of their own; they
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from failscape.kinds.vlm.confirm import OPEN, PASS_DOUBT, PASSING, Confirmation, above
+from failscape.kinds.vlm.confirm import FAILING, OPEN, PASS_DOUBT, PASSING, Confirmation
 from failscape.kinds.vlm.outcomes import QuestionLog, QuestionOutcome, counted
 from failscape.kinds.vlm.purposes import CONFIRMATION, SEARCH
 from failscape.kinds.vlm.sharpening import due_to
 from failscape.search.counts import Counts
+from failscape.search.patterns.naming import chance_above
 from failscape.spaces.minimal_pairs import PAIR
-from failscape.spaces.mode_sentences import sentence
+from failscape.spaces.mode_sentences import NEGATED, sentence
 from failscape.spaces.questions import ANY, LATER_TURNS, Clause, Grammar, Pattern, explains
 from failscape.stats import clopper_pearson
 from failscape.stats.evalues import e_value_of_log
@@ -150,13 +151,13 @@ def suspects_of(ledger: QuestionLog, confirmation: Confirmation, grammar: Gramma
         told = (pattern in certified and not refuted) or any(explains(one, pattern) for one in others)
         if not told and slot.count.fails >= LEAST_FAILS and slot.count.rate > confirmation.margin:
             finding = _finding(ledger, confirmation, grammar, pattern, {pattern: logs[pattern]})
-            missing = _missing(confirmation, pattern, slot.count)
+            missing = _missing(confirmation, pattern)
             details = replace(finding.details, missing=missing)
             found.append(replace(finding, status=Status.SUSPECT, details=details))
     return sorted(found, key=lambda finding: (-finding.e_value, finding.subject))
 
 
-def _missing(confirmation: Confirmation, pattern: Pattern, count: Counts) -> str:
+def _missing(confirmation: Confirmation, pattern: Pattern) -> str:
     if confirmation.refuted(pattern):
         seen, who = confirmation.audited_count(pattern), _auditor(confirmation, pattern)
         says = "call" if who == PEOPLE else "calls"
@@ -164,7 +165,9 @@ def _missing(confirmation: Confirmation, pattern: Pattern, count: Counts) -> str
     if confirmation.state(pattern) == OPEN:
         more = confirmation.questions_needed(pattern)
         return f"about {more} more questions at this rate" if more else "more questions"
-    return f"at {count.rate:.0%} it is too near to the margin for the questions that one mode may take"
+    if confirmation.state(pattern) == FAILING:
+        return "more evidence: e-BH asks more of each mode, the fewer there are in the list"
+    return confirmation.why_closed(pattern)
 
 
 def _auditor(confirmation: Confirmation, pattern: Pattern) -> str:
@@ -264,7 +267,7 @@ def _simpler(
     """How a simpler kind of question does where the mode does not hold: a mode is exact if all pass."""
     count = counted(ledger.beside(simple, mode))
     state = confirmation.state(simple)
-    if count.valid >= LEAST_BESIDE and above(confirmation.margin, count) <= PASS_DOUBT:
+    if count.valid >= LEAST_BESIDE and chance_above(count, confirmation.margin) <= PASS_DOUBT:
         state = PASSING
     low, high = clopper_pearson(count.fails, count.valid)
     return SimplerMode(
@@ -286,7 +289,7 @@ def contrast(
     for simple in grammar.simpler(pattern):
         asked = ledger.beside(simple, pattern)
         count = counted(asked)
-        doubt = above(confirmation.margin, count)
+        doubt = chance_above(count, confirmation.margin)
         if count.valid >= 3 and doubt < _CONTRAST and (best is None or doubt < best[0]):
             best = doubt, simple, asked
     if best is None:
@@ -315,6 +318,10 @@ def _without(pattern: Pattern, simple: Pattern) -> str:
     clauses = [clause for clause in pattern.clauses if clause not in simple.clauses]
     if clauses and clauses[0][0] == "words":
         return "when the words are left out"
+    if clauses and clauses[0] == NEGATED:
+        return "without the negation"
+    if clauses and clauses[0][0] == "asks of":
+        return f'when "{clauses[0][1]}" is not mentioned'
     if clauses:
         return f"with another {_SAID.get(clauses[0][0], clauses[0][0])}"
     skills = [skill for skill in pattern.skills if skill not in simple.skills]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from failscape.errors import AtlasError, ConfigError
-from failscape.kinds.vlm.confirm import Confirmation
+from failscape.kinds.vlm.confirm import FAILING, Confirmation
 from failscape.kinds.vlm.errands import Errand, OpenWorld
 from failscape.kinds.vlm.findings import findings_of, suspects_of
 from failscape.kinds.vlm.items import AuditItem, Item, Naming
@@ -19,7 +19,7 @@ from failscape.kinds.vlm.survey import VlmSurvey, survey_of
 from failscape.kinds.vlm.training.lessons import Lesson, LessonPlanner, begun_lesson
 from failscape.search.rounds import RoundHunt
 from failscape.spaces.earlier import Earlier, refuse_strangers
-from failscape.spaces.questions import ANY, Grammar, Pattern
+from failscape.spaces.questions import ANY, ANYTHING, Grammar, Pattern
 from failscape.trials import (
     Finding,
     Progress,
@@ -71,6 +71,7 @@ class VlmHunt(RoundHunt[Item | AuditItem | Errand]):
         self._planned = 0
         self._closed = 0
         self._complaint = ""
+        self._warned = ""
         self._found: tuple[int, list[Finding]] | None = None
 
     def begin_with(self, earlier: Earlier) -> None:
@@ -143,7 +144,7 @@ class VlmHunt(RoundHunt[Item | AuditItem | Errand]):
 
     def notices(self) -> list[str]:
         """What went wrong in a way that a user should know of."""
-        return [one for one in (self.planner.collapsed, self._complaint) if one]
+        return [one for one in (self.planner.collapsed, self._complaint, self._warned) if one]
 
     def hear_people(self, said: Mapping[str, bool | None]) -> None:
         self.confirmation.audits.hear_people(said)
@@ -167,3 +168,13 @@ class VlmHunt(RoundHunt[Item | AuditItem | Errand]):
         self.planner.close(asked)
         self._closed += 1
         self._complaint = self._complaint or self.confirmation.audits.complaint
+        self._warned = self._warned or self._wrong_everywhere()
+
+    def _wrong_everywhere(self) -> str:
+        if self.confirmation.state(ANYTHING) != FAILING:
+            return ""
+        count = self.confirmation.slots[ANYTHING].count
+        return (
+            f"the target got {count.fails} of {count.valid} random questions wrong, whatever they ask: look "
+            "at its answers, at its prompt and its `params`, and let `failscape doctor` try it"
+        )

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from failscape.kinds.vlm.confirm import OPEN, Confirmation
 from failscape.kinds.vlm.outcomes import QuestionLog
+from failscape.search.patterns import AboveFixedRate
+from failscape.search.patterns.weighing import log_bayes_factors, sums_of_counts
 from failscape.spaces.questions import ANY, Grammar, Pattern, explains
 
 #: Skills and depth.
@@ -167,11 +168,4 @@ def log_weight(fails: list[int], passes: list[int], margin: float, slips: float)
     The rate of what is not a mode is that of slips, or with probability `UNEVEN` anywhere below the margin:
     a wide pattern has modes within it.
     """
-    f, p = np.asarray(fails, np.float64), np.asarray(passes, np.float64)
-    both = special.betaln(1 + f, 1 + p)
-    high = np.maximum(special.betaincc(1 + f, 1 + p, margin), 1e-300)
-    low = np.maximum(special.betainc(1 + f, 1 + p, margin), 1e-300)
-    failing = both + np.log(high) - math.log(1 - margin)
-    slipping = math.log(1 - UNEVEN) + f * math.log(slips) + p * math.log1p(-slips)
-    uneven = math.log(UNEVEN) + both + np.log(low) - math.log(margin)
-    return np.asarray(failing - np.logaddexp(slipping, uneven), dtype=np.float64)
+    return log_bayes_factors(sums_of_counts(fails, passes), slips, AboveFixedRate(margin), UNEVEN)

@@ -15,7 +15,7 @@ from failscape.kinds.vlm.outcomes import QuestionLog
 from failscape.kinds.vlm.purposes import CONFIRMATION, FIRST_LOOK, SEARCH
 from failscape.kinds.vlm.scouting import Scouting
 from failscape.kinds.vlm.sharpening import ENOUGH, SURE_AFTER, SURE_RATE, sharper, unsettled_siblings
-from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern, Sights
+from failscape.spaces.questions import ANY, ANYTHING, Asked, Draft, Grammar, Pattern, Sights
 from failscape.trials import Purpose, QuestionStep, key_of_item
 
 #: Questions of a round for one lead, or for one mode that may not be named exactly yet.
@@ -37,11 +37,12 @@ FEW_ROUNDS = 40
 #: modes as rounds of 16; smaller ones no more.
 MANY_ROUNDS, SMALLEST = 16, 8
 
+#: The part of all questions, at the end, that may go into rates of claims in place of first looks.
+LAST_PART = 0.1
+
 COLLAPSE_ROUNDS = 3
 #: A questioner whose last rounds hold so few different questions has collapsed.
 COLLAPSE_DIFFERENT = 0.06
-
-_ANYTHING = Pattern(ANY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,13 @@ class Rounds:
     pairs: bool = False
     #: Whether a judge must see what was changed in them.
     judged: bool = False
+    #: Most questions at the end that are kept for rates of claims that few questions proved.
+    for_rates: int = 0
 
     def of(self, questions: int) -> "Rounds":
         """The rounds of a hunt with so many questions in all."""
-        return replace(self, size=min(self.size, max(SMALLEST, questions // MANY_ROUNDS)))
+        size = min(self.size, max(SMALLEST, questions // MANY_ROUNDS))
+        return replace(self, size=size, for_rates=int(LAST_PART * questions))
 
     @property
     def most_questions(self) -> int:
@@ -112,8 +116,13 @@ class Planner:
         self._open_slots()
         left //= self._rounds.most_questions
         room = min(self._rounds.size, left)
-        items = self._confirming(number, rng, self._room_to_confirm(room, left))
+        for_rates = self._due_for_rates(left - room)
+        wanted = self._confirmation.wants(self._room_to_confirm(room, left))
+        items = self._confirming(number, rng, wanted, 0)
         room -= sum(item.count for item in items)
+        sharpened = self._confirmation.sharpen(min(room, for_rates))
+        items += self._confirming(number, rng, sharpened, len(items))
+        room -= sum(count for _, count in sharpened)
         looks = self._second_looks(number, rng, int(self._most_looks * room), len(items))
         items += looks
         return items + self._searching(number, rng, room - sum(one.count for one in looks), len(items))
@@ -154,8 +163,15 @@ class Planner:
         share = 1.0 if left <= LAST_ROUNDS * self._rounds.size else self._rounds.confirm_share
         return int(room * share)
 
+    def _due_for_rates(self, later: int) -> int:
+        """Questions of this round that rates of claims need, because `later` rounds have too few left."""
+        lacking = sum(self._confirmation.lacking_for_rates().values())
+        return max(0, min(lacking, self._rounds.for_rates) - later)
+
     def _open_slots(self) -> None:
         confirmation = self._confirmation
+        if self._fails_nearly_everywhere():
+            confirmation.open(ANYTHING, "nearly everything fails")
         for pattern in list(confirmation.slots):
             narrow = self._sharper(pattern)
             if narrow is not None and confirmation.open(narrow, f"sharper than {pattern.text}"):
@@ -164,6 +180,18 @@ class Planner:
                 confirmation.narrowed.pop(pattern, None)
         for pattern in self.leads.candidates():
             confirmation.open(pattern, "candidate")
+
+    def _fails_nearly_everywhere(self) -> bool:
+        """Whether so much fails that no clause or form can be the cause: as much as makes a mode sharp.
+
+        Questions that are all of one form, or all take one skill, tell nothing about others.
+        """
+        overall = self._ledger.overall
+        if overall.valid < SURE_AFTER or overall.rate < SURE_RATE:
+            return False
+        asked = [one.pattern for one in self._ledger.outcomes if one.valid]
+        in_common = set.intersection(*({one.form, *one.skills} for one in asked)) - {ANY}
+        return not in_common
 
     def _sharper(self, pattern: Pattern) -> Pattern | None:
         """Looked for again only when something was learned that could change it."""
@@ -187,9 +215,11 @@ class Planner:
             found += unsettled_siblings(pattern, self._grammar, self._ledger, margin, PASS_DOUBT)
         return list(dict.fromkeys(found))
 
-    def _confirming(self, number: int, rng: random.Random, room: int) -> list[Item]:
+    def _confirming(
+        self, number: int, rng: random.Random, wanted: Sequence[tuple[Pattern, int]], first: int
+    ) -> list[Item]:
         items: list[Item] = []
-        for pattern, count in self._confirmation.wants(room):
+        for pattern, count in wanted:
             examples = self._ledger.failures_of(pattern)
             like = rng.choice(examples).text if examples else ""
             for _ in range(count):
@@ -197,7 +227,8 @@ class Planner:
                 if work is None:
                     self._confirmation.give_back(pattern)
                 else:
-                    items.append(self._item(number, len(items), CONFIRMATION, pattern, work, 1))
+                    place = first + len(items)
+                    items.append(self._item(number, place, CONFIRMATION, pattern, work, 1))
         return items
 
     def _second_looks(self, number: int, rng: random.Random, room: int, first: int) -> list[Item]:
@@ -282,7 +313,7 @@ class ZeroShotPlanner(Planner):
     def _choose(self, rng: random.Random) -> tuple[Pattern, Asked | Draft] | None:
         if self._sights is not None:
             sight = self._sights.pick(rng, False)
-            return None if sight is None else (_ANYTHING, Draft(_ANYTHING, sight, ""))
+            return None if sight is None else (ANYTHING, Draft(ANYTHING, sight, ""))
         pattern = rng.choice(self.leads.simplest)
         work = self._grammar.draft(pattern, rng, False, "")
         return None if work is None else (pattern, work)

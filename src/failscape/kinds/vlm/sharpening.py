@@ -7,10 +7,11 @@ with "left of" may fail because one form does. Then the narrow mode is the findi
 from collections import defaultdict
 from collections.abc import Iterable
 
-from failscape.kinds.vlm.confirm import Confirmation, above
+from failscape.kinds.vlm.confirm import Confirmation
 from failscape.kinds.vlm.leads import log_weight
 from failscape.kinds.vlm.outcomes import QuestionLog, QuestionOutcome, counted
 from failscape.search.counts import Counts
+from failscape.search.patterns.naming import chance_above
 from failscape.spaces.questions import ANY, Grammar, Pattern, explains, make_pattern
 
 #: Questions of a failing mode that are looked at before it is left as wide as it is.
@@ -52,7 +53,7 @@ def sharper(
         if count.fails < _LEAST_INSIDE or outside.valid < _LEAST_OUTSIDE:
             continue
         better = _weight(count, margin, slips) - wide
-        if better < _BETTER or above(margin, outside) > _DOUBT:
+        if better < _BETTER or chance_above(outside, margin) > _DOUBT:
             continue
         found = better, count.valid, narrow
         if best is None or found[:2] > best[:2]:  # of two that explain alike, the wider
@@ -90,7 +91,7 @@ def due_to(certified: Iterable[Pattern], ledger: QuestionLog, confirmation: Conf
         if not sharp:
             continue
         rest = counted(one for one in ledger.of(pattern) if not any(explains(q, one.full) for q in sharp))
-        if rest.valid >= _LEAST_OUTSIDE and above(confirmation.margin, rest) <= _DOUBT:
+        if rest.valid >= _LEAST_OUTSIDE and chance_above(rest, confirmation.margin) <= _DOUBT:
             found.add(pattern)
     return found
 
@@ -104,6 +105,6 @@ def unsettled_siblings(
         direct = log.direct.get(simple)
         if direct is not None and direct.tries >= SIBLING_MOST:
             continue
-        if above(margin, counted(log.beside(simple, pattern))) > doubt:
+        if chance_above(counted(log.beside(simple, pattern)), margin) > doubt:
             found.append(simple)
     return found

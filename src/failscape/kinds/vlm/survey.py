@@ -10,13 +10,15 @@ import numpy as np
 
 from failscape.kinds.vlm.confirm import Confirmation, spread
 from failscape.kinds.vlm.errands import OpenWorld
+from failscape.kinds.vlm.findings import failure_rate
 from failscape.kinds.vlm.leads import Leads
 from failscape.kinds.vlm.outcomes import QuestionLog, QuestionOutcome
 from failscape.kinds.vlm.purposes import SEARCH
 from failscape.kinds.vlm.taxonomy import TreeNode, grow
 from failscape.kinds.vlm.training.quarters import Quarter, quarters
 from failscape.search.counts import Counts
-from failscape.search.surveys import Survey
+from failscape.search.surveys import SpaceRate, Survey
+from failscape.spaces.questions import ANYTHING
 from failscape.stats.texts import self_bleu, word_vectors
 
 #: The search is cut into at most so many parts for its curve.
@@ -124,6 +126,12 @@ class VlmSurvey(Survey):
     archive: tuple[ArchiveCell, ...]
     quarters: tuple[Quarter, ...] = ()
     skills: OpenSkills | None = None
+    #: How often random questions fail, where so many do that it was tried.
+    everywhere: SpaceRate | None = None
+
+    @property
+    def space_rates(self) -> Sequence[SpaceRate]:
+        return (self.everywhere,) if self.everywhere is not None else ()
 
     @property
     def skill_tree(self) -> dict[str, Any] | None:
@@ -153,7 +161,17 @@ def survey_of(
         tuple(_cells(ledger, leads)),
         quarters(search),
         skills_of(world) if world is not None and world.vocabulary.open else None,
+        _everywhere(confirmation, len(leads.simplest)),
     )
+
+
+def _everywhere(confirmation: Confirmation, kinds: int) -> SpaceRate | None:
+    """By the confirmation of "any question": its questions are drawn at random, whatever failed before."""
+    slot = confirmation.slots.get(ANYTHING)
+    if slot is None or not slot.count.valid:
+        return None
+    rate, interval = failure_rate(confirmation, ANYTHING, slot.count)
+    return SpaceRate("all", "any question", kinds, rate, interval)
 
 
 def skills_of(world: OpenWorld) -> OpenSkills:

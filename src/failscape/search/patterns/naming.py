@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from scipy import special
 
+from failscape.search.counts import Counts
 from failscape.search.patterns.confirmation import ConfirmationTest, TestState
 from failscape.search.patterns.facts import FactSpace, PatternKey
 from failscape.search.patterns.ledger import TestLedger
@@ -61,7 +62,7 @@ def counts_of(check: NameCheck, rows: ContextRows) -> FailureCounts:
     return rows.counts_without(check.part, check.absent, check.substitutes)
 
 
-def chance_above(counts: FailureCounts, rate: float) -> float:
+def chance_above(counts: FailureCounts | Counts, rate: float) -> float:
     """The posterior probability that trials fail more often than `rate`, with an even prior."""
     return float(special.betaincc(1 + counts.fails, 1 + counts.passes, min(0.999, rate)))
 

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 #: Rows of the sums that are kept for every pattern.
 FREE_FAILS, FREE_PASSES, EXPLAINED_FAILS, EXPLAINED_PASSES, EXPLAINED_LOG, EXPLAINED_RATE = range(6)
-_PLANES = 6
+PLANES = 6
 
 #: Rates of accepted patterns are rounded to this step, so that sums change only when a rate really does.
 _RATE_STEP = 0.05
@@ -67,7 +67,7 @@ class ContextRows:
         self.patterns: list[PatternKey] = []
         self.most_usual = 0.95
         self._place: dict[PatternKey, int] = {}
-        self._sums: Floats = np.zeros((_PLANES, 64))
+        self._sums: Floats = np.zeros((PLANES, 64))
         self._rows_of: dict[int, set[int]] = {}
         self._accepted: dict[PatternKey, float] = {}
         self._free = [0.0, 0.0]
@@ -141,7 +141,7 @@ class ContextRows:
         place = self._place.get(pattern)
         if place is not None:
             return np.asarray(self._sums[:, place])
-        total = np.zeros(_PLANES)
+        total = np.zeros(PLANES)
         wanted = frozenset(pattern)
         for number in self.showing(pattern):
             row = self.rows[number]
@@ -249,7 +249,7 @@ class ContextRows:
 
 def _contribution(row: RecordedRow, rate: float) -> Floats:
     """What one row adds to the sums of its patterns."""
-    found = np.zeros(_PLANES)
+    found = np.zeros(PLANES)
     if not rate:
         found[FREE_FAILS if row.failed else FREE_PASSES] = 1.0
     else:
@@ -266,4 +266,4 @@ def _rounded(rate: float) -> float:
 
 def stacked(columns: Sequence[Floats]) -> Floats:
     """Sums of several patterns side by side."""
-    return np.stack(columns, axis=1) if columns else np.zeros((_PLANES, 0))
+    return np.stack(columns, axis=1) if columns else np.zeros((PLANES, 0))

@@ -23,6 +23,7 @@ from failscape.search.patterns.rows import (
     EXPLAINED_RATE,
     FREE_FAILS,
     FREE_PASSES,
+    PLANES,
     ContextRows,
     Floats,
     stacked,
@@ -72,6 +73,14 @@ def log_bayes_factors(sums: Floats, usual_rate: float, rule: EvidenceRule, uneve
     harmless = shape + np.log(below) - np.log(limit)
     null = np.logaddexp(np.log1p(-uneven_share) + as_expected, np.log(uneven_share) + harmless)
     return np.asarray(failing - null)
+
+
+def sums_of_counts(fails: Sequence[float], passes: Sequence[float]) -> Floats:
+    """Sums of patterns whose trials no accepted pattern explains."""
+    sums = np.zeros((PLANES, len(fails)))
+    sums[FREE_FAILS] = fails
+    sums[FREE_PASSES] = passes
+    return sums
 
 
 def _largest_factors(sums: Floats, usual_rate: float) -> Floats:

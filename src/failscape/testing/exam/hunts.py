@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
+from enum import StrEnum
 
 from failscape.kinds.classifier.hunt import ClassifierHunt
 from failscape.kinds.classifier.prompts import Template
@@ -18,8 +19,9 @@ from failscape.simulate import questions
 from failscape.simulate.classifier_world import PlantedClassifier
 from failscape.simulate.scoring import simulate
 from failscape.spaces.questions import ANY, Pattern
+from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.testing.exam.marks import SEEN_FAILURES, BugCost, WorldMark, provable_bugs
-from failscape.trials import Probe, Subject, Trial, Verdict
+from failscape.trials import Probe, Status, Subject, Trial, Verdict
 
 TEMPLATE = Template("a realistic photograph of a {class} ({superclass}).")
 CLASSIFIER_MARGIN = 0.05
@@ -113,28 +115,66 @@ def _described(subject: str) -> ScannedPattern:
     return ScannedPattern(found.name, tuple(sorted(found.labels)))
 
 
+class VerifierHabit(StrEnum):
+    """Who decides whether an answer is right."""
+
+    EXACT = "exact"
+    #: Calls right answers wrong, for some skills far more often; how often is known for each.
+    KNOWN = "biased, known by skill"
+    #: The same, where nobody knows and an auditor looks again.
+    AUDITED = "biased, audited"
+    #: The same, where nobody looks: nothing may be certified.
+    UNKNOWN = "biased, unknown"
+
+
+def _verifier_errors(habit: VerifierHabit, skills: Sequence[str], luck: random.Random) -> dict[str, float]:
+    """Skill → how often the verifier calls a right answer wrong."""
+    if habit is VerifierHabit.EXACT:
+        return {}
+    worst = luck.choice(skills)
+    return {skill: luck.uniform(0.25, 0.5) if skill == worst else luck.uniform(0.0, 0.05) for skill in skills}
+
+
 def sit_vlm(seed: int) -> WorldMark:
-    """The vlm hunt, as `evolve` runs it, against a planted answerer."""
+    """The vlm hunt, as `evolve` runs it, against a planted answerer.
+
+    Claims are what is certified. A mode counts as named also where it is conditional on the verifier.
+    """
     luck = random.Random(f"exam vlm {seed}")
     rich = luck.random() < 0.3
     modes = luck.choice([0, 2, 4, 6, 8])
-    budget = luck.choice([150, 300, 600, 1_200])
+    budget = luck.choice([200, 400, 600, 1_000])
     slips = luck.choice([0.0, 0.02, 0.05])
+    verifier = luck.choice([*VerifierHabit])
     grammar = questions.rich_grammar() if rich else questions.PlantedGrammar()
     weak = questions.plant(seed, modes, grammar) if modes else {}
-    answerer = questions.PlantedAnswerer(weak, slips=slips, seed=seed)
+    errors = _verifier_errors(verifier, grammar.skills, luck)
+    known = None
+    if verifier is VerifierHabit.KNOWN:
+        known = JudgeAccuracy.from_rates({skill: (1 - rate, 1.0) for skill, rate in errors.items()})
+    answerer = questions.PlantedAnswerer(weak, slips=slips, seed=seed, alarms_on=errors)
     log = QuestionLog(shared=rich)
-    confirmation = Confirmation(VLM_MARGIN, 0.05, slots_for(120, budget), 80)
+    confirmation = Confirmation(
+        VLM_MARGIN,
+        0.05,
+        slots_for(120, budget),
+        80,
+        known,
+        exact=verifier is VerifierHabit.EXACT,
+        auditor=verifier is VerifierHabit.AUDITED,
+    )
     planner = Planner(grammar, log, confirmation, Rounds(16).of(budget), seed)
     hunt = VlmHunt(grammar, log, confirmation, planner, budget)
     clock = time.process_time()
     questions.simulate(hunt, answerer)
     seconds = time.process_time() - clock
     planted = list(weak)
-    costs = [BugCost(weak[mode], VLM_MARGIN) for mode in planted]
+    costs = [BugCost(weak[mode], 1 - confirmation.limit(mode)) for mode in planted]
     provable = {planted[place] for place in provable_bugs(costs, budget, VLM_MARGIN, plain=False)}
-    claims = {Pattern.parse(finding.subject) for finding in hunt.findings()}
-    false = [one for one in claims if answerer.true_rate(one, grammar, 1_000) <= VLM_MARGIN]
+    found = hunt.findings()
+    claims = {Pattern.parse(one.subject) for one in found}
+    certified = [Pattern.parse(one.subject) for one in found if one.status is Status.CERTIFIED]
+    false = [one for one in certified if answerer.true_rate(one, grammar, 1_000) <= VLM_MARGIN]
     suspects = [Pattern.parse(finding.subject) for finding in hunt.suspects()]
     outcomes = [one for one in log.outcomes if one.valid]
     trials = [ScannedTrial("", _facts(one.full), one.failed) for one in outcomes]
@@ -145,12 +185,12 @@ def sit_vlm(seed: int) -> WorldMark:
     traits = {"grammar": "298 forms" if rich else "21 forms", "modes": str(modes), "questions": f"{budget:5}"}
     return WorldMark(
         seed=seed,
-        traits=traits | {"slips": f"{slips:.2f}"},
+        traits=traits | {"slips": f"{slips:.2f}", "verifier": verifier.value},
         planted=len(planted),
         provable=len(provable),
         named=len(claims.intersection(planted)),
         named_provable=len(claims & provable),
-        claims=len(claims),
+        claims=len(certified),
         false_claims=len(false),
         noticeable=len(noticeable),
         noticed=sum(_is_told(one, told) for one in noticeable),
