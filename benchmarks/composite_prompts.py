@@ -215,7 +215,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         stamps = wish.stamps or str(example()[1].unpack(Path(temporary)))
         loaded = hunted(stamps, Path(temporary) / "hunt", wish.images, wish.seed)
-        subjects = [one.subject for one in loaded.findings]
+        subjects = [one.subject for one in loaded.findings()]
         found = {"images": wish.images, "seed": wish.seed, **measure(truth(stamps, wish.truth), subjects)}
     text = json.dumps(found, indent=1)
     if wish.out:
