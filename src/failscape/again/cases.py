@@ -36,6 +36,7 @@ from failscape.trials import (
     Reword,
     Show,
     Step,
+    Subject,
     Verdict,
     Verify,
 )
@@ -219,6 +220,12 @@ def read_side(
         return side_of(load_hunt(atlas, hunt_id), name)
 
 
+def _words_of(hunt: HuntEvidence, side: ModelSide) -> dict[str, str]:
+    """Titles of subjects that are no findings."""
+    form = hunt.kind.subject_form
+    return {one.subject: Subject.parse(one.subject, form).words for one in side.results.results}
+
+
 def side_of(hunt: HuntEvidence, name: str = "") -> ModelSide:
     """What a hunt that has been read knows of its model."""
     found = (*hunt.findings, *hunt.suspects)
@@ -226,7 +233,7 @@ def side_of(hunt: HuntEvidence, name: str = "") -> ModelSide:
     results = replace(
         side.results,
         claimed=frozenset(finding.subject for finding in found),
-        titles={one.subject: short_title(one) for one in found},
+        titles={**_words_of(hunt, side), **{one.subject: short_title(one) for one in found}},
     )
     return replace(
         side,

@@ -1,5 +1,6 @@
 """`failscape compare A B …`: what is fixed, better, worse and new, on the same cases, with the proof."""
 
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.again.comparing import ManyCompared, ModelMatrix, ModelTrend
-from failscape.again.decide import PROVEN, STATUSES, ComparedSubject, OverallDifference
+from failscape.again.decide import PROVEN, STATUSES, UNDECIDED, ComparedSubject, OverallDifference
 from failscape.again.session import CompareRequest, compare_models, compared_folder
 from failscape.atlas.database import holds_atlas
 from failscape.cli.screen import echo_json, run_reported
@@ -93,7 +94,7 @@ def command(
     if as_json:
         echo_json(compared.as_data())
     else:
-        print_comparison(compared, Console())
+        print_comparison(compared, Console(), atlases)
     if out is not None:
         folder = atlas or compared_folder(compared.sides[0].folder)
         page = write_comparison(compared, out, [folder] if holds_atlas(folder) else [])
@@ -111,7 +112,8 @@ def model_of(text: str) -> tuple[str, ModelConfig]:
     return model or provider, ModelConfig(provider=provider, model=model)
 
 
-def print_comparison(compared: ManyCompared, console: Console) -> None:
+def print_comparison(compared: ManyCompared, console: Console, atlases: Sequence[str] = ()) -> None:
+    """`atlases` are as they were given, for the command that would decide what is open."""
     last = compared.last
     total = ", ".join(f"{len(rows):,} {name}" for name in STATUSES if (rows := last.of_status(name)))
     console.print(
@@ -134,8 +136,25 @@ def print_comparison(compared: ManyCompared, console: Console) -> None:
         console.print(_matrix(compared.matrix))
         console.print(MATRIX_NOTE, highlight=False)
     console.print(f"Power: {last.power.sentence}.", highlight=False)
+    _print_what_decides(compared, atlases, console)
     for note in last.notes:
         console.print(f"Note: {note}.", highlight=False)
+
+
+def _print_what_decides(compared: ManyCompared, atlases: Sequence[str], console: Console) -> None:
+    """The command that would decide the findings that are undecided, and how many trials it takes."""
+    undecided = [row for row in compared.last.of_status(UNDECIDED) if row.claimed]
+    missing = sum(max(0, compared.last.power.needed - row.all.pairs) for row in undecided)
+    if not missing or not atlases:
+        return
+    # A pair is one trial of each of the two models.
+    trials = 2 * missing
+    number = "1 finding is" if len(undecided) == 1 else f"{len(undecided):,} findings are"
+    console.print(f"{number} undecided; to decide them takes about {trials:,} trials:", highlight=False)
+    names = " ".join(shlex.quote(name) for name in atlases)
+    # Not wrapped, so that the command can be copied.
+    command = f"  failscape compare {names} --budget {trials} --trust-models"
+    console.print(Text(command), soft_wrap=True)
 
 
 def overall_line(first: str, second: str, overall: OverallDifference) -> str:

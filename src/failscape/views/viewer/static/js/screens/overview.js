@@ -25,7 +25,7 @@ function Page({ data }) {
     <section class="lead"><h1>${headline(data)}</h1>
       <p class="lede">${(ASKED[data.role] || ASKED_OTHERWISE)(data)} ${found && html`<${Sure} data=${data}/>`}</p></section>
     ${data.problem && html`<div class="trouble" role="alert"><b>${data.problem.error}</b><p>${data.problem.fix}</p></div>`}
-    ${found && found.answer.themes.length > 0 && html`<section><h2>What these failures have in common</h2><ol class="themes">${found.answer.themes.map((theme) => html`<${Theme} key=${theme.title} theme=${theme} of=${found.answer.findings}/>`)}</ol></section>`}
+    ${found && found.answer.themes.length > 0 && html`<section><h2>What these failures have in common</h2><ol class="themes">${found.answer.themes.map((theme) => html`<${Theme} key=${theme.title} theme=${theme}/>`)}</ol></section>`}
     ${found && found.rules.length > 0 && html`<section><h2>Rules: groups that fail as a whole</h2><ul>${found.rules.map((rule) => html`<li key=${rule.text}><b>${rule.text}</b>: ${rule.proof}</li>`)}</ul></section>`}
     ${found && found.headlines.length > 0 && html`<section><h2>Show me</h2><ul class="cards">${found.headlines.map((row) => html`<${Headline} key=${row.subject} row=${row}/>`)}</ul>
       <p><${Link} class="more" to=${here.to("findings")}>${found.findings ? `All ${some(found.findings, "finding")}` : "All"}${found.suspects ? `${found.findings ? " and " : " "}${some(found.suspects, "suspect")}` : ""} →<//></p></section>`}
@@ -44,11 +44,11 @@ function headline(data) {
   return data.found ? data.found.answer.headline : `What does ${data.target} get wrong?`;
 }
 
-function Theme({ theme, of }) {
+function Theme({ theme }) {
   const works = theme.exceptions.slice(0, 3).join("; ");
   const others = theme.exceptions.length - 3;
   return html`<li><div><b>${theme.sentence}</b>
-    <p class="soft">Explains <span class="num">${count(theme.newly.length)} of ${count(of)}</span> findings. <span title=${theme.counted}>${theme.rate_text} (${theme.spread_text}) of the ${count(theme.trials)} ${theme.counted} failed.</span>${works && ` Works with ${works}${others > 0 ? ` and ${count(others)} more` : ""}.`}</p></div>
+    ${others > 0 && html`<p class="soft">Works: ${works} and ${count(others)} more.</p>`}</div>
     <ul class="cards">${theme.examples.map((row) => html`<${Headline} key=${row.subject} row=${row}/>`)}</ul></li>`;
 }
 
