@@ -223,7 +223,9 @@ class Planner:
             examples = self._ledger.failures_of(pattern)
             like = rng.choice(examples).text if examples else ""
             for _ in range(count):
-                work = self._grammar.draft(pattern, rng, True, like)
+                # Any question is one of a kind by chance: a writer needs to be told a skill.
+                kind = rng.choice(self.leads.simplest) if pattern == ANYTHING else pattern
+                work = self._grammar.draft(kind, rng, True, like)
                 if work is None:
                     self._confirmation.give_back(pattern)
                 else:
