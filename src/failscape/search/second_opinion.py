@@ -86,8 +86,9 @@ def second_opinion(
 ) -> list[PlainFailure]:
     """Everything that plainly fails in these trials, the surest first, with its standing.
 
-    The usual rate of a context is that of its plain trials, those that show no fact. A context without any is
-    as usual as its trials that show no finding and no suspect.
+    The usual rate of a context is that of its plain trials, which show no fact, or that of trials that show
+    no finding and no suspect, whichever makes the failures more surprising; twice the smaller tail
+    probability pays for the choice. Few plain trials say little, and all other trials may hold what fails.
 
     Args:
         trials: All usable trials of a hunt, whatever they were for.
@@ -149,8 +150,10 @@ class _Limit:
         return np.asarray(np.clip(usual + self.margin, self.least_rate, 1.0), np.float64)
 
 
-def _usual_rates(trials: Sequence[ScannedTrial], listed: Collection[ScannedPattern]) -> dict[str, _UsualRate]:
-    """The usual rate of every context, and of all together under the name ""."""
+def _usual_rates(
+    trials: Sequence[ScannedTrial], listed: Collection[ScannedPattern]
+) -> dict[str, tuple[_UsualRate, ...]]:
+    """What the usual rate of every context may be, and of all together under the name ""."""
     plain: dict[str, list[int]] = {}
     unlisted: dict[str, list[int]] = {}
     is_listed = _Covering(listed)
@@ -161,7 +164,11 @@ def _usual_rates(trials: Sequence[ScannedTrial], listed: Collection[ScannedPatte
             if not trial.facts:
                 _add(plain.setdefault(name, [0, 0]), trial)
     names = {"", *(trial.context for trial in trials)}
-    return {name: _UsualRate(*plain.get(name, unlisted.get(name, (0, 0)))) for name in names}
+    return {
+        name: tuple(_UsualRate(*counts[name]) for counts in (plain, unlisted) if name in counts)
+        or (_UsualRate(),)
+        for name in names
+    }
 
 
 def _add(counts: list[int], trial: ScannedTrial) -> None:
@@ -194,7 +201,11 @@ class _Scan:
     """Counts and tail probabilities of all patterns with enough trials."""
 
     def __init__(
-        self, trials: Sequence[ScannedTrial], usual: Mapping[str, _UsualRate], limit: _Limit, least: int
+        self,
+        trials: Sequence[ScannedTrial],
+        usual: Mapping[str, tuple[_UsualRate, ...]],
+        limit: _Limit,
+        least: int,
     ) -> None:
         self.trials = trials
         self.usual = usual
@@ -239,7 +250,7 @@ class _Scan:
             _add(total, self.trials[number])
         return total[0], total[1]
 
-    def usual_of(self, pattern: ScannedPattern) -> _UsualRate:
+    def usual_of(self, pattern: ScannedPattern) -> tuple[_UsualRate, ...]:
         """The usual rate: of the context for its patterns, of all contexts together for a whole context."""
         return self.usual[pattern.context if pattern.facts else ""]
 
@@ -247,8 +258,9 @@ class _Scan:
         """How likely so many failures, or more, are at the usual rate."""
         if not fails:
             return 1.0
-        rates = self._limit.above(self.usual_of(pattern).plausible())
-        return float(special.bdtrc(fails - 1, trials, rates).mean())
+        usual = self.usual_of(pattern)
+        tails = [special.bdtrc(fails - 1, trials, self._limit.above(one.plausible())) for one in usual]
+        return min(1.0, len(tails) * min(float(tail.mean()) for tail in tails))
 
     def failing(self, level: float) -> list[tuple[float, ScannedPattern]]:
         """Patterns that survive Benjamini–Yekutieli, the surest first, shorter ones before longer ones."""
@@ -300,7 +312,7 @@ def _with_standings(
             else:
                 explaining.add(pattern)
         fails, trials = scan.counts(numbers)
-        usual = scan.usual_of(pattern).rate
+        usual = min(one.rate for one in scan.usual_of(pattern))
         found.append(PlainFailure(pattern, fails, trials, usual, p_value, standing, reason))
     return found
 

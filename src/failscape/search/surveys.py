@@ -84,6 +84,11 @@ class Survey:
         return ""
 
     @property
+    def unexamined(self) -> Sequence[str]:
+        """Classes about which too little was tried to say anything, each with what was tried."""
+        return ()
+
+    @property
     def skill_tree(self) -> dict[str, Any] | None:
         """Families of skills down to kinds of question, each with its trials; `None` before any was tried."""
         return None

@@ -125,6 +125,8 @@ def test_warnings_before_the_first_image() -> None:
     assert any(
         "keep_images" in line for line in forewarn(config(captioner={"provider": "toybox"}, runtime=kept))
     )
+    old = forewarn(config(search={"candidates": 80}))
+    assert any("`search.candidates` has no effect any more" in line for line in old)
     (line,) = forewarn(config())
     assert "can prove bugs of" in line
 

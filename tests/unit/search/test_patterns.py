@@ -262,3 +262,33 @@ def test_unknown_facts_and_contexts_are_refused() -> None:
     search = PatternSearch(space_of(), SearchSettings(10), ExcessOverPlain())
     with pytest.raises(ValueError, match="must be one of"):
         search.propose("nowhere", ["a1"], 0.5)
+
+
+def test_a_part_that_fails_a_little_by_itself_does_not_hide_the_pair() -> None:
+    """A partner that comes unasked makes a part fail now and then: the pair still gets a look of its own."""
+    bugs: Bugs = {("one", ("a1",)): 0.09, ("one", ("a1", "b2")): 0.7}
+    assert ("one", ("a1", "b2")) in claims(searched(bugs, 4_000))
+
+
+def test_test_slots_follow_the_budget_and_not_the_number_of_contexts() -> None:
+    few = PatternSearch(space_of(["one"]), SearchSettings(2_000), ExcessOverPlain(0.05))
+    many = PatternSearch(
+        space_of([f"c{at}" for at in range(40)]), SearchSettings(2_000), ExcessOverPlain(0.05)
+    )
+    ample = PatternSearch(space_of(["one"]), SearchSettings(20_000), ExcessOverPlain(0.05))
+    assert few.ledger.slots == many.ledger.slots
+    assert ample.ledger.slots > 4 * few.ledger.slots
+
+
+def test_a_weak_bug_gets_as_many_trials_as_it_needs() -> None:
+    """A test is not stopped at a fixed part of the budget."""
+    search = searched({("one", ("c3",)): 0.17}, 4_000)
+    assert max(test.counts.trials for test in search.tests()) > 4_000 / 25
+
+
+def test_every_context_shows_all_its_facts_before_one_is_explored_more_deeply() -> None:
+    contexts = [f"c{at}" for at in range(10)]
+    search = PatternSearch(space_of(contexts), SearchSettings(1_200), ExcessOverPlain(0.05))
+    run(search, {("c0", (f"a{at}",)): 0.9 for at in range(6)})
+    shown = [search.shown_options(name) for name in contexts]
+    assert shown == [(36, 36)] * 10

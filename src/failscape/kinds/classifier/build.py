@@ -121,6 +121,9 @@ def albums(config: ClassifierConfig) -> list[Album]:
 def forewarn(config: ClassifierConfig, accuracy: JudgeAccuracy | None = None) -> list[str]:
     targets, search = targets_of(config), config.search
     warnings = [*_about_photos(config.photos), *_not_hunted(config, targets)] if config.photos else []
+    for name in SUPERSEDED:
+        if name in search.model_fields_set:
+            warnings.append(f"`search.{name}` has no effect any more, as the budget decides: take it out")
     number = len(targets)
     warnings += list(_shared_names(targets))[:SKIPPED]
     images, least = config.budget.images, number * search.baseline

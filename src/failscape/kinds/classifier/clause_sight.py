@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
+from failscape.search.patterns.sight import chance_absent_if_denied
 from failscape.stats.differences import GRID, log_below, log_excess, log_excess_grid
 
 #: A judge sees clauses when it says yes so much more often where they were asked for. Half of the generators'
@@ -59,13 +60,20 @@ class ClauseSight:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the judge is shown to see clauses: it says yes more often where they were asked for."""
+        """Whether the judge's no counts.
+
+        It is shown to see clauses, for it says yes more often where they were asked for; and what it does not
+        see is more likely missing than overlooked.
+        """
         if self.is_blind or not self._all[True] or not self._all[False]:
             return False
         plain = log_excess_grid(self._yes[False], self._all[False] - self._yes[False])
         asked_yes = self._yes[True]
-        evidence = log_excess(plain, [asked_yes], [self._all[True] - asked_yes], 0.0)
-        return bool(evidence[0] >= PROOF)
+        asked_no = self._all[True] - asked_yes
+        evidence = log_excess(plain, [asked_yes], [asked_no], 0.0)
+        other_yes = self._yes[False]
+        absent = chance_absent_if_denied(asked_yes, asked_no, other_yes, self._all[False] - other_yes)
+        return bool(evidence[0] >= PROOF) and absent > 0.5
 
     def evidence(self) -> float:
         """log e against a judge that says yes at least `LEAST_GAP` more often where a clause was asked for.

@@ -24,7 +24,7 @@ from failscape.kinds.classifier.purposes import EXPLORING, FRESH, LOOK, PLAIN, S
 from failscape.kinds.classifier.real_photos import RealPhotos
 from failscape.kinds.classifier.record import HuntRecord
 from failscape.kinds.classifier.settings import ClassifierRules, stream_seed
-from failscape.kinds.classifier.survey import WRITTEN, ClassifierSurvey, survey_of
+from failscape.kinds.classifier.survey import WRITTEN, ClassifierSurvey, survey_of, unexamined_classes
 from failscape.kinds.classifier.tallies import Described, DescriptionTest, LabelledPhoto, Look, Target, Use
 from failscape.search.patterns import PatternRequest, PatternSearch, PatternSuspect, RequestPurpose, TrialRow
 from failscape.search.rounds import Planned, RoundHunt
@@ -37,9 +37,6 @@ EARLIER_HOLDS = 0.5
 
 #: Toggles take at most this part of a round, so that the search goes on beside them.
 TOGGLES_SHARE = 0.5
-
-#: Suspects that are told: a person does not read more.
-MOST_SUSPECTS = 12
 
 #: A sentence becomes a fact when this many captions say it: what was said once cannot be tested.
 CAPTIONS_FOR_FACT = 2
@@ -439,7 +436,7 @@ class ClassifierHunt(RoundHunt[Planned]):
             is_claimed = self._subject_of(suspect.context, suspect.facts) in claimed
             if not is_claimed and suspect.counts.fails > suspect.limit * suspect.counts.trials:
                 found.append(self._tell_suspect(suspect))
-        return found[:MOST_SUSPECTS]
+        return found
 
     def _tell_suspect(self, suspect: PatternSuspect) -> Finding:
         description = self.record.describe(suspect.context, suspect.facts)
@@ -468,13 +465,9 @@ class ClassifierHunt(RoundHunt[Planned]):
         return [text for text in found if text]
 
     def _unexamined(self) -> str:
-        """Classes about which nothing was learned, said beside the headline."""
-        names = [
-            state.name
-            for state, rows in zip(self.record.classes, self._shown, strict=True)
-            if self.done and not state.skip and not any(facts for facts, _, _ in rows)
-        ]
-        return f"not examined beyond plain pictures: {', '.join(names)}" if names else ""
+        """Classes about which too little was learned, said beside the headline."""
+        names = list(unexamined_classes(self.record, self.search)) if self.done else []
+        return f"not examined: {', '.join(names)}" if names else ""
 
     def _end(self) -> str:
         """Why it is over, in one line; "" while it goes on."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,11 @@ class ClassifierSurvey(Survey):
     slip: float
     notes: tuple[str, ...] = field(default=())
     captions: CaptionSurvey | None = None
+    not_examined: tuple[str, ...] = ()
+
+    @property
+    def unexamined(self) -> tuple[str, ...]:
+        return self.not_examined
 
     def as_data(self) -> dict[str, Any]:
         return asdict(self)
@@ -109,7 +114,18 @@ def survey_of(
         record.rules.slip,
         (*notes, *_about_written(record)),
         study.survey(_plain_rate(record)),
+        tuple(unexamined_classes(record, search)),
     )
+
+
+def unexamined_classes(record: HuntRecord, search: PatternSearch) -> Iterator[str]:
+    """Classes of which most values were never shown, and those that could not be drawn."""
+    for state in record.classes:
+        shown, options = search.shown_options(state.name)
+        if state.skip:
+            yield f"{state.name} ({state.skip})"
+        elif 2 * shown < options:
+            yield f"{state.name} ({shown:,} of {options:,} values shown)"
 
 
 def _about_written(record: HuntRecord) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -21,14 +21,19 @@ from failscape.search.patterns.ledger import TestLedger
 from failscape.search.patterns.naming import NameKeeper
 from failscape.search.patterns.settings import SearchSettings
 from failscape.search.patterns.state import ContextState
-from failscape.search.patterns.weighing import NOTHING, PatternWeigher
+from failscape.search.patterns.weighing import NOTHING, PatternScore, PatternWeigher
 
 #: Failures of a context that are looked into at a time: so many of the most promising, and of the newest.
 #: It bounds the time.
 _FAILURES_AT_A_TIME = 20
 
-#: Queries that tell less than this, in nats, are not worth a trial.
-_LEAST_INFORMATION = 0.01
+#: Promising patterns of a context that are packed into crowds at a time. It bounds the time.
+_PATTERNS_AT_A_TIME = 200
+
+
+def _information(chance: float, usual_rate: float) -> float:
+    """What a trial tells if it shows a bug with this probability."""
+    return float(expected_information(np.array([chance]), usual_rate)[0])
 
 
 class CandidateFinder:
@@ -98,10 +103,60 @@ class CandidateFinder:
         for key in self._worth_a_direct_look(state):
             score = state.scores.get(key)
             odds = self.weigher.prior(state.name, key) if score is None else score.log_odds
-            information = expected_information(np.array([special.expit(odds)]), usual)
-            found.add(CauseQuery(float(information[0]), key))
+            found.add(CauseQuery(_information(float(special.expit(odds)), usual), key))
+        found |= self._promising_crowds(state)
         ranked = sorted(found, key=lambda query: (-query.information, query.facts))
-        return [query for query in ranked if query.information >= _LEAST_INFORMATION]
+        # A query has to tell more than the next crowd of facts that were met least.
+        least = _information(self.promise(state), usual)
+        return [query for query in ranked if query.information > least]
+
+    def promise(self, state: ContextState) -> float:
+        """Bugs to be expected per crowd: a gamma prior worth one bug in as many crowds as show all facts."""
+        found = sum(test.state is TestState.PROVEN for test in self._ledger.of(state.name))
+        first_crowds = state.composer.crowds_for_all / self._settings.crowd_size
+        return (1 + found) / (first_crowds + state.composer.crowds)
+
+    def _promising_crowds(self, state: ContextState) -> set[CauseQuery]:
+        """Patterns that may be bugs and are not under test, the likeliest first, several to a trial.
+
+        Where many trials fail anyway, no single failure tells of a cause: what is met a few times and failed
+        more often than others has to be met again, and one trial can show several such patterns.
+        """
+        usual = state.rows.usual_rate
+        likely = [
+            score for score in state.scores.values() if self._ledger.find(state.name, score.key) is None
+        ]
+        likely.sort(key=lambda score: (-score.log_odds, score.key))
+        known = [frozenset(test.key) for test in self._ledger.of(state.name)]
+        waiting = likely[:_PATTERNS_AT_A_TIME]
+        found: set[CauseQuery] = set()
+        while waiting:
+            facts: set[int] = set()
+            none_is_bug = 1.0
+            left: list[PatternScore] = []
+            for score in waiting:
+                joined = none_is_bug * (1 - float(special.expit(score.log_odds)))
+                # A trial that is likely to fail anyway tells less with one pattern more.
+                tells_more = _information(1 - joined, usual) > _information(1 - none_is_bug, usual)
+                if tells_more and self._fits(facts, score.key, known):
+                    facts.update(score.key)
+                    none_is_bug = joined
+                else:
+                    left.append(score)
+            if not facts:
+                break
+            found.add(CauseQuery(_information(1 - none_is_bug, usual), tuple(sorted(facts))))
+            waiting = left
+        return found
+
+    def _fits(self, facts: set[int], key: PatternKey, known: Sequence[frozenset[int]]) -> bool:
+        """Whether a pattern can join a crowd, and no pattern that is under test would be in it."""
+        joined = facts.union(key)
+        if len(joined) > max(self._settings.crowd_size, len(key)):
+            return False
+        if any(pattern <= joined for pattern in known):
+            return False
+        return all(self._space.are_compatible(one, other) for one, other in combinations(sorted(joined), 2))
 
     def _worth_a_direct_look(self, state: ContextState) -> list[PatternKey]:
         """Proposals, and patterns that fail in other contexts, as long as they are not under test here."""

@@ -26,6 +26,12 @@ class CrowdComposer:
         """Options of the context: exploring is young while there were fewer crowds than a few of these."""
         return max(1, len(self._space.options(self._context)))
 
+    @property
+    def is_young(self) -> bool:
+        """Whether some option of the context was in no crowd yet."""
+        options = self._space.options(self._context)
+        return bool(options) and not bool(self._times_met()[options].all())
+
     def compose(
         self,
         size: int,

@@ -121,6 +121,11 @@ class ContextRows:
                 self._count(row, after, 1.0)
                 self.predicted[number] = after
 
+    @property
+    def shown_facts(self) -> frozenset[int]:
+        """Facts that some trial showed."""
+        return frozenset(self._rows_of)
+
     def showing(self, pattern: Iterable[int]) -> set[int]:
         """Rows that show all facts of a pattern."""
         found = [self._rows_of.get(fact, set()) for fact in pattern]

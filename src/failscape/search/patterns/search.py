@@ -284,22 +284,17 @@ class PatternSearch:
         return chosen
 
     def _explore(self, room: int) -> list[PatternRequest]:
-        """Crowds where most is to be expected: bugs found per crowd, by context, begin with one for all."""
+        """Crowds where most is to be expected; every context first shows each of its facts once."""
         chosen: list[PatternRequest] = []
         states = self._active()
         if room <= 0 or not states:
             return chosen
         known = {state.name: self._known_patterns(state.name) for state in states}
         for _ in range(room):
-            state = max(states, key=lambda one: self._promise(one, len(known[one.name])))
+            state = max(states, key=lambda one: (one.composer.is_young, self._finder.promise(one)))
             key = state.composer.compose(self.settings.crowd_size, known[state.name], self._noise)
             chosen.append(self._request(state.name, key, RequestPurpose.EXPLORE))
         return chosen
-
-    def _promise(self, state: ContextState, found: int) -> float:
-        """Bugs to be expected per crowd: a gamma prior worth one bug in as many crowds as show all facts."""
-        first_crowds = state.composer.crowds_for_all / self.settings.crowd_size
-        return (1 + found) / (first_crowds + state.composer.crowds)
 
     def _known_patterns(self, context: str) -> list[frozenset[int]]:
         """Proven patterns: a crowd that holds one would tell nothing else."""
@@ -436,6 +431,12 @@ class PatternSearch:
     def rows_of(self, context: str) -> ContextRows:
         """All usable trials of a context."""
         return self._states[context].rows
+
+    def shown_options(self, context: str) -> tuple[int, int]:
+        """How many of the facts that can be asked for in a context were shown, and how many there are."""
+        options = self.space.options(context)
+        shown = self.rows_of(context).shown_facts
+        return len(shown.intersection(options)), len(options)
 
     def plain_counts(self, context: str) -> FailureCounts:
         """The plain trials of a context."""

@@ -82,7 +82,7 @@ def sit_classifier(seed: int) -> WorldMark:
     planted = [ScannedPattern(bug.name, tuple(sorted(bug.values))) for bug in world.bugs]
     usual = {name: world.rate(name) for name in world.names}
     costs = [
-        BugCost(world.rate(bug.name, bug.values), usual[bug.name] + CLASSIFIER_MARGIN) for bug in world.bugs
+        [BugCost(world.rate(bug.name, bug.values), usual[bug.name] + CLASSIFIER_MARGIN)] for bug in world.bugs
     ]
     provable = {planted[place] for place in provable_bugs(costs, images, CLASSIFIER_MARGIN)}
     claims = {_described(finding.subject) for finding in hunt.findings()}
@@ -169,7 +169,7 @@ def sit_vlm(seed: int) -> WorldMark:
     questions.simulate(hunt, answerer)
     seconds = time.process_time() - clock
     planted = list(weak)
-    costs = [BugCost(weak[mode], 1 - confirmation.limit(mode)) for mode in planted]
+    costs = [[BugCost(weak[mode], 1 - confirmation.limit(mode))] for mode in planted]
     provable = {planted[place] for place in provable_bugs(costs, budget, VLM_MARGIN, plain=False)}
     found = hunt.findings()
     claims = {Pattern.parse(one.subject) for one in found}

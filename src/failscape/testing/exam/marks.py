@@ -24,10 +24,14 @@ SEEN_FAILURES = 10
 
 @dataclass(frozen=True, slots=True)
 class BugCost:
-    """The failure rate of a planted bug when it is asked for, and the rate that a claim has to exceed."""
+    """The failure rate of a planted bug, and the rate that a claim has to exceed.
+
+    `usable` is the share of trials that count, where only those do in which a judge sees the bug.
+    """
 
     rate: float
     limit: float
+    usable: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +65,19 @@ class WorldMark:
         return self.named_provable / self.provable if self.provable else None
 
 
-def provable_bugs(bugs: Sequence[BugCost], budget: int, margin: float, *, plain: bool = True) -> list[int]:
+def provable_bugs(
+    bugs: Sequence[Sequence[BugCost]], budget: int, margin: float, *, plain: bool = True
+) -> list[int]:
     """Places of the bugs that an oracle proves `TIMES_OVER` times within the budget, the cheapest first.
 
     The oracle knows all bugs and tests nothing else, so e-BH asks 1 / `LEVEL` of each. With `plain`, rates
-    are held against plain trials, of which a test takes one beside each of its own.
+    are held against plain trials, of which a test takes one beside each of its own. Each bug may be proven in
+    several ways, such as with and without a judge; the oracle takes the cheapest.
     """
-    costs = [(oracle_trials(bug, budget, margin, plain=plain), place) for place, bug in enumerate(bugs)]
+    costs = [
+        (min(oracle_trials(way, budget, margin, plain=plain) for way in ways), place)
+        for place, ways in enumerate(bugs)
+    ]
     found: list[int] = []
     left = budget / TIMES_OVER
     for cost, place in sorted(costs):
@@ -91,7 +101,7 @@ def oracle_trials(bug: BugCost, most: int, margin: float, *, plain: bool) -> flo
         else:
             evidence = float(log_e_value(passes, fails, 1 - bug.limit))
         if evidence >= math.log(1 / LEVEL):
-            return trials * (2 if plain else 1)
+            return trials / bug.usable + (trials if plain else 0)
         trials = math.ceil(1.1 * trials)
     return math.inf
 

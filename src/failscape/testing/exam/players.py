@@ -19,6 +19,7 @@ from failscape.search.patterns import (
     SearchSettings,
     TrialRow,
 )
+from failscape.search.patterns.sight import chance_absent_if_denied
 from failscape.search.second_opinion import ScannedTrial
 from failscape.testing.exam.worlds import Facts, PatternWorld, WorldTrial
 
@@ -49,7 +50,7 @@ ROUND = 200
 
 
 class JudgeSight:
-    """Whether a judge sees facts: it says yes more often of facts that were asked for than of others."""
+    """Whether a judge's no counts: what it does not see is more likely missing than overlooked."""
 
     def __init__(self) -> None:
         self._asked = [1, 1]
@@ -65,7 +66,7 @@ class JudgeSight:
     def sees(self) -> bool:
         low = special.betaincinv(self._asked[0], self._asked[1], 0.01)
         high = special.betaincinv(self._others[0], self._others[1], 0.99)
-        return bool(low > high + 0.1)
+        return bool(low > high) and chance_absent_if_denied(*self._asked, *self._others) > 0.5
 
 
 def play_patterns(world: PatternWorld) -> ExamPaper:

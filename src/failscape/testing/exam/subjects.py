@@ -33,8 +33,7 @@ def mark_of(world: PatternWorld, paper: ExamPaper) -> WorldMark:
     """Compare what was claimed with what is planted."""
     planted = [(bug.context, bug.facts) for bug in world.bugs]
     limits = {context: world.limit(context) for context in world.contexts}
-    sees = bool(paper.only_shown)
-    costs = [BugCost(world.true_rate(*bug, only_shown=sees), limits[bug[0]]) for bug in planted]
+    costs = [_ways_to_prove(world, bug, limits[bug[0]]) for bug in planted]
     provable = {
         planted[place]
         for place in provable_bugs(costs, world.traits.budget, world.margin, plain=not world.traits.complete)
@@ -57,6 +56,12 @@ def mark_of(world: PatternWorld, paper: ExamPaper) -> WorldMark:
         idle=world.traits.budget - paper.used,
         seconds=paper.seconds,
     )
+
+
+def _ways_to_prove(world: PatternWorld, bug: tuple[str, Facts], limit: float) -> list[BugCost]:
+    """By all trials that ask for the bug, and by those in which the judge sees all of it."""
+    usable, rate = world.judged_rate(*bug)
+    return [BugCost(world.true_rate(*bug), limit), BugCost(rate, limit, max(usable, 1e-6))]
 
 
 def _is_false(world: PatternWorld, claim: tuple[str, Facts], limit: float, only_shown: bool) -> bool:

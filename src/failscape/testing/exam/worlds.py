@@ -176,7 +176,8 @@ class PatternWorld:
     def _list_facts(self) -> dict[str, str]:
         """Facts that a search is told of; others are learned from captions."""
         hidden = int(self.traits.unlisted * len(self.kinds))
-        if self.traits.captioner is CaptionHabit.SILENT:
+        if self.traits.captioner is CaptionHabit.SILENT or not self.traits.unasked:
+            # Nobody could learn of a fact that is neither listed, nor ever drawn unasked, nor described.
             hidden = 0
         unlisted = set(self._luck.sample(sorted(self.kinds), hidden))
         return {fact: kind for fact, kind in self.kinds.items() if fact not in unlisted}
@@ -292,6 +293,18 @@ class PatternWorld:
             total += self.rate_of(context, shown)
             used += 1
         return total / used if used else 0.0
+
+    def judged_rate(self, context: str, facts: Facts, draws: int = 2_000) -> tuple[float, float]:
+        """Of trials that ask for these facts: how many the judge says show all of them, and how often those
+        fail. An oracle that goes by the judge can use no others."""
+        luck = random.Random(f"judged {self.seed}/{context}/{facts}")
+        total = used = 0.0
+        for _ in range(draws):
+            shown = self._shown(facts, luck)
+            if all(self._judged(fact, fact in shown, luck) is not False for fact in facts):
+                total += self.rate_of(context, shown)
+                used += 1
+        return used / draws, total / used if used else 0.0
 
     def limit(self, context: str) -> float:
         """The rate that a claim has to exceed."""

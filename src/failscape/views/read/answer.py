@@ -33,8 +33,8 @@ from failscape.views.read.themes import (
 #: Themes and findings without a theme that the first screen shows: as many as one takes in at a glance.
 SHOWN = 5
 
-#: Patterns that are seen and not tested, in a sentence: the lists have all of them.
-SEEN_IN_SENTENCE = 3
+#: Names in a sentence: lists have all of them.
+NAMED = 3
 
 #: The scope of a tested rule about one thing; others are about a class, or about anything.
 ENTITY = "entity"
@@ -181,6 +181,16 @@ def _headline(hunt: HuntEvidence, themes: Sequence[ToldTheme]) -> str:
 
 
 def _headline_sentences(hunt: HuntEvidence, themes: Sequence[ToldTheme]) -> Iterator[str]:
+    yield from _found_sentences(hunt, themes)
+    survey = hunt.survey_as(Survey)
+    unexamined = survey.unexamined if survey is not None else ()
+    if unexamined:
+        more = len(unexamined) - NAMED
+        others = f" and {more:,} more" if more > 0 else ""
+        yield f"Not examined: {', '.join(unexamined[:NAMED])}{others}."
+
+
+def _found_sentences(hunt: HuntEvidence, themes: Sequence[ToldTheme]) -> Iterator[str]:
     everywhere = _overall(hunt)
     if everywhere is not None:
         yield everywhere.sentence
@@ -254,8 +264,8 @@ def _nothing_proven(hunt: HuntEvidence) -> str:
 
 def seen_sentence(seen: Sequence[SeenPattern]) -> str:
     """`2 patterns plainly fail and are not tested: hen: pencil sketch (17 of 25), …`."""
-    names = ", ".join(one.sentence for one in seen[:SEEN_IN_SENTENCE])
-    more = ", …" if len(seen) > SEEN_IN_SENTENCE else ""
+    names = ", ".join(one.sentence for one in seen[:NAMED])
+    more = ", …" if len(seen) > NAMED else ""
     return f"{plainly_failing(len(seen))} not tested: {names}{more}"
 
 
