@@ -27,7 +27,7 @@ from failscape.kinds.t2i import plan as t2i
 from failscape.kinds.t2i import plan_prompts as prompts
 from failscape.kinds.t2i.build import build_hunt, build_lattice
 from failscape.kinds.vlm import plan as vlm
-from failscape.planning.foresight import Expectation
+from failscape.planning.foresight import PRECISE, Expectation
 from failscape.simulate.planted import SHAPES, PlantedWorld, simulate
 
 #: Plans simulate the worlds 0 to 7; tests use those from 100 on.
@@ -47,7 +47,7 @@ def lattice_runs(
     data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": space, "budget": {"images": images}}
     config: Any = parse_config({**data, "search": {"strategy": strategy}}, "the benchmark")
     lattice = build_lattice(config)
-    said = {regime: t2i.expect(config, lattice, images, regime, None) for regime in t2i.ABOUT}
+    said = {regime: t2i.expect(config, lattice, images, regime, None, PRECISE) for regime in t2i.ABOUT}
     span = Expectation("any", "", said["strong"].low, said["weak"].high)
     for shape in shapes:
         for regime in t2i.ABOUT if shape == "planted" else ("medium",):
@@ -80,7 +80,7 @@ def classifier_runs(images: int, classes: int, seeds: range) -> Iterator[Row]:
     data = {"hunt": "classifier", "target": TOY, "generator": TOY, "judge": TOY, "classes": names}
     config: Any = parse_config({**data, "budget": {"images": images}}, "the benchmark")
     for name, (bugs, _) in classifier.BUGS.items():
-        said = classifier.expect(config, name, classes, images / classes, None, None)
+        said = classifier.expect(config, name, classes, images / classes, None, PRECISE)
         for seed in seeds:
             found = classifier.race(config, bugs, classes, images, seed, None)
             yield f"{images} {name}", said, len(found), None
@@ -88,7 +88,7 @@ def classifier_runs(images: int, classes: int, seeds: range) -> Iterator[Row]:
 
 def question_runs(number: int, seeds: range) -> Iterator[Row]:
     config: Any = parse_config({"hunt": "vlm", "target": TOY, "questions": number}, "the benchmark")
-    for said in vlm.foresee(config).expectations:
+    for said in vlm.foresee(config, None, PRECISE).expectations:
         for seed in seeds:
             yield f"{number} {said.like}", said, vlm.found(config, vlm.WEAK_SPOTS[said.like], seed), None
 
@@ -102,7 +102,7 @@ def prompt_runs(number: int, images: int, seeds: range) -> Iterator[Row]:
         data = {"hunt": "t2i", "target": TOY, "judge": TOY, "space": {"prompts": str(path)}}
         config: Any = parse_config({**data, "budget": {"images": images}}, "the benchmark")
         for regime in prompts.FAILING:
-            said = prompts.expect(config, regime, number, images)
+            said = prompts.expect(config, regime, number, images, PRECISE)
             for seed in seeds:
                 yield f"{number} {regime}", said, prompts.found(config, regime, images, seed), None
 

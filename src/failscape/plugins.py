@@ -170,7 +170,7 @@ class HuntKind:
     #: `failscape doctor`: experiments with the models of a config.
     examine: Callable[[Any], Awaitable[list[Observation]]] | None = None
 
-    #: `failscape plan`: what a config can prove, `(config, accuracy, worlds)`; nothing is drawn.
+    #: `failscape plan`: what a config can prove, `(config, accuracy, effort)`; nothing is drawn.
     foresee: Callable[..., Foresight] | None = None
 
     def build(

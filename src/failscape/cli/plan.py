@@ -12,7 +12,17 @@ from failscape.config import HuntConfig
 from failscape.config.files import load_config
 from failscape.engines import model_maker
 from failscape.errors import ConfigError, FailscapeError
-from failscape.planning.foresight import LABEL_SECONDS, Foresight, Pace, RunPlan, reckon
+from failscape.planning.foresight import (
+    LABEL_SECONDS,
+    QUICK,
+    Expectation,
+    Foresight,
+    Pace,
+    RunPlan,
+    SimulationEffort,
+    reckon,
+    say_range,
+)
 from failscape.planning.measuring import measure
 from failscape.plugins import kind_of
 from failscape.runtime.progress import duration
@@ -27,6 +37,7 @@ from failscape.stats.judging.accuracy import JudgeAccuracy
     "--measure", "measuring", is_flag=True, help="Draw and judge a few images to know speed and size."
 )
 @click.option("--speed", type=click.FloatRange(0, min_open=True), help="Trials a second, where you know it.")
+@click.option("--precise", is_flag=True, help="Simulate larger hunts, for minutes: narrower ranges.")
 @click.option("--worlds", type=click.IntRange(2, 20), help="Simulated worlds of each sort.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -34,25 +45,30 @@ def command(
     overrides: tuple[str, ...],
     measuring: bool,
     speed: float | None,
+    precise: bool,
     worlds: int | None,
     as_json: bool,
 ) -> None:
     """Say what the budget of CONFIG can prove. Nothing is recorded, and nothing drawn but for --measure."""
     settings = load_config(config, overrides)
     if not as_json:
-        click.echo("simulating hunts of this size, a minute or so …", err=True)
-    print_plan(make_plan(settings, measuring, speed, worlds), as_json)
+        click.echo(f"simulating hunts, {'some minutes' if precise else 'some seconds'} …", err=True)
+    effort = SimulationEffort(precise, worlds)
+    print_plan(make_plan(settings, measuring, speed, effort), as_json)
     if not as_json:
         click.echo(f"next:    failscape run {shell_path(config)} --atlas runs/first")
 
 
 def make_plan(
-    settings: HuntConfig, measuring: bool = False, speed: float | None = None, worlds: int | None = None
+    settings: HuntConfig,
+    measuring: bool = False,
+    speed: float | None = None,
+    effort: SimulationEffort = QUICK,
 ) -> RunPlan:
     foresee = kind_of(settings).foresee
     if foresee is None:
         raise ConfigError(f"hunts of kind {settings.hunt!r} have no plan", "run it with a small budget")
-    foresight: Foresight = foresee(settings, known_accuracy(settings), worlds)
+    foresight: Foresight = foresee(settings, known_accuracy(settings), effort)
     found = asyncio.run(measure(settings)) if measuring else Pace()
     if speed:
         found = Pace(speed, found.picture_bytes, f"{speed:g} trials a second, as given")
@@ -84,12 +100,10 @@ def _lines(plan: RunPlan) -> Iterator[str]:
     foresight = plan.foresight
     yield from _section("space", foresight.space)
     yield from _section("proof", foresight.proves)
-    expected = [
-        f"{one} findings if the model is like {one.like!r}: {one.about}" for one in foresight.expectations
-    ]
-    yield from _section("finds", expected)
+    yield from _section("finds", [_expectation(one) for one in foresight.expectations])
     deepest = [_by_depth(one.by_depth) for one in foresight.expectations if one.like == "medium"]
     yield from _section("", [f"of them, for the medium one: {text}" for text in deepest if text])
+    yield from _section("", [foresight.simulated] if foresight.simulated else [])
     yield from _section("time", [_time(plan)])
     yield from _section("cost", [_cost(plan)])
     yield from _section("disk", [f"{plan.disk / 2**20:,.0f} MiB ({plan.disk_basis})"])
@@ -104,6 +118,11 @@ def _lines(plan: RunPlan) -> Iterator[str]:
         yield f"  try    --set {proposal.change}\n         {proposal.brings}"
 
 
+def _expectation(one: Expectation) -> str:
+    what = "finding" if one.high == 1 else "findings"
+    return f"expect {one} {what} if the model is like {one.like!r}: {one.about}"
+
+
 def _section(name: str, lines: tuple[str, ...] | list[str]) -> Iterator[str]:
     for number, line in enumerate(lines):
         yield f"{click.style(f'{name if not number else str():<7}', bold=True)} {line}"
@@ -114,7 +133,7 @@ def _by_depth(ranges: object) -> str:
         return ""
     words = {"0": "entities alone", "1": "with one value"}
     return ", ".join(
-        f"{low:,} to {high:,} {words.get(depth, f'with {depth} values')}"
+        f"{say_range(low, high)} {words.get(depth, f'with {depth} values')}"
         for depth, (low, high) in ranges.items()
     )
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,9 @@ SIMULATED_IMAGES = 1000
 #: Simulated worlds of each sort, more of them where they are small: with few, how much worlds differ is
 #: hardly known, and ranges are wide.
 FEWEST_WORLDS, MOST_WORLDS = 4, 8
+
+#: The same for a quick plan: three worlds are the fewest that tell how much worlds differ.
+QUICK_WORLDS = 3
 
 #: Share of worlds that a range should hold. What scaling up adds to doubt is what lies above 80 %.
 COVERED = 0.9
@@ -34,6 +37,25 @@ DEFAULT_PIXELS = 512 * 512
 
 
 @dataclass(frozen=True, slots=True)
+class SimulationEffort:
+    """How much a plan simulates: at most some seconds of work, or minutes of it (`precise`).
+
+    Kinds count work in simulated trials and never look at a clock: a config has one plan on every machine.
+    `worlds` is a number of worlds of each sort that somebody asked for.
+    """
+
+    precise: bool = False
+    worlds: int | None = None
+
+    def quick_worlds(self, most: int, images: int) -> int:
+        """Worlds with so many images each that `most` simulated images allow; three at least."""
+        return self.worlds or max(QUICK_WORLDS, min(MOST_WORLDS, most // max(images, 1)))
+
+
+QUICK, PRECISE = SimulationEffort(), SimulationEffort(precise=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Expectation:
     """What a run would find if the model were like a simulated one; `by_depth`: by number of values."""
 
@@ -44,7 +66,38 @@ class Expectation:
     by_depth: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"{self.low:,}" if self.low == self.high else f"{self.low:,} to {self.high:,}"
+        return say_range(self.low, self.high)
+
+    def at_most(self, most: int, by_depth: Mapping[str, int] | None = None) -> "Expectation":
+        """The same, but never more than there can be, in all and by number of values."""
+        limits = by_depth or {}
+        depths = {
+            depth: (min(low, limits.get(depth, most)), min(high, limits.get(depth, most)))
+            for depth, (low, high) in self.by_depth.items()
+        }
+        return replace(self, low=min(self.low, most), high=min(self.high, most), by_depth=depths)
+
+    def stretched(self, factor: float) -> "Expectation":
+        """The same for a run with more images by this factor: it finds as much at least, and at most more
+        in proportion."""
+        depths = {depth: (low, math.ceil(high * factor)) for depth, (low, high) in self.by_depth.items()}
+        return replace(self, high=math.ceil(self.high * factor), by_depth=depths)
+
+    def up_to(self, planted: int) -> "Expectation":
+        """The same for a run with more images than were simulated: it may find all that is planted."""
+        return replace(self, high=max(self.high, planted))
+
+    @property
+    def middle(self) -> float:
+        """Of the range, on the scale of logarithms on which it is made."""
+        return math.sqrt((self.low + 1) * (self.high + 1)) - 1
+
+
+def say_range(low: int, high: int) -> str:
+    """A range as it stands in a sentence."""
+    if low == high:
+        return f"{low:,}" if low else "no"
+    return f"between {low:,} and {high:,}" if low else f"at most {high:,}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +110,10 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Foresight:
-    """What a kind of hunt foresees. `space` and `proves` are lines to read, `images` what it would draw."""
+    """What a kind of hunt foresees. `space` and `proves` are lines to read, `images` what it would draw.
+
+    `simulated` says what the expectations rest on.
+    """
 
     space: tuple[str, ...]
     proves: tuple[str, ...]
@@ -67,6 +123,7 @@ class Foresight:
     check_kinds: int = 1
     warnings: tuple[str, ...] = ()
     proposals: tuple[Proposal, ...] = ()
+    simulated: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,14 @@ from failscape.kinds.classifier.hunt import ClassifierHunt
 from failscape.kinds.classifier.power import USUAL_BASELINE
 from failscape.kinds.classifier.prompts import Template
 from failscape.planning.foresight import (
+    QUICK,
+    QUICK_WORLDS,
     SIMULATED_IMAGES,
     Expectation,
     Foresight,
     Part,
     Proposal,
+    SimulationEffort,
     expected,
     worlds_for,
 )
@@ -34,6 +37,9 @@ FEWEST_CLASSES = 2
 #: Images of a class that are simulated: what more of them bring is little, and takes long.
 MOST_PER_CLASS = 2000
 
+#: Images of a quick plan for each sort of classifier: a simulated one takes 2 ms, three sorts some 7 s.
+QUICK_IMAGES = 1200
+
 #: Images for each class that a proposal gives.
 PER_CLASS = 1000
 
@@ -41,7 +47,7 @@ NO_LIMIT = 10_000
 
 
 def foresee(
-    config: ClassifierConfig, accuracy: JudgeAccuracy | None = None, worlds: int | None = None
+    config: ClassifierConfig, accuracy: JudgeAccuracy | None = None, effort: SimulationEffort = QUICK
 ) -> Foresight:
     """Simulates the race of drawn pictures; a hunt in photos looks at every photo once or twice."""
     targets, search = targets_of(config), config.search
@@ -52,21 +58,38 @@ def foresee(
         return _in_photos(config, space)
     images = config.budget.images or NO_LIMIT
     each = images / len(targets)
-    expectations = tuple(expect(config, name, len(targets), each, accuracy, worlds) for name in BUGS)
+    expectations = tuple(
+        expect(config, name, len(targets), each, accuracy, effort).at_most(min(slots, images))
+        for name in BUGS
+    )
     warnings, proposals = forewarn(config, accuracy), list[Proposal]()
-    if each > MOST_PER_CLASS:
-        warnings.append(f"simulated with {MOST_PER_CLASS:,} images a class; more of them find what is rarer")
-    if expectations[1].low < len(targets) / 2:
+    most = most_per_class(effort)
+    simulated = f"simulated with {most:,} images a class; more of them find what is rarer"
+    if effort.precise and each > most:
+        warnings.append(simulated)
+    enough = each >= PER_CLASS and not effort.precise
+    if expectations[1].low < len(targets) / 2 and not enough:
         warnings.append(
             f"{images:,} images are {each:,.0f} for a class: few bugs can be shown, confirmed and explained"
         )
-        proposals.append(_more_images(config, len(targets), accuracy))
+        proposals.append(_more_images(config, len(targets), accuracy, effort))
     proves = (
         f"a description must fail {search.margin:.0%} more often than its class's baseline of "
         f"{search.baseline} images; what is found gets {search.confirm} fresh ones",
     )
     requests = {"generator": images, "judge": images, "classifier": images, "captioner": 48 * len(targets)}
-    return Foresight(space, proves, expectations, images, requests, 1, tuple(warnings), tuple(proposals))
+    basis = f"{simulated} (`--precise` simulates up to {MOST_PER_CLASS:,}, in minutes)"
+    return Foresight(
+        space,
+        proves,
+        expectations,
+        images,
+        requests,
+        1,
+        tuple(warnings),
+        tuple(proposals),
+        basis if each > most and not effort.precise else "",
+    )
 
 
 def _in_photos(config: ClassifierConfig, space: tuple[str, ...]) -> Foresight:
@@ -79,11 +102,19 @@ def _in_photos(config: ClassifierConfig, space: tuple[str, ...]) -> Foresight:
     return Foresight((*space, f"{photos:,} photos of them"), proves, (), photos, requests, 1, tuple(warnings))
 
 
-def _more_images(config: ClassifierConfig, classes: int, accuracy: JudgeAccuracy | None) -> Proposal:
-    brings = expect(config, "some", classes, PER_CLASS, accuracy, 2)
-    return Proposal(
-        f"budget.images={PER_CLASS * classes}", f"{brings} findings, if there are two bugs a class"
-    )
+def most_per_class(effort: SimulationEffort) -> int:
+    return MOST_PER_CLASS if effort.precise else QUICK_IMAGES // (QUICK_WORLDS * FEWEST_CLASSES)
+
+
+def _more_images(
+    config: ClassifierConfig, classes: int, accuracy: JudgeAccuracy | None, effort: SimulationEffort
+) -> Proposal:
+    brings = f"{PER_CLASS:,} images for a class"
+    if effort.precise:
+        pair = SimulationEffort(precise=True, worlds=2)
+        found = expect(config, "some", classes, PER_CLASS, accuracy, pair)
+        brings = f"{found} findings, if there are two bugs a class"
+    return Proposal(f"budget.images={PER_CLASS * classes}", brings)
 
 
 def expect(
@@ -92,15 +123,22 @@ def expect(
     classes: int,
     each: float,
     accuracy: JudgeAccuracy | None,
-    worlds: int | None,
+    effort: SimulationEffort = QUICK,
 ) -> Expectation:
+    """By simulated hunts on a few classes, scaled up to all."""
     bugs, about = BUGS[name]
-    each = min(each, MOST_PER_CLASS)
-    number = max(FEWEST_CLASSES, min(classes, SIMULATED_CLASSES, round(SIMULATED_IMAGES / each)))
+    planned, each = each, min(each, most_per_class(effort))
+    number = FEWEST_CLASSES
+    if effort.precise:
+        number = max(number, min(classes, SIMULATED_CLASSES, round(SIMULATED_IMAGES / each)))
     images = round(each * number)
-    seeds = range(worlds or worlds_for(images))
+    if effort.precise:
+        seeds = range(effort.worlds or worlds_for(images))
+    else:
+        seeds = range(effort.quick_worlds(QUICK_IMAGES, images))
     parts = [Part(number, len(race(config, bugs, number, images, seed, accuracy))) for seed in seeds]
-    return expected(name, about, parts, classes)
+    foreseen = expected(name, about, parts, classes)
+    return foreseen.up_to(bugs * classes) if each < planned else foreseen
 
 
 def race(

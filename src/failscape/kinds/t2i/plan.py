@@ -13,10 +13,12 @@ from failscape.kinds.t2i.search.auditing import audit_cases
 from failscape.kinds.t2i.search.hunt import CertifiedHunt
 from failscape.planning.foresight import (
     FEWEST_WORLDS,
+    QUICK,
     Expectation,
     Foresight,
     Part,
     Proposal,
+    SimulationEffort,
     expected,
     worlds_for,
 )
@@ -46,6 +48,9 @@ ROOMY = 100
 #: is the cheaper the more there are: so a part finds less than its share, and several sizes tell how much.
 SIMULATED_IMAGES = 4000
 
+#: Images of a quick plan for each sort of model: a simulated one takes up to .7 ms, three sorts some 6 s.
+QUICK_IMAGES = 3000
+
 #: Findings of a part below which it tells nothing of the whole; then parts are doubled, up to so many times.
 FEW, MOST_SIMULATED = 10, 4
 
@@ -57,15 +62,18 @@ LARGEST_STEP = 5
 NO_LIMIT = 20_000
 
 
-def foresee(config: T2IConfig, accuracy: JudgeAccuracy | None = None, worlds: int | None = None) -> Foresight:
+def foresee(
+    config: T2IConfig, accuracy: JudgeAccuracy | None = None, effort: SimulationEffort = QUICK
+) -> Foresight:
     """Simulates the config's own strategy; nothing is drawn."""
     if config.space.prompts:
-        return foresee_prompts(config, accuracy, worlds)
+        return foresee_prompts(config, accuracy, effort)
     lattice, images = build_lattice(config), config.budget.images or NO_LIMIT
-    expectations = tuple(expect(config, lattice, images, regime, accuracy, worlds) for regime in ABOUT)
+    expectations = tuple(expect(config, lattice, images, regime, accuracy, effort) for regime in ABOUT)
     medium = next(one for one in expectations if one.like == "medium")
     warnings = [*forewarn(config, accuracy), *_about_budget(config, lattice, images, medium)]
-    proposals = _proposals(config, lattice, images, accuracy) if medium.low < TOO_FEW else ()
+    small = _is_small(config, lattice, images, medium)
+    proposals = _proposals(config, lattice, images, accuracy, effort) if small else ()
     requests = {"generator": images, "judge": images, "llm": images if config.polish else 0}
     audits = _audits(config, lattice, images, round((medium.low + medium.high) / 2), accuracy)
     return Foresight(
@@ -77,6 +85,7 @@ def foresee(config: T2IConfig, accuracy: JudgeAccuracy | None = None, worlds: in
         1 + len({value.kind for value in lattice.corpus.values if value.family in config.space.families}),
         tuple(warnings),
         tuple(proposals),
+        "" if effort.precise else _say_simulated(config, lattice, images, effort),
     )
 
 
@@ -86,29 +95,47 @@ def expect(
     images: int,
     regime: str,
     accuracy: JudgeAccuracy | None,
-    worlds: int | None = None,
+    effort: SimulationEffort = QUICK,
 ) -> Expectation:
-    """By simulated runs of the whole where it is small, else of parts of several sizes."""
+    """By simulated runs of the whole where it is small, else of parts: of several sizes if `precise`.
+
+    No run has more findings than nodes or images.
+    """
     parts, depths = list[Part](), list[dict[str, float]]()
-    sizes = _sizes(images, worlds)
+    sizes = _sizes(images, effort)
+    most = None if effort.precise else round(sizes[0])
+    simulated = images
     while sizes:
         for wanted in sizes:
-            share, entities = _share(config, lattice, wanted / images, world=len(parts))
+            share, entities = _share(config, lattice, wanted / images, len(parts), most)
+            simulated = share.budget.images or NO_LIMIT
             hunt = _run(share, regime, len(parts), accuracy)
             found = [Subject.parse(finding.subject).depth for finding in hunt.findings()]
             parts.append(Part(entities, len(found)))
             depths.append({str(depth): float(found.count(depth)) for depth in range(config.space.depth + 1)})
-        sizes = _larger(sizes[-1], parts[-1].found, images)
+        sizes = _larger(sizes[-1], parts[-1].found, images) if effort.precise else []
     alike = sum(part.size == parts[-1].size for part in parts) >= FEWEST_WORLDS
     least = parts[-1].size / (1 if alike else LARGEST_STEP)
     used = [at for at, part in enumerate(parts) if part.size >= least]
-    return expected(
+    foreseen = expected(
         regime, ABOUT[regime], [parts[at] for at in used], len(lattice.entities), [depths[at] for at in used]
     )
+    if not effort.precise:
+        each = images / len(lattice.entities)
+        foreseen = foreseen.stretched(max(1.0, each / (simulated / parts[-1].size)))
+    layers = {str(depth): min(size, images) for depth, size in enumerate(lattice.layer_sizes)}
+    return foreseen.at_most(min(len(lattice), images), layers)
 
 
-def _sizes(images: int, worlds: int | None) -> list[float]:
-    """Images of each simulated run: whole ones, or some of the largest size, its half and its quarter."""
+def _sizes(images: int, effort: SimulationEffort) -> list[float]:
+    """Images of each simulated run: whole ones, or some of the largest size, its half and its quarter.
+
+    A quick plan has one size.
+    """
+    worlds = effort.worlds
+    if not effort.precise:
+        number = effort.quick_worlds(QUICK_IMAGES, images)
+        return [min(images, QUICK_IMAGES / number)] * number
     top = min(images, SIMULATED_IMAGES)
     if top <= SIMULATED_IMAGES / 2:
         return [top] * (worlds or worlds_for(images))
@@ -125,12 +152,15 @@ def _larger(top: float, found: float, images: int) -> list[float]:
     return [larger] * (FEWEST_WORLDS if larger == images else 2)
 
 
-def _share(config: T2IConfig, lattice: Lattice, share: float, world: int) -> tuple[T2IConfig, int]:
-    """A part of the space with its share of the budget, and how many entities it has."""
+def _share(
+    config: T2IConfig, lattice: Lattice, share: float, world: int, most: int | None = None
+) -> tuple[T2IConfig, int]:
+    """A part of the space with its share of the budget, `most` at most, and how many entities it has."""
     names = [lattice.corpus.entities[entity].name for entity in lattice.entities]
     wanted = min(max(FEWEST_ENTITIES, round(len(names) * share)), len(names))
     chosen = random.Random(f"plan/{config.seed}/{world}").sample(names, wanted)
     images = (config.budget.images or NO_LIMIT) * wanted / len(names)
+    images = images if most is None else min(images, most)
     budget = config.budget.model_copy(update={"images": max(1, round(images))})
     space = config.space.model_copy(update={"entities": tuple(chosen)})
     return config.model_copy(update={"space": space, "budget": budget, "polish": None}), wanted
@@ -168,10 +198,10 @@ def _space(lattice: Lattice, images: int) -> Iterator[str]:
 def _proves(config: T2IConfig, lattice: Lattice, images: int) -> Iterator[str]:
     """By arithmetic: how often something must fail to be certified on its own images."""
     search = config.search
-    tests = len(lattice.entities) + math.ceil(search.openings * images)
+    tests = _tests(config, lattice, images)
     for claims, when in ((1, "alone"), (50, "beside 50 others")):
         needed = math.log(tests / (search.fdr * claims))
-        always = next((n for n in range(1, 1000) if float(log_bet(0, n, search.threshold)) >= needed), 0)
+        always = _failures_needed(needed, search.threshold)
         rate = _lowest_rate(needed, search.threshold)
         if always:
             line = f"a finding {when}: {always} failures of {always} images prove it"
@@ -189,7 +219,8 @@ def _audits(
     config: T2IConfig, lattice: Lattice, images: int, findings: int, accuracy: JudgeAccuracy | None
 ) -> Iterator[str]:
     """What an audit of the list takes, by the findings of one simulated hunt on a part of the space."""
-    share, _ = _share(config, lattice, min(1.0, SIMULATED_IMAGES / 4 / images), world=0)
+    part = SIMULATED_IMAGES // 4
+    share, _ = _share(config, lattice, min(1.0, part / images), world=0, most=part)
     hunt = _run(share, "medium", 0, accuracy)
     if isinstance(hunt, CertifiedHunt) and hunt.claims() and findings:
         yield from say_audit_costs(audit_cases(hunt), findings, images)
@@ -210,7 +241,7 @@ def _about_budget(config: T2IConfig, lattice: Lattice, images: int, medium: Expe
         found.append(
             f"the config has no `budget.images`: the plan is for {NO_LIMIT:,}, the run goes on beyond"
         )
-    if medium.low < TOO_FEW:
+    if _is_small(config, lattice, images, medium):
         found.append(
             f"{images:,} images are few for {len(lattice):,} nodes: with a model of medium strength "
             f"{medium} findings are to be expected"
@@ -218,30 +249,66 @@ def _about_budget(config: T2IConfig, lattice: Lattice, images: int, medium: Expe
     return found
 
 
+def _is_small(config: T2IConfig, lattice: Lattice, images: int, medium: Expectation) -> bool:
+    """Whether the budget is too small for the space.
+
+    A budget that can bring every node the failures that prove it alone is large enough: if it finds little,
+    the space holds little.
+    """
+    needed = math.log(_tests(config, lattice, images) / config.search.fdr)
+    each = _failures_needed(needed, config.search.threshold)
+    return medium.middle < TOO_FEW and images < each * len(lattice)
+
+
+def _tests(config: T2IConfig, lattice: Lattice, images: int) -> int:
+    return len(lattice.entities) + math.ceil(config.search.openings * images)
+
+
+def _failures_needed(needed: float, threshold: float) -> int:
+    """Failures without a pass that bring the evidence; 0 if a thousand do not."""
+    return next((n for n in range(1, 1000) if float(log_bet(0, n, threshold)) >= needed), 0)
+
+
+def _say_simulated(config: T2IConfig, lattice: Lattice, images: int, effort: SimulationEffort) -> str:
+    sizes = _sizes(images, effort)
+    share, entities = _share(config, lattice, sizes[0] / images, 0, round(sizes[0]))
+    return (
+        f"by {len(sizes)} simulated hunts of each sort with {share.budget.images:,} images on {entities} of "
+        f"{len(lattice.entities):,} entities; `--precise` simulates more, in minutes"
+    )
+
+
 def _proposals(
-    config: T2IConfig, lattice: Lattice, images: int, accuracy: JudgeAccuracy | None
+    config: T2IConfig, lattice: Lattice, images: int, accuracy: JudgeAccuracy | None, effort: SimulationEffort
 ) -> Iterator[Proposal]:
-    """A larger budget, fewer entities, or less depth: each simulated once, for a medium model."""
+    """A larger budget, fewer entities, or less depth: each simulated for a medium model if `precise`."""
     entities = len(lattice.entities)
     enough = max(2000, ROOMY * entities)
     if enough > images:
-        yield _proposal(config, {"budget.images": enough}, accuracy)
+        yield _proposal(config, {"budget.images": enough}, accuracy, effort)
     few = max(FEWEST_ENTITIES, images // ROOMY)
     if few < entities:
         names = [lattice.corpus.entities[entity].name for entity in lattice.entities]
         step = len(names) / few
         chosen = tuple(names[int(at * step)] for at in range(few))
-        yield _proposal(config, {"space.entities": chosen}, accuracy)
+        yield _proposal(config, {"space.entities": chosen}, accuracy, effort)
     if config.space.depth > 1:
-        yield _proposal(config, {"space.depth": 1}, accuracy)
+        yield _proposal(config, {"space.depth": 1}, accuracy, effort)
 
 
-def _proposal(config: T2IConfig, change: dict[str, object], accuracy: JudgeAccuracy | None) -> Proposal:
+def _proposal(
+    config: T2IConfig, change: dict[str, object], accuracy: JudgeAccuracy | None, effort: SimulationEffort
+) -> Proposal:
     ((setting, value),) = change.items()
     section, _, name = setting.partition(".")
     part = getattr(config, section).model_copy(update={name: value})
     other = config.model_copy(update={section: part})
     lattice, images = build_lattice(other), other.budget.images or NO_LIMIT
-    brings = expect(other, lattice, images, "medium", accuracy, worlds=2)
     shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else value
-    return Proposal(f"{setting}={shown}", f"{brings} findings, if the model is of medium strength")
+    if effort.precise:
+        pair = SimulationEffort(precise=True, worlds=2)
+        found = expect(other, lattice, images, "medium", accuracy, pair)
+        brings = f"{found} findings, if the model is of medium strength"
+    else:
+        brings = f"{images:,} images for {len(lattice):,} nodes of {len(lattice.entities):,} entities"
+    return Proposal(f"{setting}={shown}", brings)

@@ -5,7 +5,16 @@ import random
 
 from failscape.kinds.t2i.build import build_hunt, forewarn
 from failscape.kinds.t2i.config import T2IConfig
-from failscape.planning.foresight import SIMULATED_IMAGES, Expectation, Foresight, Part, expected, worlds_for
+from failscape.planning.foresight import (
+    QUICK,
+    SIMULATED_IMAGES,
+    Expectation,
+    Foresight,
+    Part,
+    SimulationEffort,
+    expected,
+    worlds_for,
+)
 from failscape.spaces.prompt_list import load_prompts
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
@@ -19,12 +28,15 @@ SPREAD = 1.8
 
 NO_LIMIT = 20_000
 
+#: Images of a quick plan for each sort of model: three sorts take some seconds.
+QUICK_IMAGES = 3000
+
 
 def foresee_prompts(
-    config: T2IConfig, accuracy: JudgeAccuracy | None = None, worlds: int | None = None
+    config: T2IConfig, accuracy: JudgeAccuracy | None = None, effort: SimulationEffort = QUICK
 ) -> Foresight:
     prompts, images = load_prompts(config.space.prompts), config.budget.images or NO_LIMIT
-    expectations = tuple(expect(config, regime, len(prompts), images, worlds) for regime in FAILING)
+    expectations = tuple(expect(config, regime, len(prompts), images, effort) for regime in FAILING)
     needed = math.log(len(prompts) / config.search.fdr)
     fails = next(n for n in range(1, 1000) if float(log_bet(0, n, config.search.threshold)) >= needed)
     space = f"{len(prompts):,} prompts; {images:,} images are {images / len(prompts):,.1f} for each"
@@ -40,7 +52,7 @@ def foresee_prompts(
 
 
 def expect(
-    config: T2IConfig, regime: str, prompts: int, images: int, worlds: int | None = None
+    config: T2IConfig, regime: str, prompts: int, images: int, effort: SimulationEffort = QUICK
 ) -> Expectation:
     """Findings of simulated runs on every n-th prompt, scaled up to all.
 
@@ -48,9 +60,13 @@ def expect(
     """
     parts = min(math.ceil(2 * images / SIMULATED_IMAGES), prompts) if images > SIMULATED_IMAGES else 1
     simulated = round(images / parts)
-    numbers = range(worlds or worlds_for(simulated))
+    if effort.precise:
+        numbers = range(effort.worlds or worlds_for(simulated))
+    else:
+        numbers = range(effort.quick_worlds(QUICK_IMAGES, simulated))
+        simulated = min(simulated, QUICK_IMAGES // len(numbers))
     runs = [Part(1, found(config, regime, simulated, world, parts)) for world in numbers]
-    return expected(regime, f"{FAILING[regime]:.0%} of the prompts fail", runs, parts)
+    return expected(regime, f"{FAILING[regime]:.0%} of the prompts fail", runs, parts).at_most(prompts)
 
 
 def found(config: T2IConfig, regime: str, images: int, world: int, parts: int = 1) -> int:

@@ -8,7 +8,7 @@ from . import FACES
 from .config import DiceConfig
 
 
-def foresee(config: DiceConfig, accuracy: Any = None, worlds: int | None = None) -> failscape.Foresight:
+def foresee(config: DiceConfig, accuracy: Any = None, effort: Any = None) -> failscape.Foresight:
     throws = config.throws * len(FACES)
     return failscape.Foresight(
         space=(f"{len(FACES)} faces, {config.throws} throws each",),
