@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from failscape.again.comparing import ManyCompared, ModelMatrix, ModelTrend
-from failscape.again.decide import PROVEN, STATUSES, UNDECIDED, ComparedSubject, OverallDifference
+from failscape.again.decide import PROVEN, UNDECIDED, ComparedSubject
 from failscape.again.session import CompareRequest, compare_models, compared_folder
+from failscape.again.words import say_overall, say_points, say_rate, say_spread, say_totals
 from failscape.atlas.database import holds_atlas
 from failscape.cli.screen import echo_json, run_reported
 from failscape.cli.trust import trust_options, vouched_by, whole_configs
@@ -115,12 +116,7 @@ def model_of(text: str) -> tuple[str, ModelConfig]:
 def print_comparison(compared: ManyCompared, console: Console, atlases: Sequence[str] = ()) -> None:
     """`atlases` are as they were given, for the command that would decide what is open."""
     last = compared.last
-    total = ", ".join(f"{len(rows):,} {name}" for name in STATUSES if (rows := last.of_status(name)))
-    console.print(
-        f"{last.first} → {last.second}: {len(last.rows):,} shared subjects, {last.pairs:,} pairs. "
-        f"{total or 'Nothing in common yet'}.",
-        highlight=False,
-    )
+    console.print(say_totals(last), highlight=False)
     rows = [row for name in PROVEN for row in last.of_status(name)[:SHOWN]]
     if rows:
         console.print(_table(rows, last.first, last.second))
@@ -129,7 +125,7 @@ def print_comparison(compared: ManyCompared, console: Console, atlases: Sequence
         if more > 0:
             console.print(f"and {more:,} more {name} (--json has all)", highlight=False)
     if last.overall:
-        console.print(overall_line(last.first, last.second, last.overall), highlight=False)
+        console.print(say_overall(last.first, last.second, last.overall), highlight=False)
     if compared.trend:
         console.print(_trend(compared.trend))
     if compared.matrix:
@@ -157,14 +153,6 @@ def _print_what_decides(compared: ManyCompared, atlases: Sequence[str], console:
     console.print(Text(command), soft_wrap=True)
 
 
-def overall_line(first: str, second: str, overall: OverallDifference) -> str:
-    return (
-        f"Overall: {first} fails {percent(overall.first_rate)}, {second} {percent(overall.second_rate)} "
-        f"({100 * overall.difference:+.1f} points, {_spread(overall.interval)}; "
-        f"{overall.pairs:,} {overall.counted})."
-    )
-
-
 def _table(rows: Sequence[ComparedSubject], first: str, second: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("", no_wrap=True)
@@ -175,27 +163,12 @@ def _table(rows: Sequence[ComparedSubject], first: str, second: str) -> Table:
         table.add_row(
             row.status,
             Text(row.title),
-            _rate(row.first_rate),
-            _rate(row.second_rate),
-            points(row),
+            say_rate(row.first_rate),
+            say_rate(row.second_rate),
+            say_points(row),
             f"{row.all.pairs:,}",
         )
     return table
-
-
-def _rate(rate: float | None) -> str:
-    """Failure rates; a dash where all pairs were picked by a search."""
-    return "–" if rate is None else percent(rate)
-
-
-def points(row: ComparedSubject) -> str:
-    shown = "" if row.difference is None else f"{100 * row.difference:+.0f} "
-    return f"{shown}({_spread(row.interval, 0)})"
-
-
-def _spread(interval: tuple[float, float], digits: int = 1) -> str:
-    low, high = (f"{100 * end:+.{digits}f}" for end in interval)
-    return f"{low} to {high}"
 
 
 def _trend(trend: ModelTrend) -> Table:
@@ -205,7 +178,7 @@ def _trend(trend: ModelTrend) -> Table:
     table.add_column("since the one before", justify="right")
     for point, step in zip(trend.points, (None, *trend.steps), strict=True):
         low, high = point.interval
-        change = f"{100 * step.difference:+.1f} ({_spread(step.interval)})" if step else ""
+        change = f"{100 * step.difference:+.1f} ({say_spread(step.interval)})" if step else ""
         rate = f"{percent(point.rate)} ({percent(low)} – {percent(high)})" if point.cases else "–"
         table.add_row(Text(point.name), rate, change)
     return table
@@ -230,7 +203,7 @@ def _matrix(matrix: ModelMatrix) -> Table:
             if cell.beside:
                 star = "*" if cell.proven else ""
                 difference, interval = cell.beside.difference, cell.beside.interval
-                text = f"{text}\n{100 * difference:+.1f}{star} ({_spread(interval)})"
+                text = f"{text}\n{100 * difference:+.1f}{star} ({say_spread(interval)})"
             cells.append(Text(text, justify="right"))
         table.add_row(Text(model), *cells)
     return table
