@@ -103,6 +103,12 @@ class Run:
     def __repr__(self) -> str:
         return f"<failscape.Run {self.folder}: {self.reason}, {self.summary.findings} findings>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: the answer, and why the session stopped."""
+        from failscape.views.notebook import atlas_html
+
+        return atlas_html(self.folder, self.summary.hunt_id, self.reason)
+
     @property
     def reason(self) -> str:
         """Why it stopped, in words."""
@@ -134,6 +140,12 @@ class LoadedAtlas:
 
     def __repr__(self) -> str:
         return f"<failscape.LoadedAtlas {self.folder}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: the answer of its latest hunt, with pictures and findings."""
+        from failscape.views.notebook import atlas_html
+
+        return atlas_html(self.folder)
 
     def hunts(self) -> list[HuntRow]:
         with self._open() as atlas:
@@ -210,32 +222,30 @@ class LoadedAtlas:
             return relate(load_hunt(atlas, hunt), read_counts(Path(counts)))
 
     def to_pandas(self, what: str = "findings", hunt: int | None = None) -> Any:
-        """A table of `findings`, or of all `trials`. Needs pandas, which nothing else here does."""
+        """A table of `findings`, or of all `trials`. Needs pandas, which nothing else here does.
+
+        The columns are always those of `failscape.views.rows.FINDING_COLUMNS` or `TRIAL_COLUMNS`, with the
+        same types, also where there are no rows.
+        """
         try:
             import pandas
         except ImportError:
             raise FailscapeError(
                 "to_pandas() needs pandas, which is not installed", "pip install pandas"
             ) from None
-        rows = {"findings": self._finding_rows, "trials": self._trial_rows}
-        if what not in rows:
-            raise ValueError(f"`what` must be one of {', '.join(rows)}, but got {what!r}")
-        return pandas.DataFrame(list(rows[what](hunt)))
+        data, columns = self._table(what, hunt)
+        frame = pandas.DataFrame(list(data), columns=list(columns))
+        # An empty table has no values to tell the types of its columns from.
+        return frame.astype({name: kind for name, kind in columns.items() if kind in (int, float, bool)})
 
-    def _finding_rows(self, hunt: int | None) -> Iterator[dict[str, Any]]:
-        return (row.as_data() for row in self.rows(hunt))
+    def _table(self, what: str, hunt: int | None) -> tuple[Iterator[dict[str, Any]], dict[str, type]]:
+        from failscape.views.rows import FINDING_COLUMNS, TRIAL_COLUMNS, trial_data
 
-    def _trial_rows(self, hunt: int | None) -> Iterator[dict[str, Any]]:
-        for one in self.trials(hunt=hunt):
-            yield {
-                "key": one.trial.key,
-                "subject": one.trial.subject,
-                "seed": one.trial.seed,
-                "verdict": one.trial.verdict.value,
-                "reason": one.trial.reason,
-                "images": list(one.images),
-                "seconds": one.seconds,
-            }
+        if what == "findings":
+            return (row.as_data() for row in self.rows(hunt)), FINDING_COLUMNS
+        if what == "trials":
+            return map(trial_data, self.trials(hunt=hunt)), TRIAL_COLUMNS
+        raise ValueError(f"`what` must be findings or trials, but got {what!r}")
 
     def _open(self) -> Atlas:
         return Atlas.open(self.folder, readonly=True)

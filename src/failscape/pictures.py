@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from failscape.errors import BadReply
+from failscape.notebooks import MOST_BYTES
 from failscape.picture_limits import DEFAULT_LIMITS, PictureLimits
 
 SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp", "TIFF": ".tif"}
@@ -46,6 +47,11 @@ UPLOAD_OPTIONS: dict[str, dict[str, Any]] = {
 
 #: By Pillow's own table it shrinks as well as bicubic; from 1024 to 768 pixels it takes 9 ms, bicubic 15.
 SHRINKING = Image.Resampling.HAMMING
+
+#: The longer side of a picture in a notebook, as in the viewer on fine screens.
+NOTEBOOK_SIDE = 384
+#: Notebooks keep pictures as base64 text: four characters for three bytes.
+NOTEBOOK_BYTES = MOST_BYTES * 3 // 4
 
 _UPLOADED_AS_IS = ("RGB", "L", "P")
 #: Colour types of PNG files that have an alpha channel.
@@ -246,6 +252,20 @@ class Picture:
         turned = any(name in image.info for name in _TELL_ROTATION) and image.getexif().get(0x0112, 1) != 1
         opaque = image.mode in _UPLOADED_AS_IS and not image.has_transparency_data
         return opaque and not turned and getattr(image, "n_frames", 1) == 1
+
+    def _repr_png_(self) -> bytes | None:
+        """What a notebook shows of it, small enough to be kept in one; nothing of bytes that are no image."""
+        try:
+            image = self.image
+        except BadReply:
+            return None
+        side = min(max(image.size), NOTEBOOK_SIDE)
+        while True:
+            image.thumbnail((side, side), SHRINKING)
+            shown = Picture.from_image(image, compress_level=9).data
+            if len(shown) <= NOTEBOOK_BYTES:
+                return shown
+            side //= 2
 
     @classmethod
     def from_image(cls, image: Image.Image, format: str = "PNG", **options: Any) -> Picture:

@@ -40,6 +40,7 @@ from failscape.again.decide import (
 )
 from failscape.atlas.hunts import digest_of
 from failscape.errors import FailscapeError
+from failscape.notebooks import ShownInNotebooks
 from failscape.plugins import find_kind
 from failscape.stats.intervals import clopper_pearson
 from failscape.trials import ProbeKey, Purposes
@@ -336,7 +337,7 @@ class ModelTrend:
 
 
 @dataclass(frozen=True)
-class ManyCompared:
+class ManyCompared(ShownInNotebooks):
     """The last of several models against the first; `trend` where there are more than two.
 
     `matrix` has all of them on whole sets of cases, where somebody asked for it.

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from failscape.notebooks import ShownInNotebooks
 from failscape.stats.differences import anytime_difference, grouped_difference, log_e_more, pairs_needed
 from failscape.stats.evalues import Floats, e_value_of_log, log_e_bh, log_e_value
 from failscape.trials import Subject
@@ -279,7 +280,7 @@ class PowerLine:
 
 
 @dataclass(frozen=True)
-class PairedComparison:
+class PairedComparison(ShownInNotebooks):
     """Two models on the same cases: every shared subject has one row."""
 
     first: str

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from failscape.notebooks import ShownInNotebooks
 from failscape.trials.statuses import Status
 from failscape.trials.steps import Edit, Facts, Generate, Step
 from failscape.trials.verdicts import Verdict
@@ -90,7 +91,7 @@ class AsData(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(ShownInNotebooks):
     """A failure with its evidence. `rate` is the share of valid trials that failed.
 
     `status` says how far to trust it; its word is taken too. Those of status `suspect` are no findings:

@@ -23,6 +23,40 @@ ROW_VERSION = 2
 
 ALL = "all"
 
+#: The columns of `to_pandas()` with their types: the fields of `FindingRow.as_data`, in their order.
+FINDING_COLUMNS: dict[str, type] = {
+    "number": int,
+    "subject": str,
+    "title": str,
+    "caption": str,
+    "status": str,
+    "class": str,
+    "thing": str,
+    "attributes": list,
+    "failures": int,
+    "trials": int,
+    "invalid": int,
+    "counted": str,
+    "rate": float,
+    "low": float,
+    "high": float,
+    "corrected": bool,
+    "judged_rate": float,
+    "e_value": float,
+    "missing": str,
+}
+
+#: The columns of `to_pandas("trials")`.
+TRIAL_COLUMNS: dict[str, type] = {
+    "key": str,
+    "subject": str,
+    "seed": int,
+    "verdict": str,
+    "reason": str,
+    "images": list,
+    "seconds": float,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class FindingRow:
@@ -241,6 +275,19 @@ def _has_words(row: FindingRow, words: Sequence[str]) -> bool:
 
 def _is_named(wanted: str, names: Sequence[str]) -> bool:
     return not wanted or wanted.casefold() in {name.casefold() for name in names}
+
+
+def trial_data(stored: StoredTrial) -> dict[str, Any]:
+    """A trial as `to_pandas("trials")` shows it: `TRIAL_COLUMNS`."""
+    return {
+        "key": stored.trial.key,
+        "subject": stored.trial.subject,
+        "seed": stored.trial.seed,
+        "verdict": stored.trial.verdict.value,
+        "reason": stored.trial.reason,
+        "images": list(stored.images),
+        "seconds": stored.seconds,
+    }
 
 
 def finding_records(hunt: HuntEvidence, rows: Iterable[FindingRow]) -> Iterator[dict[str, Any]]:

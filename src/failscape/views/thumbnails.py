@@ -8,3 +8,6 @@ PROOF_SIDE = 96
 
 #: In the viewer: lists, cards, and cards on fine screens. A page asks for one of these.
 VIEWER_SIDES = (96, 192, 384)
+
+#: In notebooks, which keep every picture in their own file.
+NOTEBOOK_SIDE = 96

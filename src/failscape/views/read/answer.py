@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from failscape.notebooks import ShownInNotebooks
 from failscape.search.surveys import SpaceRate, Survey, TestedRule
 from failscape.trials import Subject, SubjectForm, parse_label
 from failscape.views.read.findings import BeforeAfter, short_title, varied_examples
@@ -48,7 +49,7 @@ NAMED_EXCEPTIONS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class ToldTheme:
+class ToldTheme(ShownInNotebooks):
     """A theme as people see it.
 
     `findings` and `newly` are numbers of findings: those with its traits, and those of them that no theme
@@ -78,7 +79,7 @@ class ToldTheme:
         """The theme in one sentence: what, how much of it, how sure, how often, and what works."""
         share = f"{percent(self.rate.rate)} ({spread(self.rate.interval)})"
         parts = [
-            f"{self.title[:1].upper()}{self.title[1:]}: {self._seen}, {self.status}",
+            f"{self.title}: {self._seen}, {self.status}",
             f"{share} of {self.rate.of:,} {self.rate.counted} fail",
             f"explains {len(self.findings):,} of {self.all_findings:,} findings",
         ]
@@ -120,7 +121,7 @@ class ToldTheme:
 
 
 @dataclass(frozen=True, slots=True)
-class HuntAnswer:
+class HuntAnswer(ShownInNotebooks):
     """`alone` are the findings in no theme, most certain first; `findings` is how many there are in all.
 
     `seen` is what plainly fails in the recorded trials though nothing was tested about it.
