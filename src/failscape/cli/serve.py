@@ -39,7 +39,7 @@ KNOWN: dict[str, tuple[str, dict[str, Any], int]] = {
 }
 #: Pictures of one question; vLLM's own limit is one.
 MOST_IMAGES = 8
-TOYBOX_ROLES = ("generator", "judge", "captioner", "answerer", "verifier", "embedder")
+TOYBOX_ROLES = ("generator", "judge", "captioner", "answerer", "verifier", "embedder", "editor")
 
 
 @click.group("serve", cls=NearestGroup)

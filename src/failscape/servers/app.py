@@ -14,7 +14,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -22,7 +22,6 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from failscape.errors import BadReply, FailscapeError
 from failscape.models.contracts.judge import NONE_OF_THESE
 from failscape.models.contracts.vision import (
     ChoiceAsked,
@@ -36,6 +35,7 @@ from failscape.models.contracts.vision import (
 from failscape.models.roles import AnswerToVerify, Classifier, Conversation, Judge, Model, Reply
 from failscape.pictures import Picture
 from failscape.servers.backends import (
+    FORM,
     BodyGate,
     ImageBackend,
     RequestError,
@@ -46,7 +46,10 @@ from failscape.servers.backends import (
     read_picture,
     read_texts,
 )
-from failscape.servers.images import Batcher, Busy, ImageHandlers, check_model
+from failscape.servers.edits import EDITS, EditHandlers
+from failscape.servers.explaining import explain_errors, json_error
+from failscape.servers.forms import Schema, fits, read_schema
+from failscape.servers.images import Batcher, ImageHandlers, KeptPictures, check_model
 from failscape.spaces.wording import Understanding
 from failscape.trials import Check
 
@@ -54,10 +57,16 @@ Decided = list[bool | None]
 
 
 class ChatAnswer(NamedTuple):
-    """What is said; `sure` has the chance of each answer of a judge, in order, where it tells."""
+    """What is said; `sure` has the chance of each answer of a judge, in order, where it tells.
+
+    An answer of a judge that leaves something open is not `decided`. A `refusal` is said in place of a text
+    that the form of the request does not allow.
+    """
 
     text: str
     sure: tuple[float, ...] = ()
+    decided: bool = True
+    refusal: str = ""
 
 
 _ANSWER = re.compile(r'true|false|(?<=": ")[A-Z](?=")')
@@ -93,7 +102,7 @@ async def answer_statements(
     if decided is None:
         return None
     told = [chance if held else 1 - chance for held, chance in zip(decided, sure, strict=False)]
-    return ChatAnswer(json.dumps({"answers": decided}), tuple(told))
+    return ChatAnswer(json.dumps({"answers": decided}), tuple(told), decided=None not in decided)
 
 
 async def answer_choices(
@@ -146,11 +155,15 @@ T = TypeVar("T")
 CANNOT_TELL = "I cannot tell"
 
 
-async def answer_chat(served: Served, talk: Conversation) -> ChatAnswer:
-    """What the model that is asked for says, in the form that its contract wants."""
+async def answer_chat(served: Served, talk: Conversation, schema: Schema | None = None) -> ChatAnswer:
+    """What the model that is asked for says, in the form that its contract wants.
+
+    A judge's answer also has the form of `schema`, where there is one.
+    """
     heard = recognise(talk.question)
     if isinstance(heard, StatementsAsked | ChoicesAsked):
-        return await _judge(served, heard, talk)
+        answer = await _judge(served, heard, talk)
+        return answer if schema is None else in_form(answer, schema)
     return ChatAnswer(await _answer(served, heard, talk))
 
 
@@ -184,7 +197,21 @@ async def _judge(served: Served, heard: StatementsAsked | ChoicesAsked, talk: Co
         reply = await answer_statements(heard.statements, *about)
     else:
         reply = await answer_choices(heard.questions, *about)
-    return reply or ChatAnswer(f"{CANNOT_TELL}.")
+    return reply or ChatAnswer(f"{CANNOT_TELL}.", decided=False)
+
+
+def in_form(answer: ChatAnswer, schema: Schema) -> ChatAnswer:
+    """The answer of a judge, if the schema allows it; a refusal if it wants a decision and there is none.
+
+    Raises:
+        RequestError: The schema wants another form than that of the judge's contract.
+    """
+    if fits(answer.text, schema):
+        return answer
+    if not answer.decided:
+        return ChatAnswer("", decided=False, refusal=f"{CANNOT_TELL}.")
+    told = "`response_format` does not allow the form in which the instruction wants the judge to reply"
+    raise RequestError(f"{told}: {answer.text[:200]}")
 
 
 async def _verify(served: Served, heard: VerificationAsked, talk: Conversation) -> str:
@@ -302,12 +329,17 @@ def build_app(served: Served, wait: bool = True) -> web.Application:
     loading = Loading([*served.models(), *([backend] if backend is not None else [])])
     metrics = Metrics(batcher)
     gate = BodyGate(LARGEST_REQUEST, served.bodies_at_once, served.body_seconds)
-    checks = [metrics.counting(), _explain_errors, _from_here_only, _while_loading(loading), _received(gate)]
+    checks = [metrics.counting(), explain_errors, _from_here_only, _while_loading(loading), _received(gate)]
     app = web.Application(client_max_size=LARGEST_REQUEST, middlewares=checks)
     app[LOADING] = loading
     app.add_routes([*_Handlers(served).routes(), web.get("/metrics", metrics.page)])
+    kept = KeptPictures()
     if batcher is not None:
-        app.add_routes(ImageHandlers(batcher).routes())
+        app.add_routes(ImageHandlers(batcher, kept).routes())
+    if served.editor is not None:
+        app.add_routes(EditHandlers(served.editor, served.name, served.size, kept).routes())
+    if batcher is not None or served.editor is not None:
+        app.add_routes(kept.routes())
 
     async def live(_: web.Application) -> AsyncIterator[None]:
         loading.begin()
@@ -331,7 +363,7 @@ def _while_loading(loading: Loading) -> Middleware:
             return await handler(request)
         if request.path == "/health":
             return web.json_response({"status": "loading"}, status=503)
-        return _error(503, "the model is being loaded", "server_error", {"Retry-After": "5"})
+        return json_error(503, "the model is being loaded", "server_error", {"Retry-After": "5"})
 
     return check
 
@@ -340,15 +372,17 @@ def _while_loading(loading: Loading) -> Middleware:
 async def _from_here_only(request: web.Request, handler: Handler) -> web.StreamResponse:
     """A page of another site must not use the models: browsers name the page's origin, programs none.
 
-    Nor may it post what browsers send without asking first: forms and plain text. JSON they ask about.
+    Nor may it post what browsers send without asking first: forms and plain text. JSON they ask about. Edits
+    are forms for every client, so there the origin alone decides.
     """
     origin = request.headers.get("Origin")
     if origin is not None and urlsplit(origin).netloc.lower() != request.host.lower():
         raise RequestError(f"pages of {origin[:100]!r} may not use this server", 403)
     if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
         raise RequestError("pages of other sites may not use this server", 403)
-    if request.method == "POST" and request.content_type != "application/json":
-        told = f"send JSON with `Content-Type: application/json`, not {request.content_type!r}"
+    wanted = FORM if request.path == EDITS else "application/json"
+    if request.method == "POST" and request.content_type != wanted:
+        told = f"send the request with `Content-Type: {wanted}`, not {request.content_type!r}"
         raise RequestError(told, 415)
     return await handler(request)
 
@@ -364,27 +398,8 @@ def _received(gate: BodyGate) -> Middleware:
     return receive
 
 
-@web.middleware
-async def _explain_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except RequestError as error:
-        return _error(error.status, str(error), "invalid_request_error")
-    except BadReply as error:  # an image in the request that cannot be decoded
-        return _error(400, error.message, "invalid_request_error")
-    except Busy as error:
-        return _error(429, str(error), "rate_limit_error", {"Retry-After": str(error.retry_after)})
-    except FailscapeError as error:
-        return _error(500, error.message, "server_error")
-    except web.HTTPException:
-        raise
-    except Exception as error:
-        return _error(500, f"{type(error).__name__}: {error}", "server_error")
-
-
-def _error(status: int, message: str, kind: str, headers: Mapping[str, str] | None = None) -> web.Response:
-    body = {"error": {"message": message, "type": kind, "code": None}}
-    return web.json_response(body, status=status, headers=headers)
+def _model_card(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "failscape"}
 
 
 class _Handlers:
@@ -392,7 +407,11 @@ class _Handlers:
         self._served = served
 
     def routes(self) -> list[web.RouteDef]:
-        found = [web.get("/health", self.health), web.get("/v1/models", self.models)]
+        found = [
+            web.get("/health", self.health),
+            web.get("/v1/models", self.models),
+            web.get("/v1/models/{name:.+}", self.model),  # names on the hub have a slash
+        ]
         if self._served.chat_roles():
             found.append(web.post("/v1/chat/completions", self.chat))
         if self._served.embedder is not None:
@@ -405,17 +424,27 @@ class _Handlers:
         return web.json_response({"status": "ok"})
 
     async def models(self, _: web.Request) -> web.Response:
-        names = [self._served.name, *self._served.classifiers]
-        data = [{"id": name, "object": "model", "created": 0, "owned_by": "failscape"} for name in names]
+        data = [_model_card(name) for name in self._names()]
         return web.json_response({"object": "list", "data": data})
+
+    async def model(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        check_model(name, *self._names())
+        return web.json_response(_model_card(name))
+
+    def _names(self) -> list[str]:
+        return [self._served.name, *self._served.classifiers]
 
     async def chat(self, request: web.Request) -> web.Response:
         body = await read_json(request)
         check_model(body.get("model"), self._served.name)
         check_chat(body)
         talk = read_conversation(body.get("messages"))
-        answer = await answer_chat(self._served, talk)
-        message = {"role": "assistant", "content": answer.text}
+        schema = read_schema(body.get("response_format"))
+        answer = await answer_chat(self._served, talk, schema)
+        message = {"role": "assistant", "content": answer.text, "refusal": None}
+        if answer.refusal:
+            message |= {"content": None, "refusal": answer.refusal}
         told = logprobs_of(answer) if body.get("logprobs") else None
         usage = {"prompt_tokens": len(talk.question) // 4, "completion_tokens": len(answer.text) // 4}
         return web.json_response(

@@ -23,6 +23,7 @@ from failscape.models.roles import (
     Classifier,
     Conversation,
     Embedder,
+    ImageEditor,
     ImageGenerator,
     Judge,
     Model,
@@ -47,6 +48,9 @@ class RequestError(Exception):
 #: Seconds until the body of a request must be there: 64 MiB take 50 s over 10 Mbit/s.
 BODY_SECONDS = 60.0
 
+#: The content type of a form with files, which only the route for edits takes.
+FORM = "multipart/form-data"
+
 #: Bytes of bodies that are being received at one time, over all requests.
 BODIES_AT_ONCE = 512 * 2**20
 
@@ -60,23 +64,34 @@ class BodyGate:
         self._seconds = seconds
         self.held = 0
 
-    async def receive(self, request: web.Request) -> bytes:
-        """The body, which aiohttp keeps with its request from now on."""
+    async def receive(self, request: web.Request) -> None:
+        """Receives the body, which aiohttp keeps with its request from now on."""
         if not request.can_read_body:
-            return b""
+            return
         length = request.content_length
         share = self._most if length is None else min(length, self._most)
         if self.held + share > self._room:
             raise RequestError("too many large requests are being received: try again later", 503)
         self.held += share
         try:
-            return await asyncio.wait_for(request.read(), self._seconds)
+            await asyncio.wait_for(_keep_body(request), self._seconds)
         except TimeoutError:
             if request.transport is not None:
                 request.transport.abort()  # what it has sent so far is dropped with it
             raise RequestError(f"the body was not there after {self._seconds:g} s", 408) from None
         finally:
             self.held -= share
+
+
+async def _keep_body(request: web.Request) -> None:
+    """A form can only be read from the connection, so it is parsed here; other bodies are kept as bytes."""
+    if request.content_type != FORM:
+        await request.read()
+        return
+    try:
+        await request.post()
+    except (ValueError, LookupError, AssertionError, RuntimeError) as error:
+        raise RequestError(f"the body is not a form ({error})") from error
 
 
 async def read_json(request: web.Request) -> dict[str, Any]:
@@ -113,9 +128,15 @@ def check_length(text: str, name: str) -> None:
 def read_picture(text: str) -> Picture:
     """An encoded image in base64, with or without the head of a data URI."""
     try:
-        picture = Picture(base64.b64decode(text.rpartition(",")[2], validate=True))
+        data = base64.b64decode(text.rpartition(",")[2], validate=True)
     except (binascii.Error, ValueError) as error:
         raise RequestError("the image is not base64") from error
+    return checked_picture(data)
+
+
+def checked_picture(data: bytes) -> Picture:
+    """The picture in the bytes of an image file."""
+    picture = Picture(data)
     if not picture.format:
         raise RequestError("the image is in no known format: send PNG, JPEG or WEBP")
     picture.check()
@@ -175,6 +196,11 @@ CHAT_FIELDS = frozenset(
         "chat_template_kwargs",
         "temperature",
         "top_p",
+        "top_k",
+        "min_p",
+        "presence_penalty",
+        "frequency_penalty",
+        "repetition_penalty",
         "seed",
         "max_tokens",
         "max_completion_tokens",
@@ -320,9 +346,9 @@ class Served:
     `understanding` turns a judge's instruction back into checks. Requests choose among `classifiers` by name;
     the first one answers those that name none. All other models are told apart by what is asked.
     `backend` draws in place of a `generator` where requests may choose size, steps and so on; `size` is the
-    one size of a generator's pictures, where it has one. At most `queue` pictures wait; the first of a batch
-    waits `linger` seconds, so that others can join it. Bodies have to be there after `body_seconds`, and
-    those that are being received have `bodies_at_once` bytes together.
+    one size of a generator's and an editor's pictures, where they have one. At most `queue` pictures wait;
+    the first of a batch waits `linger` seconds, so that others can join it. Bodies have to be there after
+    `body_seconds`, and those that are being received have `bodies_at_once` bytes together.
     """
 
     generator: ImageGenerator | None = None
@@ -334,6 +360,7 @@ class Served:
     verifier: Verifier | None = None
     questioner: Questioner | None = None
     embedder: Embedder | None = None
+    editor: ImageEditor | None = None
     classifiers: Mapping[str, Classifier] = field(default_factory=dict)
     backend: ImageBackend | None = None
     size: tuple[int, int] | None = None
@@ -351,7 +378,7 @@ class Served:
     def models(self) -> list[Model]:
         """All models beside the one that draws, to be started and closed."""
         chat = list(self.chat_roles().values())
-        others: list[Model | None] = [self.embedder, *self.classifiers.values()]
+        others: list[Model | None] = [self.embedder, self.editor, *self.classifiers.values()]
         return [*(model for model in others if model is not None), *chat]
 
     def chat_roles(self) -> dict[str, Model]:
@@ -370,6 +397,7 @@ class Served:
         chat = self.chat_roles()
         lines = {
             "images": self.image_backend() is not None,
+            "edits": self.editor is not None,
             f"chat ({', '.join(chat)})": bool(chat),
             "embeddings": self.embedder is not None,
             f"classify ({', '.join(self.classifiers)})": bool(self.classifiers),

@@ -12,7 +12,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiohttp import web
 
@@ -178,53 +178,49 @@ NUMBERS = {"guidance": ("", 0, 100), "steps": ("a whole number ", 1, 1000)}
 _SIZE = re.compile(r"(\d{1,5})x(\d{1,5})")
 
 
-class ImageHandlers:
-    """Two doors to one batcher."""
+class Order(NamedTuple):
+    """What every request for pictures says: the text, one seed per picture, how they are shown."""
 
-    def __init__(self, batcher: Batcher) -> None:
-        self._batcher = batcher
+    prompt: str
+    seeds: range
+    form: str
+
+
+def take_order(body: dict[str, Any]) -> Order:
+    """Takes these fields out of the body of a request; what is left are settings."""
+    prompt = body.pop("prompt", None)
+    if not isinstance(prompt, str) or not prompt:
+        raise RequestError("`prompt` must be a non-empty text")
+    check_length(prompt, "prompt")
+    count = body.pop("n", 1)
+    if not isinstance(count, int) or not 1 <= count <= MOST:
+        raise RequestError(f"`n` must be a number from 1 to {MOST}")
+    form = body.pop("response_format", "b64_json")
+    if form not in ("b64_json", "url"):
+        raise RequestError(f"`response_format` must be b64_json or url, but got {form!r}")
+    first = _seed(body.pop("seed", None))
+    body.pop("user", None)  # who asks changes nothing
+    return Order(prompt, range(first, first + count), form)
+
+
+class KeptPictures:
+    """Shows pictures in replies; those that are shown by address are kept for a while."""
+
+    def __init__(self) -> None:
         self._kept: OrderedDict[str, Picture] = OrderedDict()
 
     def routes(self) -> list[web.RouteDef]:
-        return [
-            web.post("/v1/images/generations", self.generations),
-            web.post("/generate", self.generate),
-            web.get("/files/{name}", self.file),
-        ]
-
-    async def generations(self, request: web.Request) -> web.Response:
-        body = _given(await read_json(request))
-        prompt, count = body.pop("prompt", None), body.pop("n", 1)
-        if not isinstance(prompt, str) or not prompt:
-            raise RequestError("`prompt` must be a non-empty text")
-        check_length(prompt, "prompt")
-        if not isinstance(count, int) or not 1 <= count <= MOST:
-            raise RequestError(f"`n` must be a number from 1 to {MOST}")
-        form = body.pop("response_format", "b64_json")
-        if form not in ("b64_json", "url"):
-            raise RequestError(f"`response_format` must be b64_json or url, but got {form!r}")
-        first = _seed(body.pop("seed", None))
-        body.pop("user", None)  # who asks changes nothing
-        seeds = range(first, first + count)
-        pictures = await self._batcher.submit([prompt] * count, seeds, self._settings(body))
-        data = [self._shown(picture, form, request) for picture in pictures]
-        return web.json_response({"created": int(time.time()), "data": data})
-
-    async def generate(self, request: web.Request) -> web.Response:
-        body = _given(await read_json(request))
-        prompts, seeds = read_texts(body.pop("prompts", None), "prompts"), body.pop("seeds", None)
-        if seeds is None:
-            seeds = [None] * len(prompts)
-        if not isinstance(seeds, list) or len(seeds) != len(prompts):
-            raise RequestError("`seeds` must be a list with one number per prompt")
-        pictures = await self._batcher.submit(prompts, list(map(_seed, seeds)), self._settings(body))
-        return web.json_response({"images": [base64_of(picture.data) for picture in pictures]})
+        return [web.get("/files/{name}", self.file)]
 
     async def file(self, request: web.Request) -> web.Response:
         picture = self._kept.get(request.match_info["name"])
         if picture is None:
             raise RequestError(f"that picture is gone: only the last {KEPT} are kept", status=404)
         return web.Response(body=picture.data, content_type=picture.media_type)
+
+    def reply(self, pictures: Sequence[Picture], form: str, request: web.Request) -> web.Response:
+        data = [self._shown(picture, form, request) for picture in pictures]
+        return web.json_response({"created": int(time.time()), "data": data})
 
     def _shown(self, picture: Picture, form: str, request: web.Request) -> dict[str, str]:
         if form == "b64_json":
@@ -236,11 +232,42 @@ class ImageHandlers:
             self._kept.popitem(last=False)
         return {"url": f"{request.scheme}://{request.host}/files/{name}"}
 
+
+class ImageHandlers:
+    """Two doors to one batcher."""
+
+    def __init__(self, batcher: Batcher, kept: KeptPictures) -> None:
+        self._batcher = batcher
+        self._kept = kept
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.post("/v1/images/generations", self.generations),
+            web.post("/generate", self.generate),
+        ]
+
+    async def generations(self, request: web.Request) -> web.Response:
+        body = _given(await read_json(request))
+        order = take_order(body)
+        prompts = [order.prompt] * len(order.seeds)
+        pictures = await self._batcher.submit(prompts, order.seeds, self._settings(body))
+        return self._kept.reply(pictures, order.form, request)
+
+    async def generate(self, request: web.Request) -> web.Response:
+        body = _given(await read_json(request))
+        prompts, seeds = read_texts(body.pop("prompts", None), "prompts"), body.pop("seeds", None)
+        if seeds is None:
+            seeds = [None] * len(prompts)
+        if not isinstance(seeds, list) or len(seeds) != len(prompts):
+            raise RequestError("`seeds` must be a list with one number per prompt")
+        pictures = await self._batcher.submit(prompts, list(map(_seed, seeds)), self._settings(body))
+        return web.json_response({"images": [base64_of(picture.data) for picture in pictures]})
+
     def _settings(self, body: dict[str, Any]) -> dict[str, Any]:
         """What the rest of a request asks for; all of it is honoured, or the request is refused."""
         backend = self._batcher.backend
         check_model(body.pop("model", None), backend.name)
-        settings = _sizes(body.pop("size", None))
+        settings = read_size(body.pop("size", None))
         for name, value in body.items():
             if SETTINGS.get(name) is None:
                 known = ("prompt", "n", "seed", "size", "model", "response_format", "user", *SETTINGS)
@@ -273,7 +300,7 @@ def _seed(seed: object) -> int:
     return seed
 
 
-def _sizes(size: object) -> dict[str, Any]:
+def read_size(size: object) -> dict[str, Any]:
     if size in (None, "auto"):
         return {}
     match = _SIZE.fullmatch(str(size))

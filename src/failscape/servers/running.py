@@ -27,6 +27,7 @@ from aiohttp.typedefs import Handler, Middleware
 from failscape.errors import ConfigError, ModelError
 from failscape.servers.app import LOADING, build_app
 from failscape.servers.backends import Served
+from failscape.servers.explaining import json_error
 
 #: How long a connection may take until its first request is there.
 HEADER_SECONDS = 20.0
@@ -52,8 +53,7 @@ def known_names(host: str) -> Middleware:
         name = urlsplit(f"//{request.host}").hostname or ""
         if is_loopback(host) and name != host and not is_loopback(name):
             text = f"this server listens on {host} and does not answer to the name {request.host!r}"
-            error = {"message": text, "type": "invalid_request_error", "code": None}
-            return web.json_response({"error": error}, status=421)
+            return json_error(421, text, "invalid_request_error")
         return await handler(request)
 
     return check

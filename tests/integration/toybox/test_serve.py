@@ -74,7 +74,7 @@ class Pair:
         assert all(reply.value is not None for reply in over), [reply.invalid for reply in over]
         values = [reply.value for reply in over]
         expected = [reply.value for reply in inside]
-        if method == "generate":
+        if method in ("generate", "edit"):
             values, expected = [p.data for p in values], [p.data for p in expected]
         assert values == expected
         return values
@@ -85,6 +85,12 @@ async def test_generator(server: ModelServer, provider: str) -> None:
     async with Pair("generator", server, provider=provider) as pair:
         pictures = await pair.ask("generate", PROMPTS, [1, 2, 3])
     assert len(set(pictures)) == 3
+
+
+async def test_editor(server: ModelServer, scenes: list[Picture]) -> None:
+    async with Pair("editor", server) as pair:
+        changed = await pair.ask("edit", scenes[:2], ["make it snow", "make it red"], [1, 2])
+    assert len(set(changed)) == 2
 
 
 @pytest.mark.parametrize("contract", ["boolean", "choice"])
