@@ -41,6 +41,7 @@ def remake_golden(kind: str) -> None:
         atlas = Path(folder) / "atlas"
         shutil.copytree(FIXTURES / kind, atlas)
         tools.write_golden(f"{kind}.findings.json", tools.findings_of(atlas))
+        tools.write_golden(f"{kind}.findings_text.json", tools.findings_text(atlas))
         tools.write_golden(f"{kind}.page.json", tools.page_of(atlas, Path(folder) / "report"))
         trials = tools.trials_of(atlas)
         calls = tools.calls_of(atlas)

@@ -52,6 +52,16 @@ def test_a_kept_atlas_gives_the_same_findings(kind: str, kept: Path) -> None:
 
 
 @every_kind
+def test_a_kept_atlas_is_printed_the_same_at_80_and_120_columns(kind: str, kept: Path) -> None:
+    name = f"{kind}.findings_text.json"
+    printed = tools.findings_text(kept)
+    assert_same(printed, read_golden(name), name)
+    for width, lines in printed.items():
+        commands = "failscape findings"  # never wrapped, so that they can be copied
+        assert all(len(line) <= int(width) for line in lines if commands not in line)
+
+
+@every_kind
 def test_a_kept_atlas_gives_the_same_report(kind: str, kept: Path, tmp_path: Path) -> None:
     name = f"{kind}.page.json"
     page, golden = tools.page_of(kept, tmp_path / "report"), read_golden(name)

@@ -19,6 +19,7 @@ from contextlib import closing, redirect_stderr, redirect_stdout
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import failscape
 from failscape.cli import main
@@ -81,6 +82,19 @@ def findings_of(atlas: Path) -> list[Any]:
     """What `failscape findings --json` prints, without the place of the atlas."""
     lines = run_command("findings", atlas, "--json").splitlines()
     return [_rounded(_placeless(json.loads(line), atlas)) for line in lines if line.startswith("{")]
+
+
+WIDTHS = (80, 120)
+
+
+def findings_text(atlas: Path) -> dict[str, list[str]]:
+    """What `failscape findings` prints for people, by columns of the terminal, without the atlas's place."""
+    printed = {}
+    for width in WIDTHS:
+        with patch.dict(os.environ, {"COLUMNS": str(width)}):
+            text = run_command("findings", atlas).replace(str(atlas), "ATLAS")
+        printed[str(width)] = [line.rstrip() for line in text.splitlines()]
+    return printed
 
 
 def without_pictures(findings: list[Any]) -> list[Any]:

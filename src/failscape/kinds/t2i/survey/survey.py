@@ -71,7 +71,11 @@ class Rule:
 
     @property
     def proof(self) -> str:
-        """What is known of a rule that was tested as one, in words; empty for others."""
+        """What is known of a rule that was tested as one, in words; empty for others.
+
+        All shares are of the nodes that were tested, exceptions included. Nodes can be drawn repeatedly, so
+        there may be more draws than nodes.
+        """
         if self.test is None:
             return ""
         least = f", at least {self.test.at_least:.0%} of them for sure" if self.test.at_least >= 0.5 else ""
@@ -79,8 +83,9 @@ class Rule:
         if self.held_out is not None:
             low, high = self.held_out.interval
             share = f"{self.held_out.rate:.0%} ({low:.0%}–{high:.0%})"
-            measured = f"; {share} of {self.held_out.of} drawn at random fail"
-        return f"most of its {self.covers:,} nodes fail{least}{measured}"
+            measured = f"; {share} of them by {self.held_out.of} random draws"
+        nodes = self.covers + len(self.exceptions)
+        return f"most of its {nodes:,} nodes fail{least}{measured}"
 
     def as_data(self) -> dict[str, Any]:
         return asdict(self)
