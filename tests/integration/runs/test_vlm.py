@@ -80,7 +80,7 @@ async def test_the_report_and_the_dataset_of_a_hunt(tmp_path: Path) -> None:
         page = write_report(atlas).path.read_text(encoding="utf-8")
         rows = select(finding_rows(found), FindingFilter())
         done = write_dataset([RowSource(atlas, found.row)], rows, tmp_path / "data", DatasetWish("none"))
-    for text in ("What it gets wrong", "The tree of failures", "How the search went", 'class="rings"'):
+    for text in ("What it gets wrong", "The tree of failures", "Questions over time", 'class="rings"'):
         assert text in page
     chats = [
         json.loads(line)

@@ -87,8 +87,6 @@ def tiles(context: Context) -> Iterator[Tile]:
     survey = context.survey_as(VlmSurvey)
     if survey:
         coverage = survey.coverage
-        words = f"of {coverage.valid:,} valid questions in the search"
-        yield Tile("Failed", percent(coverage.discovery_rate), words)
         yield Tile(
             "Skill combinations", str(coverage.failing_combinations), f"of {coverage.combinations} fail"
         )
@@ -228,7 +226,7 @@ def _course_section(context: Context, survey: VlmSurvey) -> Section:
     )
     return Section(
         "learning",
-        "How the search went",
+        "Questions over time",
         TEMPLATE,
         course,
         TRUST,

@@ -209,6 +209,9 @@ EXAMPLES = 6
 THEME_PAIRS = 2
 #: With fewer, the findings themselves are near enough to the top of the page.
 FEWEST_EXAMPLES = 3
+#: Words in the navigation, and the parts of the page that have one before others get theirs.
+MOST_IN_MENU = 6
+MENU_FIRST = ("findings", "beside", "map", "pictures", "suspects")
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +282,22 @@ class ReportPage:
             if isinstance(finding.details, CheckedDetails):
                 missed.update(finding.details.missed)
         return missed.most_common(7)
+
+    @property
+    def menu(self) -> list[tuple[str, str]]:
+        """Anchors and words of the navigation. What does not fit is one fold further down the page."""
+        own = {section.id: section.menu for section in self.sections if section.menu}
+        common = {"findings": "Findings", "how": "Words"}
+        if self.heat is not None:
+            common["map"] = "Map"
+        if self.gallery:
+            common["pictures"] = "Pictures"
+        if self.hunt.suspects:
+            common["suspects"] = "Suspects"
+        words = {**common, **own}
+        wanted = [name for name in MENU_FIRST if name in words]
+        others = [name for name in own if name not in wanted]
+        return [(name, words[name]) for name in [*wanted, *others, "how"][:MOST_IN_MENU]]
 
     def at(self, place: str) -> list[Section]:
         """The sections of this kind of hunt that stand at one place of the page."""

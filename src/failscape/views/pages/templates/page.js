@@ -47,13 +47,16 @@
       show(list);
     });
   });
-  // A link to a card that is not shown yet must still lead there.
+  // A link to what is folded, or not shown yet, must still lead there.
   const reveal = () => {
-    const card = location.hash.startsWith("#finding-") && document.getElementById(location.hash.slice(1));
-    if (card) { card.hidden = false; card.open = true; card.scrollIntoView(); return; }
     const part = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    const fold = part && (part.matches("details") ? part : part.querySelector(":scope > details.fold"));
-    if (fold) fold.open = true;
+    if (!part) return;
+    const own = part.matches("details") ? part : part.querySelector(":scope > details.fold");
+    for (let fold = own || part; fold; fold = fold.parentElement && fold.parentElement.closest("details")) {
+      fold.hidden = false;
+      fold.open = true;
+    }
+    part.scrollIntoView();
   };
   addEventListener("hashchange", reveal);
   addEventListener("beforeprint", () => all("details.reading, details.fold").forEach((part) => { part.open = true; }));
