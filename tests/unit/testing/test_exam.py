@@ -46,7 +46,7 @@ def test_large_bugs_cost_an_oracle_less_than_small_ones() -> None:
 
 
 def test_an_oracle_proves_the_cheapest_bugs_first_within_a_tenth_of_the_budget() -> None:
-    bugs = [BugCost(0.3, 0.1), BugCost(0.9, 0.1), BugCost(0.05, 0.1)]
+    bugs = [[BugCost(0.3, 0.1)], [BugCost(0.9, 0.1)], [BugCost(0.05, 0.1)]]
     assert provable_bugs(bugs, 100, 0.05) == []
     assert provable_bugs(bugs, 1_000, 0.05) == [1]
     assert provable_bugs(bugs, 100_000, 0.05) == [1, 0]

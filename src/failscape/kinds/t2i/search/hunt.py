@@ -260,6 +260,11 @@ class CertifiedHunt(Hunt):
                 min(most_groups(self._heard), self._tests.groups(self._told)),
             )
         self._mostly_failing = self._mostly_failing or mostly_failing(self, len(self._places))
+        # Here, and not when it is asked for: then the audit depends on the trials told alone, and a replay
+        # looks at the claims again at the same moments, also where there was nothing to audit.
+        begins = self._audit_begins
+        if begins is not None and self._heard >= begins and not self._audit_stands:
+            self._begin_audit()
 
     def _interval(self) -> int:
         """Trials until the next refit: few at first, then a tenth of what is known, never above 4,000.
