@@ -53,7 +53,8 @@ class HuntResults:
     the whole space: its own type, with `as_data()` for all others. `undecided` subjects used up their trials
     without a verdict. `purposes`: key of a trial → the name of what it was for, where the key itself
     does not tell.
-    `excused`: keys of trials that failed and count as passed (`Hunt.excused`).
+    `excused`: keys of trials that failed and count as passed (`Hunt.excused`). `counted_as_asked`: keys of
+    trials that count although the judge did not see all that was asked for.
     """
 
     findings: list[Finding]
@@ -64,6 +65,7 @@ class HuntResults:
     undecided: int = 0
     purposes: dict[str, str] = field(default_factory=dict)
     excused: list[str] = field(default_factory=list)
+    counted_as_asked: list[str] = field(default_factory=list)
 
 
 def results_of(hunt: Hunt, curve: list[tuple[int, int]]) -> HuntResults:
@@ -79,6 +81,7 @@ def results_of(hunt: Hunt, curve: list[tuple[int, int]]) -> HuntResults:
         len(hunt.undecided()),
         {key: purpose.name for key, purpose in hunt.purposes().items()},
         hunt.excused(),
+        hunt.counted_as_asked(),
     )
 
 

@@ -83,6 +83,10 @@ class Hunt(ABC):
         """Keys of trials that failed and count as passed all the same, for what was learned of them later."""
         return []
 
+    def counted_as_asked(self) -> list[str]:
+        """Keys of trials that count although the judge did not see something that was only noted."""
+        return []
+
     def survey(self) -> AsData | None:
         """What it has to say about the whole space."""
         return None

@@ -107,6 +107,10 @@ class ClassifierHunt(RoundHunt[Planned]):
         self._sources: dict[str, str] = {}
         self._looks: dict[str, int] = {}
         self._excused: list[str] = []
+        #: Keys of pictures in which the judge does not see all clauses: those that count all the same, and
+        #: those that do not.
+        self._as_asked: list[str] = []
+        self._unheeded: list[str] = []
         #: Usable pictures by class: the facts they are taken to show, whether they failed, and their key.
         self._shown: list[list[tuple[frozenset[str], bool, str]]] = [[] for _ in targets]
         #: Subjects of claims whose name is minimal as far as trials tell.
@@ -293,6 +297,8 @@ class ClassifierHunt(RoundHunt[Planned]):
         if self._sight.decide():
             self.search.distrust_judge()
             self.record.take_as_asked()
+            self._as_asked += self._unheeded
+            self._unheeded.clear()
         elif self.sees:
             self.search.judge_sees_facts = self._sight.is_trusted
 
@@ -321,6 +327,8 @@ class ClassifierHunt(RoundHunt[Planned]):
         look = self._look(drawn, use)
         if look.both:
             self._excused.append(drawn.probe.key)
+        if False in look.shown:
+            (self._unheeded if look.heeded is False else self._as_asked).append(drawn.probe.key)
         state = self.record.classes[use.description.label]
         if use.what == "plain":
             state.base.add(look)
@@ -455,6 +463,9 @@ class ClassifierHunt(RoundHunt[Planned]):
     def excused(self) -> list[str]:
         """Wrong labels whose object is in the picture too: no failures."""
         return self._excused
+
+    def counted_as_asked(self) -> list[str]:
+        return self._as_asked
 
     def survey(self) -> ClassifierSurvey:
         notes = [self._sight.doubt, *self.notices()]

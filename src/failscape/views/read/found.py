@@ -106,6 +106,7 @@ def read_found(
         judge=judge,
         purposes=told.purposes,
         excused=told.excused,
+        counted_as_asked=told.counted_as_asked,
     )
 
 

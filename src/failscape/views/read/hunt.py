@@ -7,7 +7,7 @@ hunt says. `HuntEvidence` adds what it found, for which its trials have to be to
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeVar
 
@@ -341,6 +341,7 @@ class HuntEvidence(HuntReader):
         self.survey = found.survey
         self.judge = found.judge
         self._excused = frozenset(found.excused)
+        self._as_asked = frozenset(found.counted_as_asked)
 
     def survey_as(self, kind: type[SurveyType]) -> SurveyType | None:
         """What the hunt says about the whole space, where that is of the type that the reader knows."""
@@ -365,6 +366,8 @@ class HuntEvidence(HuntReader):
 
     def shot(self, stored: StoredTrial) -> Shot:
         shot = super().shot(stored)
+        if shot.key in self._as_asked:
+            shot = replace(shot, heeded=True)
         return excused(shot) if shot.key in self._excused else shot
 
     def purpose(self, key: str) -> Purpose:
