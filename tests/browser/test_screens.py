@@ -19,6 +19,10 @@ LINES_ARE_SORTED = """() => {
   const names = [...document.querySelectorAll(".line .title b")].map((one) => one.innerText);
   return names.length > 3 && names.every((name, at) => !at || names[at - 1] <= name);
 }"""
+PICTURES_END_ABOVE_TITLES = """() => [...document.querySelectorAll(".card")].every((card) => {
+  const title = card.querySelector("a > b").getBoundingClientRect().top;
+  return [...card.querySelectorAll(".pair *")].every((one) => one.getBoundingClientRect().bottom <= title);
+})"""
 SIGNS_DIFFER = """() =>
   new Set([...document.querySelectorAll(".cell .verdict i")].map((one) => one.innerText)).size > 1"""
 
@@ -57,6 +61,23 @@ def test_the_first_screen_says_what_fails_and_shows_it(open_page, viewer) -> Non
     settled(page, "findings")
     assert "/finding?" in page.url
     page.locator(".strip .shot").first.wait_for()
+
+
+def test_a_card_about_a_question_shows_question_answer_and_truth(open_page, viewer) -> None:
+    page = settled(open_page(viewer, "/vlm/1/overview"))
+    card = page.locator(".card").first
+    card.wait_for()
+    assert card.locator("dt").all_inner_texts() == ["asked", "answered", "right answer"]
+    assert "|" not in card.inner_text()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_parts_of_a_card_do_not_overlap(open_page, viewer, kind, width) -> None:
+    page = settled(open_page(viewer, f"/{kind}/1/overview", width))
+    page.locator(".card").first.wait_for()
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate(PICTURES_END_ABOVE_TITLES)
 
 
 def test_findings_are_searched_filtered_sorted_and_linked(open_page, viewer) -> None:

@@ -51,7 +51,7 @@ def test_a_colour_that_fails_with_everything_is_the_answer(empty_atlas):
     )
     (theme,) = answer.themes
     assert theme.sentence == (
-        "anything with green: seen in all 5 of 5, not tested as a group; "
+        "Anything with green: seen in all 5 of 5, not tested as a group; "
         "75% (51–91%) of 20 trials fail; explains 5 of 5 findings"
     )
     assert answer.alone == ()
@@ -62,7 +62,7 @@ def test_exceptions_and_findings_of_their_own_are_told(empty_atlas):
     answer = answer_of(load_hunt(empty_atlas, build=lambda row: ListedHunt(found)))
     (theme,) = answer.themes
     assert theme.sentence == (
-        "anything with green: seen in 4 of 5 tried, not tested as a group; "
+        "Anything with green: seen in 4 of 5 tried, not tested as a group; "
         "63% (38–84%) of 19 trials fail; explains 4 of 5 findings; works: cat with green"
     )
     assert theme.exceptions == ("cat with green",)
@@ -106,7 +106,7 @@ def test_what_failed_as_often_as_not_is_counted_and_claimed_by_nobody(empty_atla
     answer = answer_of(load_hunt(empty_atlas, build=lambda row: ListedHunt(found)))
     (theme,) = answer.themes
     assert theme.open == 1
-    assert theme.sentence.startswith("anything with green: seen in 4 of 5 tried, not tested as a group")
+    assert theme.sentence.startswith("Anything with green: seen in 4 of 5 tried, not tested as a group")
 
 
 def test_that_nearly_all_fails_is_said_before_any_cause(empty_atlas):

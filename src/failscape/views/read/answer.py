@@ -79,7 +79,7 @@ class ToldTheme(ShownInNotebooks):
         """The theme in one sentence: what, how much of it, how sure, how often, and what works."""
         share = f"{percent(self.rate.rate)} ({spread(self.rate.interval)})"
         parts = [
-            f"{self.title}: {self._seen}, {self.status}",
+            f"{self.title[:1].upper()}{self.title[1:]}: {self._seen}, {self.status}",
             f"{share} of {self.rate.of:,} {self.rate.counted} fail",
             f"explains {len(self.findings):,} of {self.all_findings:,} findings",
         ]

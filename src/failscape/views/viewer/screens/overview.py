@@ -19,6 +19,9 @@ WORST = 8
 #: Pictures of each theme.
 THEME_PAIRS = 2
 
+#: What a card quotes from its trial: the prompt stands below the picture already.
+QUOTED = ("asked", "answered", "right answer")
+
 
 def library_data(library: Library) -> Data:
     atlases = []
@@ -74,7 +77,6 @@ def overview(hunt: OpenHunt) -> Data:
         "running": is_running(hunt),
         "stopped": runs[-1].why if runs else "",
         "limit": hunt.reader.limit,
-        "level": hunt.reader.level,
         "warnings": found,
         "problem": None if error is None else {"error": error.message, "fix": error.fix},
         "reading": hunt.telling,
@@ -89,7 +91,7 @@ def _found(hunt: OpenHunt, loaded: HuntEvidence) -> Data:
         "as_of": hunt.as_of,
         "findings": len(loaded.findings),
         "suspects": len(loaded.suspects),
-        "statuses": [(name, number, name.sentence) for name, number in loaded.statuses.items()],
+        "guarantees": _guarantees(loaded),
         "curve": loaded.curve,
         "phase": loaded.progress.phase,
         "undecided": loaded.found.undecided,
@@ -103,6 +105,16 @@ def _found(hunt: OpenHunt, loaded: HuntEvidence) -> Data:
         ],
         "worst": [{"name": name, "findings": number} for name, number in count.most_common(WORST)],
     }
+
+
+def _guarantees(loaded: HuntEvidence) -> list[str]:
+    """What can be relied on, a sentence for each status that is claimed."""
+    level = "" if loaded.level is None else percent(loaded.level)
+    return [
+        f"{number:,} {status.guarantee(number, loaded.unit, level)}"
+        for status, number in loaded.statuses.items()
+        if status.is_claimed
+    ]
 
 
 def _answer(loaded: HuntEvidence) -> Data:
@@ -131,7 +143,9 @@ def _example(loaded: HuntEvidence, one: BeforeAfter) -> Data:
             "after": one.after.images[-1],
             "before": one.before.images[-1] if one.before is not None else "",
             "before_title": one.parent.title if one.parent is not None else "",
-            "quotes": [{"label": line.label, "text": line.text} for line in one.after.lines],
+            "quotes": [
+                {"label": line.label, "text": line.text} for line in one.after.lines if line.label in QUOTED
+            ],
         },
     }
 

@@ -1,6 +1,6 @@
 // What was asked, what fails, how sure that is, and how the run goes.
 import { html, useEffect, useHere, useAnswer, Link, count, some, span, money } from "../base.js";
-import { Waiting, Reading, RateBar, Picture, Curve, Term } from "../parts.js";
+import { Waiting, Reading, RateBar, Picture, Curve } from "../parts.js";
 
 const ASKED = {
   generator: (data) => `${data.target} was asked to draw ${count(data.spent.images)} pictures; ${data.models.judge || "a judge"} looked at what is in them.`,
@@ -53,19 +53,21 @@ function Theme({ theme }) {
 }
 
 function Sure({ data }) {
-  const { statuses } = data.found;
-  if (!statuses.length) return null;
-  const level = data.level != null ? ` At most ${Math.round(100 * data.level)}% of what is claimed is expected to be false.` : "";
-  return html`<span>How sure: ${statuses.map(([status, number, says], index) => html`${index ? ", " : ""}${count(number)} <${Term} says=${says || status}>${status}<//>`)}.${level}</span>`;
+  const { guarantees, suspects } = data.found;
+  if (!guarantees.length && !suspects) return null;
+  const more = suspects ? ` ${count(suspects)}${guarantees.length ? " more" : ""} ${suspects === 1 ? "looks" : "look"} failing, not proven yet.` : "";
+  return html`<span>How sure: ${guarantees.join(" ")}${more}</span>`;
 }
 
 function Headline({ row }) {
   const here = useHere();
-  const { after, before, before_title: other } = row.example;
+  const { after, before, before_title: other, quotes } = row.example;
+  const asked = row.caption && !row.caption.startsWith(row.title) ? row.caption : "";
   return html`<li class="card"><${Link} to=${here.to("finding", { subject: row.subject })}>
     <div class="pair">${before && html`<figure><${Picture} digest=${before} alt="works: ${other}"/><figcaption class="mark yes"><i aria-hidden="true">✓</i> ${other}</figcaption></figure>`}
-      <figure><${Picture} digest=${after} alt="fails: ${row.title}"/><figcaption class="mark no"><i aria-hidden="true">✗</i> ${row.caption || row.title}</figcaption></figure></div>
-    <b>${row.title}</b>${row.example.quotes.map((one) => html`<span class="soft" key=${one.label}>${one.label}: ${one.text}</span>`)}<span class="soft num" title=${row.counted}>${row.rate_text} fail · ${row.failures} of ${row.trials} tried</span>
+      <figure><${Picture} digest=${after} alt="fails: ${row.title}"/>${asked && html`<figcaption class="mark no"><i aria-hidden="true">✗</i> ${asked}</figcaption>`}</figure>
+      ${quotes.length > 0 && html`<dl class="quotes">${quotes.map((one) => html`<div key=${one.label}><dt>${one.label}</dt><dd>${one.text}</dd></div>`)}</dl>`}</div>
+    <b>${row.title}</b><span class="soft num" title=${row.counted}>${row.rate_text} fail · ${row.failures} of ${row.trials} tried</span>
     <${RateBar} ...${row}/><//></li>`;
 }
 
