@@ -26,8 +26,9 @@ CORPUS = load_corpus("starter")
 CATS = Lattice(CORPUS, entities=("cat",), depth=1)
 
 
-def posterior_with(parent_fails: float, fails: float = 0.999) -> Posterior:
-    """A posterior to which the entity fails with one probability, and every child with another."""
+def posterior_with(parent_fails: float, fails: float = 0.999, passing_evidence: float = 50.0) -> Posterior:
+    """A posterior to which the entity fails with one probability, and every child with another; log e that
+    the entity passes."""
     before = SimpleNamespace(fails=0.9)
     entity = SimpleNamespace(fails=parent_fails, passes=1 - parent_fails)
     child = SimpleNamespace(fails=fails, passes=1 - fails)
@@ -36,6 +37,7 @@ def posterior_with(parent_fails: float, fails: float = 0.999) -> Posterior:
         of=lambda slot: child if slot else entity,
         fails=lambda slot: fails if slot else parent_fails,
         misread=lambda slot: 0.0,
+        passing_evidence=lambda slot: passing_evidence,
     )
     return cast(Posterior, made)
 
@@ -65,6 +67,26 @@ def test_no_more_claims_rest_on_an_ancestor_than_it_is_sure_for() -> None:
     ledger, failing = cat_with_failing_children(24)
     assert len(claimed(ledger, posterior_with(0.01), failing)) == 5
     assert len(claimed(ledger, posterior_with(0.001), failing)) == 24
+
+
+def test_a_belief_alone_carries_no_more_claims_than_a_list_can_lose() -> None:
+    """Its own images must show that an entity passes before most of the list rests on it."""
+    ledger, failing = cat_with_failing_children(24)
+    believed = claimed(ledger, posterior_with(0.0001, passing_evidence=0.0), failing)
+    assert len(believed) == 1
+    assert believed.to_draw_again(posterior_with(0.0001)) == [0] * 23, "an image for each that waits"
+    assert len(claimed(ledger, posterior_with(0.0001, passing_evidence=math.log(9)), failing)) == 1
+    assert len(claimed(ledger, posterior_with(0.0001, passing_evidence=math.log(20)), failing)) == 24
+
+
+def test_claims_and_their_ancestors_are_drawn_again_at_random() -> None:
+    ledger, failing = cat_with_failing_children(4)
+    book = claimed(ledger, posterior_with(0.0001), failing)
+    drawn = book.to_check(400, seed=1, trials_told=100)
+    assert drawn == book.to_check(400, seed=1, trials_told=100), "resuming is replaying"
+    assert 150 < drawn.count(0) < 250, "every claim rests on the entity"
+    assert {slot for slot in drawn if slot} == failing
+    assert claimed(ledger, posterior_with(0.5), set()).to_check(5, seed=1, trials_told=100) == []
 
 
 def test_the_list_ends_where_its_mean_probability_of_being_wrong_would_pass_the_level() -> None:
@@ -161,18 +183,18 @@ def test_images_from_before_teach_an_offset_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("layer", "failure_probability", "waiting", "settled"),
+    ("failure_probability", "waiting", "settled"),
     [
-        pytest.param(0, 0.01, 1, True, id="one failure waits"),
-        pytest.param(0, 0.01, 10, False, id="ten would fall together"),
-        pytest.param(0, 0.004, 10, True, id="surer for ten"),
-        pytest.param(1, 0.02, 1, True, id="fewer rest on larger ancestors"),
+        pytest.param(0.02, 1, True, id="one failure waits"),
+        pytest.param(0.03, 1, False, id="which may be wrong by itself, too"),
+        pytest.param(0.01, 10, False, id="ten would fall together"),
+        pytest.param(0.004, 10, True, id="surer for ten"),
     ],
 )
 def test_an_ancestor_settles_harder_the_more_failures_wait(
-    layer: int, failure_probability: float, waiting: int, settled: bool
+    failure_probability: float, waiting: int, settled: bool
 ) -> None:
-    assert Policy(0.05, 0.8).settled(layer, failure_probability, waiting) is settled
+    assert Policy(0.05, 0.8).settled(failure_probability, waiting) is settled
 
 
 def hunt_for(lattice: Lattice, images: int | None) -> CertifiedHunt:

@@ -125,8 +125,8 @@ def test_the_share_that_fails_for_sure_is_never_above_the_truth_by_much() -> Non
 def test_a_claim_that_its_measurement_contradicts_is_taken_back() -> None:
     group = group_of()
     group.since = 10
-    for at in range((tuning.MEASURED_MEMBERS - 1) * tuning.MEASURED_IMAGES):
+    for at in range((tuning.MEASURED_MEMBERS - 1) * tuning.LEAST_IMAGES):
         group.tell(MEASURED, at, True)
-        assert group.look() == "", "not all members are measured yet"
+        assert group.look(0.005) == "", "not all members are measured yet"
     group.tell(MEASURED, at + 1, True)
-    assert "passed" in group.look()
+    assert "passed" in group.look(0.005)

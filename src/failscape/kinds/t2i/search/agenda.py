@@ -34,12 +34,13 @@ class Policy:
     #: When no further node may become evidence, is one that should put off, or drawn without being it?
     parks: bool = True
 
-    def settled(self, layer: int, failure_probability: float, waiting: int) -> bool:
+    def settled(self, failure_probability: float, waiting: int) -> bool:
         """Of a node with enough images of its own, for which so many failures wait.
 
-        They would all fall with it: of all of them together no more than `level` may be expected to.
+        They would all fall with it: of all of them together no more than `level` may be expected to. A single
+        one may be wrong by itself, too, so its ancestors have half of the level.
         """
-        return failure_probability <= min(settled_at(layer), self.level / max(waiting, 1))
+        return failure_probability <= self.level / max(waiting, 2)
 
     def further_images(self, failure_probability: float, expected: float) -> float:
         """Images that make a settled ancestor sure enough for one failure, which was expected to fail with
@@ -48,14 +49,9 @@ class Policy:
         Half of what a claim may be wrong by is left to its ancestors. An image that passes brings −log τ nats
         against a rate of τ.
         """
-        unsettled = min(failure_probability, settled_at(1))
+        unsettled = min(failure_probability, 0.5 * self.level)
         excess = unsettled / (0.5 * self.level * expected)
         return math.log(max(excess, 1.0)) / -math.log(self.threshold)
-
-
-def settled_at(layer: int) -> float:
-    """The failure probability at which an ancestor counts as settled, if few failures wait for it."""
-    return tuning.SETTLED[min(layer, len(tuning.SETTLED) - 1)]
 
 
 class Agenda:
@@ -72,9 +68,9 @@ class Agenda:
         reserved: NDArray[np.uint64],
         refit: int,
         explore: int,
+        kept: int,
         members: Collection[Key] = (),
         claimed: Container[int] = (),
-        kept: int = tuning.KEPT,
     ) -> None:
         """`reserved` are codes of nodes that are not opened; `members`, of groups that fail as a whole, get
         no further images for their own sake, and nothing below them is tried. Slots that are `claimed` are
@@ -216,7 +212,7 @@ class Agenda:
         (self._proven.add if proven else self._proven.discard)(slot)
         waiting = self.standing.get(key).waiting
         doubt = 1 - view.passes if images >= tuning.LEAST_IMAGES else 1.0
-        settled = self._policy.settled(len(key) - 1, doubt, waiting)
+        settled = self._policy.settled(doubt, waiting)
         chance = view.passes if settled else view.settles
         # With a tolerance a node can both fail and pass as an ancestor: then nodes below it are still tried.
         dead = (reached and view.passes < tuning.EVEN_ODDS) or key in self._members

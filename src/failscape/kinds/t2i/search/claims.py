@@ -8,9 +8,12 @@ goes only when new images of it, or of its ancestors, speak against it.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from failscape.kinds.t2i.search import tuning
 from failscape.kinds.t2i.search.calibration import Role, WatchedNode
@@ -68,6 +71,8 @@ class ClaimList:
         self.certified: set[int] = set()
         """Slots that were certified to fail, minimal or not, and have not been refuted since."""
         self.withdrawn: dict[int, Withdrawn] = {}
+        self.crowded: Counter[int] = Counter()
+        """By ancestor: how many more claims would rest on it if it were surer to pass."""
 
     @property
     def claims(self) -> list[Claim]:
@@ -104,9 +109,7 @@ class ClaimList:
         """The nodes that decide the list, and what is believed of them: all that are more likely a finding
         than not, and their ancestors."""
         found: dict[tuple[Role, int], WatchedNode] = {}
-        for slot, claim in self._weigh(posterior).items():
-            if claim.wrong_probability >= tuning.EVEN_ODDS:
-                continue
+        for slot in self._standing:
             found[Role.CLAIMED, slot] = posterior.watch(slot, Role.CLAIMED)
             for key in ancestors_of(self._ledger.keys[slot]):
                 role = Role.ENTITY if len(key) == 1 else Role.ANCESTOR
@@ -189,7 +192,8 @@ class ClaimList:
 
     def to_draw_again(self, posterior: Posterior) -> list[int]:
         """Slots whose images would tell most about the claims that lift the list above its level, the worst
-        first. What is believed changes without images of a claim; it must not stay unasked."""
+        first. What is believed changes without images of a claim; it must not stay unasked. And one of an
+        ancestor for every claim that waits for it to be surer."""
         worst: dict[int, float] = {}
         for slot in self._above_level():
             claim = self._standing[slot]
@@ -197,7 +201,24 @@ class ClaimList:
             if claim.nested_probability > claim.pass_probability:
                 asked = self._likeliest_to_fail(posterior, slot)
             worst[asked] = worst.get(asked, 0.0) + claim.wrong_probability
-        return sorted(worst, key=lambda slot: (-worst[slot], slot))
+        crowded = sorted(slot for slot in self.crowded.elements() if slot not in worst)
+        return [*sorted(worst, key=lambda slot: (-worst[slot], slot)), *crowded]
+
+    def to_check(self, count: int, seed: int, trials_told: int) -> list[int]:
+        """Slots to draw once more, whatever is believed of them: for each, a claim at random, and then the
+        claim itself or one of its ancestors.
+
+        What is settled gets no images from the search, so what was settled by luck would never be noticed,
+        and the calibration would know only of nodes that are still open."""
+        standing = sorted(self._standing)
+        if not standing:
+            return []
+        rng = np.random.default_rng([seed, 91, trials_told])
+        found = []
+        for slot in rng.choice(standing, count).tolist():
+            keys = [self._ledger.keys[slot], *ancestors_of(self._ledger.keys[slot])]
+            found.append(self._ledger.slot_by_key[keys[rng.integers(len(keys))]])
+        return found
 
     def _likeliest_to_fail(self, posterior: Posterior, slot: int) -> int:
         bases = known_ancestors(self._ledger, slot) or [slot]
@@ -236,23 +257,34 @@ class ClaimList:
         resting = Counter(key for slot in self._standing for key in ancestors_of(self._ledger.keys[slot]))
         new = (claim for claim in weighed.values() if claim.slot not in self._standing)
         taken = []
+        self.crowded.clear()
         for claim in sorted(new, key=lambda one: (one.wrong_probability, one.slot)):
             allowed = max(self._level * (count + 1) - risk, self._level)
             if claim.wrong_probability > allowed:
                 break
             bases = ancestors_of(self._ledger.keys[claim.slot])
-            if all(resting[base] < self._most_on(posterior, base) for base in bases):
+            full = [base for base in bases if resting[base] >= self._most_on(posterior, base, count + 1)]
+            self.crowded.update(self._ledger.slot_by_key[base] for base in full)
+            if not full:
                 count += 1
                 risk += claim.wrong_probability
                 resting.update(bases)
                 taken.append(claim)
         return taken
 
-    def _most_on(self, posterior: Posterior, base: Key) -> float:
-        """How many claims may rest on one ancestor. They would all fall with it: of all of them together no
-        more than `level` may be expected to, as when the search settles it."""
-        failure_probability = 1 - posterior.of(self._ledger.slot_by_key[base]).passes
-        return max(1.0, self._level / max(failure_probability, 1e-9))
+    def _most_on(self, posterior: Posterior, base: Key, claims: int) -> float:
+        """How many of so many claims may rest on one ancestor. They would all fall with it.
+
+        By what is believed, no more than `level` of them may be expected to fall. A belief may be wrong: so
+        they may be no more than twice the part of the list that may be wrong anyway, unless the images of the
+        ancestor alone show that it passes. With e-values that are at least (claims on it) · (entities) /
+        (`level` · claims), the expected share of claims that rest on a failing entity is at most `level`.
+        """
+        slot = self._ledger.slot_by_key[base]
+        failure_probability = 1 - posterior.of(slot).passes
+        believed = self._level / max(failure_probability, 1e-9)
+        shown = math.exp(min(posterior.passing_evidence(slot), 50.0)) / len(self._ledger.place_of)
+        return max(1.0, min(believed, max(2.0, shown) * self._level * claims))
 
     def _enter(self, claim: Claim, trials_told: int) -> None:
         status = CERTIFIED if claim.slot in self.certified else LISTED

@@ -62,7 +62,8 @@ class Tests:
         if not self._settings.listing:
             alone, evidence = self._ledger.layers == 0, self.evidence()
             above = evidence_needed(evidence[~alone], self.levels[1], so_far)
-            return Goal((evidence_needed(evidence[alone], self.levels[0], entities), above))
+            needs = evidence_needed(evidence[alone], self.levels[0], entities), above
+            return Goal(needs, self._settings.fdr)
         # What is listed may all be certified in the end: then e-BH asks so much of each.
         listed = [len(self._ledger.keys[claim.slot]) == 1 for claim in book.claims]
         counts = max(sum(listed), 1), max(len(listed) - sum(listed), 1)
@@ -70,7 +71,7 @@ class Tests:
             evidence_for(counts[0], self.levels[0], entities),
             evidence_for(counts[1], self.levels[1], so_far),
         )
-        return Goal(needs, 1 - self._settings.fdr)
+        return Goal(needs, self._settings.fdr, 1 - self._settings.fdr)
 
     def certified(self, told: int) -> set[int]:
         """Slots that e-BH claims by the evidence so far: entities at their level, all others at theirs."""

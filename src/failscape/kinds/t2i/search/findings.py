@@ -256,7 +256,7 @@ def _notes(withdrawn: Sequence[WithdrawnClaim]) -> list[str]:
 
 def _passes(hunt: CertifiedHunt, slot: int) -> bool:
     images = hunt.ledger.passes[slot] + hunt.ledger.fails[slot]
-    return bool(images >= tuning.LEAST_IMAGES) and hunt.posterior.of(slot).passes >= tuning.SURE
+    return bool(images >= tuning.LEAST_IMAGES) and hunt.posterior.of(slot).passes >= 1 - hunt.settings.fdr
 
 
 def chance_to_pass(hunt: CertifiedHunt, node: Node) -> float:

@@ -118,12 +118,13 @@ class ForecastRow(NamedTuple):
 class Goal(NamedTuple):
     """When a node counts as failing, for the search.
 
-    `needs` are nats of evidence, for entities and for all other nodes: enough for a certificate. `chance`,
-    where it is set, is a posterior chance to fail that will do instead; to certify what reached it is worth
-    `certificate` of a claim.
+    `needs` are nats of evidence, for entities and for all other nodes: enough for a certificate. `level` is
+    the part of the claims that may be wrong (`fdr`). `chance`, where it is set, is a posterior chance to fail
+    that will do instead; to certify what reached it is worth `certificate` of a claim.
     """
 
     needs: tuple[float, float]
+    level: float
     chance: float | None = None
     certificate: float = tuning.CERTIFICATE
 
@@ -147,6 +148,11 @@ class Goal(NamedTuple):
         if self.likely(fails, images):
             return proof, self.certificate
         return min(proof, _log_odds(self.chance) - _log_odds(fails) + tuning.OVERSHOOT / 2), 1.0
+
+
+def spotless_images(threshold: float, level: float) -> float:
+    """Images, all of which pass, that show at this level that a rate is not below the threshold."""
+    return math.log(level) / math.log(threshold)
 
 
 def _log_odds(chance: float) -> float:
@@ -223,7 +229,7 @@ class Forecast:
         """`offsets` shift the odds of the case that makes a claim wrong, by role of the node."""
         self.goal = goal
         self._priors = priors
-        self._limits = limits
+        self.limits = limits
         self._factors = tuple(math.exp(offset) for offset in offsets)
         self._known: dict[tuple[int, ...], ForecastRow] = {}
 
@@ -236,7 +242,7 @@ class Forecast:
 
     def fresh(self, layer: int, rows: Ints, bars: Ints, *fields: str) -> list[Floats]:
         """These fields of the forecasts for nodes without images."""
-        width = len(self._limits)
+        width = len(self.limits)
         codes = rows * width + bars if width > 1 else rows
         table = np.zeros((len(fields), len(self._priors[layer][0]) * width))
         for code in np.flatnonzero(np.bincount(codes)).tolist():
@@ -254,14 +260,14 @@ class Forecast:
 
     def sides(self, prior: Prior) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which rates fail, and which pass as an ancestor."""
-        found = _sides(self._limits[prior[2]])
+        found = _sides(self.limits[prior[2]])
         return found.failing, found.passing
 
     def _work_out(
         self, layer: int, row: int, bar: int, counts: tuple[int, int], bets: tuple[int, int]
     ) -> ForecastRow:
         """`counts` are all images of a node (passes, fails), `bets` those that are evidence."""
-        limit, (passes, fails) = self._limits[bar], counts
+        limit, (passes, fails) = self.limits[bar], counts
         sides = _sides(limit)
         weights, as_ancestor = self.densities((layer, row, bar), counts)
         weights[~sides.failing] *= self._factors[Role.CLAIMED]
@@ -285,14 +291,16 @@ class Forecast:
         """The chance that a node can be settled to pass, and the images that it takes on average."""
         images, passing = sum(counts), _sides(limit).passing
         doubt = max(1 - ok, 1e-9)
-        missing = math.log(doubt / tuning.SETTLED[min(layer, len(tuning.SETTLED) - 1)])
+        # Half of what a claim may be wrong by is left to its ancestors.
+        missing = math.log(doubt / (0.5 * self.goal.level))
         least = float(max(tuning.LEAST_IMAGES - images, 0))
+        if layer == 0:
+            # An entity may take more, but so many failures wait that it pays.
+            least = spotless_images(limit.passes, self.goal.level)
         if missing <= 0:
-            return ok, least if layer else tuning.SETTLING_ENTITY
+            return ok, least
         # What must be told from passing is the usual failing rate, not the threshold itself.
         rival = float(total((weights * RATES)[~passing]) / max(1 - ok, 1e-9))
         needed = np.maximum(1.0, missing / _nats_of_passing(limit, round(rival, 2)))
         settles, spent = best_stop(weights[passing], needed, tuning.WASTED)
-        if layer == 0:
-            return settles, max(spent, tuning.SETTLING_ENTITY)
         return settles, max(spent, least)

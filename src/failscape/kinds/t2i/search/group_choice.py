@@ -24,6 +24,8 @@ from failscape.stats.rate_priors import RATES
 Flags = NDArray[np.bool_]
 #: Groups of two values that are looked at: those with most failures.
 MOST_PAIRS = 100
+#: Most of the members that a group has at least.
+_SEEN_FAILING = tuning.LEAST_MEMBERS // 2 + 1
 
 
 class Promise(NamedTuple):
@@ -104,7 +106,7 @@ class GroupChoice:
             mean = belongs @ (member * rates) / np.maximum(size, 1)
             left = belongs @ (member & ~claimed)
             passed = belongs @ (member * passes) / np.maximum(belongs @ (member * images), 1)
-            fits = (size >= tuning.LEAST_MEMBERS) & (seen >= tuning.SEEN_FAILING) & self._promises(mean)
+            fits = (size >= tuning.LEAST_MEMBERS) & (seen >= _SEEN_FAILING) & self._promises(mean)
             fits &= passed <= tuning.SEEN_PASSING
             for who, value in np.argwhere(fits & (left >= tuning.LEAST_MEMBERS)).tolist():
                 places = self.places[(numbers == who) & member[:, value]]
@@ -149,7 +151,7 @@ class GroupChoice:
                 code = self.code_of(scope, place, tuple(values))
                 counts[code] += 1
                 taken[code] += slot in self.claimed
-        enough = [code for code, count in counts.most_common(MOST_PAIRS) if count >= tuning.SEEN_FAILING]
+        enough = [code for code, count in counts.most_common(MOST_PAIRS) if count >= _SEEN_FAILING]
         for code in enough:
             places = self.members(code)
             if len(places) - taken[code] >= tuning.LEAST_MEMBERS:

@@ -92,7 +92,7 @@ class GroupTests:
             if groups[at].since is None and not groups[at].given_up:
                 groups[at].since = told
         for group in groups:
-            if not group.given_up and (reason := group.look()):
+            if not group.given_up and (reason := group.look(level)):
                 group.given_up, group.given_up_at = reason, told
 
     def open_more(self, choice: GroupChoice, refit: int, room: int) -> None:

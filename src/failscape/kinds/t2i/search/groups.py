@@ -6,6 +6,7 @@ of each. How many fail is then measured: random members, a few images each. A gr
 it is opened, and its images are nobody else's evidence.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -112,16 +113,16 @@ class Group:
         stream = TESTED if self.since is None else MEASURED
         taken = self.told[stream] | self.flying[stream]
         at = (~taken & (taken + 1)).bit_length() - 1
-        if stream == MEASURED and at >= tuning.MEASURED_MEMBERS * tuning.MEASURED_IMAGES:
+        if stream == MEASURED and at >= tuning.MEASURED_MEMBERS * tuning.LEAST_IMAGES:
             return None
-        if self.flying[stream].bit_count() >= tuning.GROUP_FLYING:
+        if self.flying[stream].bit_count() >= tuning.MOST_FLYING:
             return None
         self.flying[stream] |= 1 << at
         return Draw((self.member(stream, at), *self.code.values), stream, at * len(SCOPES) + self.code.scope)
 
     def member(self, stream: str, at: int) -> int:
         """The place of the random member that the draw is about; its luck is its own."""
-        of = at // tuning.MEASURED_IMAGES if stream == MEASURED else at
+        of = at // tuning.LEAST_IMAGES if stream == MEASURED else at
         rng = np.random.default_rng([self.seed, ord(stream), *self.code[:2], *self.code.values, of])
         return int(self.places[rng.integers(len(self.places))])
 
@@ -137,16 +138,19 @@ class Group:
         if not passed:
             self.failed.setdefault(self.member(stream, at))
         if stream == MEASURED:
-            self.counts.setdefault(at // tuning.MEASURED_IMAGES, [0, 0])[not passed] += 1
+            self.counts.setdefault(at // tuning.LEAST_IMAGES, [0, 0])[not passed] += 1
         else:
             self.passes, self.fails = self.passes + passed, self.fails + (not passed)
         return True
 
-    def look(self) -> str:
-        """Why it should be given up, or taken back; empty if it goes on."""
+    def look(self, level: float) -> str:
+        """Why it should be given up, or taken back; empty if it goes on.
+
+        The easiest claim needs an e-value of 1 / `level`. One that was made is taken back when its
+        measurement leaves less chance than `level` that most members fail."""
         if self.since is None:
             most = max(tuning.MOST_GROUP_IMAGES, self.images)
-            slow = self.log_e * most < tuning.GROUP_NATS * self.images
+            slow = self.log_e * most < -math.log(level) * self.images
             if slow and self.images >= tuning.LEAST_GROUP_IMAGES:
                 return f"{self.passes} of {self.images} images of random members passed"
             return ""
@@ -156,7 +160,7 @@ class Group:
         if len(counts) < tuning.MEASURED_MEMBERS or not images:
             return ""
         # Most members fail only if the mean is below τ/2: these images, which nobody chose, may contradict.
-        doubt = special.betainc(1 + passed, 1 + images - passed, self.bars[0].fail)
-        if doubt < tuning.CONTRADICTED:
+        probability = special.betainc(1 + passed, 1 + images - passed, self.bars[0].fail)
+        if probability < level:
             return f"drawn again, {passed} of {images} images of random members passed"
         return ""

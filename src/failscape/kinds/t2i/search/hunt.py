@@ -24,7 +24,7 @@ from failscape.kinds.t2i.search.candidates import Candidates
 from failscape.kinds.t2i.search.claims import LISTED, Claim, ClaimList
 from failscape.kinds.t2i.search.evidence import Tests
 from failscape.kinds.t2i.search.findings import describe_claim, describe_group, survey_hunt
-from failscape.kinds.t2i.search.forecast import Bars, Forecast
+from failscape.kinds.t2i.search.forecast import Bars, Forecast, spotless_images
 from failscape.kinds.t2i.search.group_choice import GroupChoice
 from failscape.kinds.t2i.search.group_tests import GroupTests, codes_of, most_groups
 from failscape.kinds.t2i.search.groups import MEASURED, TESTED
@@ -86,6 +86,9 @@ class CertifiedHunt(Hunt):
         self._earlier: Belief | None = None
         self._first: deque[Node] = deque()
         self._policy = Policy(settings.fdr, settings.threshold, parks=not settings.listing)
+        #: Images that decide a suspect which is nearly claimed: so many spotless ones show that an ancestor
+        #: passes.
+        self._deciding = spotless_images(threshold, settings.fdr)
         self._tests = Tests(self.ledger, self.bars, settings, len(self._places))
         self.book = ClaimList(self.ledger, settings.fdr, settings.listing)
         self._calibration = Calibration()
@@ -249,7 +252,9 @@ class CertifiedHunt(Hunt):
         self._sharpening = None
         self._filled.clear()
         self._next_revision = self._heard + max(tuning.FIRST_REVISION, self._heard // tuning.REVISIONS)
-        self._again = self.book.to_draw_again(self.posterior)
+        interval = self._next_revision - self._heard
+        checks = self.book.to_check(round(tuning.CHECKS * interval), self._seed, self._heard)
+        self._again = [*self.book.to_draw_again(self.posterior), *checks]
         if self.lattice.depth:
             self.groups.revise(
                 tuning.FOR_GROUPS * self.settings.fdr, self._tests.groups(self._told), self._heard
@@ -344,9 +349,9 @@ class CertifiedHunt(Hunt):
                 kept_out,
                 self._refits,
                 explore,
+                tuning.KEPT_PER_TRIAL * (self._interval() + self._in_flight),
                 members,
                 self.book if self.settings.listing else (),
-                min(tuning.KEPT, tuning.KEPT_PER_TRIAL * (self._interval() + self._in_flight)),
             )
         elif self._touched:
             self._agenda.update(sorted(self._touched))
@@ -412,7 +417,7 @@ class CertifiedHunt(Hunt):
             return None
         evidence = self.evidence()
         open_slots = [slot for slot in self.ledger.adopted if slot not in self.book and evidence[slot] > 0]
-        shared_by = max((self._next_revision - self._revised_at) // tuning.DECIDING, 1)
+        shared_by = max(int((self._next_revision - self._revised_at) / self._deciding), 1)
         likeliest = heapq.nsmallest(shared_by, open_slots, key=lambda slot: (-evidence[slot], slot))
         if not likeliest:
             return None

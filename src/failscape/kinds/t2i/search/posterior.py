@@ -6,7 +6,7 @@ It only reads. Choosing has its own state (`agenda.py`), which reading must not 
 import numpy as np
 
 from failscape.kinds.t2i.search.calibration import Role, WatchedNode
-from failscape.kinds.t2i.search.forecast import Bars, Forecast, ForecastRow, Prior
+from failscape.kinds.t2i.search.forecast import Bars, Forecast, ForecastRow, Prior, log_evidence
 from failscape.kinds.t2i.search.ledger import Ledger
 from failscape.kinds.t2i.search.reading import Reading
 from failscape.search.belief.belief import NO_ROW, Belief
@@ -42,6 +42,11 @@ class Posterior:
     def misread(self, slot: int) -> float:
         """The probability that it only looks failing, because the judge misreads a word of it."""
         return 0.0 if self.reading is None else self.reading.doubt(self._ledger.keys[slot])
+
+    def passing_evidence(self, slot: int) -> float:
+        """log e, from all images of a node and nothing else, that it passes as an ancestor."""
+        passes, fails = self._ledger.tallies[slot][:2]
+        return log_evidence(fails, passes, round(1 - self.forecast.limits[self._prior(slot)[2]].passes, 9))
 
     def watch(self, slot: int, role: Role) -> WatchedNode:
         """What is believed of a node in a role of a claim, before any correction."""

@@ -19,8 +19,6 @@ from failscape.trials import Finding, Status
 if TYPE_CHECKING:
     from failscape.kinds.t2i.search.hunt import CertifiedHunt
 
-#: More images than this are not promised to decide anything: the node is as good as at the threshold.
-MOST_WANTED = 2_000
 #: Fewer are no forecast: the node is as good as settled, and waits for the list's mean doubt to fall.
 A_FEW = 1
 
@@ -92,7 +90,7 @@ def _withdrawn(hunt: CertifiedHunt, slot: int) -> str:
 def _misread(hunt: CertifiedHunt, slot: int) -> str:
     """What to label where the judge may not recognise a word of it; empty if that is no matter."""
     reading, key = hunt.posterior.reading, hunt.ledger.keys[slot]
-    if reading is None or reading.doubt(key) <= tuning.MOST_MISREAD:
+    if reading is None or reading.doubt(key) <= hunt.settings.fdr:
         return ""
     place, node = reading.worst(key), hunt.ledger.node(slot)
     corpus = hunt.lattice.corpus
@@ -131,6 +129,6 @@ def _parents(hunt: CertifiedHunt, bases: dict[tuple[int, ...], int | None]) -> s
 
 
 def _images(number: float) -> str:
-    if number > MOST_WANTED:
-        return f"over {MOST_WANTED:,}"
+    if number > tuning.TOO_DEAR:
+        return f"over {tuning.TOO_DEAR:,}"
     return f"about {math.ceil(number):,}" if number > A_FEW else "a few"

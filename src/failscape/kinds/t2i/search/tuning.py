@@ -1,4 +1,4 @@
-"""The numbers of the certified search, each with its reason. Those that change a guarantee stand apart from
+"""The numbers of the t2i search, each with its reason. Those that change a guarantee stand apart from
 those that only change how many images a finding costs.
 """
 
@@ -20,10 +20,6 @@ LEAST_EXPECTED = 0.1
 #: to fail than not is a suspect.
 EVEN_ODDS = 0.5
 
-#: Where a word may be misread with a larger chance than this, nodes with it are not claimed, and name the
-#: labels that would tell. With an uneven judge 22 % of the list did not fail before.
-MOST_MISREAD = 0.02
-
 #: A node is not listed on a single image of its own: the model's word would decide almost alone.
 LEAST_OWN_IMAGES = 2
 
@@ -34,11 +30,9 @@ FOR_ENTITIES, FOR_GROUPS = 0.15, 0.1
 #: At most so many groups become tests: e-BH counts that limit, which no outcome can move.
 GROUPS_PER_IMAGE, FEWEST_GROUPS = 0.002, 4
 
-#: How many members of a claimed group fail is measured on so many, drawn at random after the claim.
-MEASURED_MEMBERS, MEASURED_IMAGES = 12, 3
-
-#: A claimed group is taken back when its measurement leaves so little chance that most members fail.
-CONTRADICTED = 0.01
+#: How many members of a claimed group fail is measured on so many, drawn at random after the claim; each has
+#: as many images as an ancestor needs (`LEAST_IMAGES`).
+MEASURED_MEMBERS = 12
 
 #: Where at least this share of a group's members is shown to fail, they get no images of their own.
 WHOLE_GROUP = 0.6
@@ -48,21 +42,22 @@ WHOLE_GROUP = 0.6
 #: The share of images that groups may take, where some are promising.
 GROUP_IMAGES = 0.04
 
-#: Images of one group under way at once: each is of another member.
-GROUP_FLYING = 8
-
 #: A group is tested when its members are expected to succeed at this part of τ or less in the mean, and no
 #: more of the images passed that were seen of them. Half of τ must be refuted, what was expected at first is
 #: not yet extreme, and what looks best turns out somewhat better than it looked.
 PROMISING, SEEN_PASSING = 0.35, 0.15
 
-#: A group has at least so many members that are not claimed yet, and so many that were seen to fail: fewer
+#: A group has at least so many members that are not claimed yet, and most of so many were seen to fail: fewer
 #: are findings, not a rule.
-LEAST_MEMBERS, SEEN_FAILING = 5, 3
+LEAST_MEMBERS = 5
 
 #: A group is given up after some images when at this pace it would not have the evidence that the easiest
-#: claim needs (a level of .005) after so many.
-LEAST_GROUP_IMAGES, MOST_GROUP_IMAGES, GROUP_NATS = 20, 80, 5.3
+#: claim needs after so many.
+LEAST_GROUP_IMAGES, MOST_GROUP_IMAGES = 20, 80
+
+#: This share of the images goes to claims drawn at random and to their ancestors. What is settled gets no
+#: images for the search's sake, so nothing else would show how many were settled by luck. It is a choice.
+CHECKS = 0.03
 
 #: Every entity gets so many images before anything else: all nodes below build on it.
 FIRST_IMAGES = 4
@@ -91,20 +86,14 @@ NEGLIGIBLE = 0.002
 #: A node with so many images without a verdict, and twice as many as with one, cannot be judged.
 MOST_INVALID = 12
 
-#: By layer: an ancestor counts as settled when its failure probability is at most this. Many claims rest on
-#: an entity, few on other ancestors.
-SETTLED = (0.01, 0.03)
-
-#: Images that count for settling an entity: it may take more, but so many failures wait that it pays.
-SETTLING_ENTITY = 13.0
-
 #: Images that a node which turns out to pass has cost on average when it is given up.
 WASTED = 4.0
 
 #: Evidence comes in steps: on average a node ends this far (in nats) above what it needed.
 OVERSHOOT = 0.6
 
-#: Images of one node under way at once, where many failures wait for it.
+#: Images of one node under way at once, where many failures wait for it; and of one group, each of another
+#: member.
 MOST_FLYING = 4
 
 #: Candidates are ranked as if they were this many standard errors worse than predicted: what nobody has
@@ -115,10 +104,7 @@ OPTIMISM = 0.5
 #: share that holds. Planted worlds moved by .4 in log-odds kept .4 to 1 of what was known of single values.
 HOPE, HOPEFUL = 0.7, 1_000
 
-#: Candidates kept on the heap; far more than are opened before the next refit.
-KEPT = 8_000
-
-#: Fewer are kept where the next refit comes soon: so many per trial until then.
+#: Candidates kept on the heap, per trial until the next refit: far more than are opened before it.
 KEPT_PER_TRIAL = 4
 
 #: Layers with more nodes than this are sampled, not listed: a refit must stay a matter of seconds.
@@ -139,10 +125,3 @@ SHARERS = 1.5
 #: Claims are looked at again after so many trials, or a thirtieth of all once there are many: they are never
 #: older, and looking costs little.
 FIRST_REVISION, REVISIONS = 16, 30
-
-#: Images that decide a suspect which is nearly claimed: no more suspects share what is drawn before claims
-#: are looked at again than so many images each allow.
-DECIDING = 12
-
-#: A node passes, for rules and counts, when its posterior chance to pass is at least this.
-SURE = 0.95
