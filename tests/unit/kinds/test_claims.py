@@ -38,6 +38,7 @@ def posterior_with(parent_fails: float, fails: float = 0.999, passing_evidence: 
         fails=lambda slot: fails if slot else parent_fails,
         misread=lambda slot: 0.0,
         passing_evidence=lambda slot: passing_evidence,
+        watch=lambda slot, role: watched(role, 0.1),
     )
     return cast(Posterior, made)
 
@@ -87,6 +88,15 @@ def test_claims_and_their_ancestors_are_drawn_again_at_random() -> None:
     assert 150 < drawn.count(0) < 250, "every claim rests on the entity"
     assert {slot for slot in drawn if slot} == failing
     assert claimed(ledger, posterior_with(0.5), set()).to_check(5, seed=1, trials_told=100) == []
+
+
+def test_offsets_are_learned_from_what_is_listed_and_its_ancestors() -> None:
+    ledger, failing = cat_with_failing_children(3)
+    sure = posterior_with(0.0001)
+    assert claimed(ledger, sure, set()).to_watch(sure) == {}
+    book = claimed(ledger, sure, {1, 2})
+    assert book.to_watch(sure).keys() == {(Role.CLAIMED, 1), (Role.CLAIMED, 2), (Role.ENTITY, 0)}
+    assert failing == {1, 2, 3}
 
 
 def test_the_list_ends_where_its_mean_probability_of_being_wrong_would_pass_the_level() -> None:
