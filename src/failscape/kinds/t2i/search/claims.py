@@ -106,8 +106,8 @@ class ClaimList:
             self._enter(claim, trials_told)
 
     def to_watch(self, posterior: Posterior) -> dict[tuple[Role, int], WatchedNode]:
-        """The nodes that decide the list, and what is believed of them: all that are more likely a finding
-        than not, and their ancestors."""
+        """What is listed and its ancestors, and what is believed of them. Nodes that are still open are left
+        out: a belief may be right about them and too sure of what was settled by luck."""
         found: dict[tuple[Role, int], WatchedNode] = {}
         for slot in self._standing:
             found[Role.CLAIMED, slot] = posterior.watch(slot, Role.CLAIMED)
