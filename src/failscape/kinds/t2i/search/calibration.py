@@ -1,8 +1,9 @@
 """How far off is the belief? The hunt measures it on its own later images, and the list corrects just that.
 
-At every refit the nodes that decide the list are *watched*: those that are claimed, and their ancestors. What is believed of each is written down. The images drawn until the next refit are fresh given
-that, so they show by how much the odds were wrong: one offset in log-odds for every role that a node has in
-a claim. Offsets only ever make the list more careful.
+At every refit the nodes that decide the list are *watched*: those that are claimed, and their ancestors. What
+is believed of each is written down. The images drawn until the next refit are fresh given that, so they show
+by how much the odds were wrong: one offset in log-odds for every role that a node has in a claim. Offsets
+only ever make the list more careful.
 """
 
 from __future__ import annotations
