@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Container, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -204,13 +204,14 @@ class ClaimList:
         crowded = sorted(slot for slot in self.crowded.elements() if slot not in worst)
         return [*sorted(worst, key=lambda slot: (-worst[slot], slot)), *crowded]
 
-    def to_check(self, count: int, seed: int, trials_told: int) -> list[int]:
+    def to_check(self, count: int, seed: int, trials_told: int, left_alone: Container[Key] = ()) -> list[int]:
         """Slots to draw once more, whatever is believed of them: for each, a claim at random, and then the
         claim itself or one of its ancestors.
 
         What is settled gets no images from the search, so what was settled by luck would never be noticed,
-        and the calibration would know only of nodes that are still open."""
-        standing = sorted(self._standing)
+        and the calibration would know only of nodes that are still open. Nodes that are `left_alone`, the
+        cases of a rule, have had their measurement."""
+        standing = sorted(slot for slot in self._standing if self._ledger.keys[slot] not in left_alone)
         if not standing:
             return []
         rng = np.random.default_rng([seed, 91, trials_told])

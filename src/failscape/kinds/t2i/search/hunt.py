@@ -253,7 +253,8 @@ class CertifiedHunt(Hunt):
         self._filled.clear()
         self._next_revision = self._heard + max(tuning.FIRST_REVISION, self._heard // tuning.REVISIONS)
         interval = self._next_revision - self._heard
-        checks = self.book.to_check(round(tuning.CHECKS * interval), self._seed, self._heard)
+        members = self.groups.members()
+        checks = self.book.to_check(round(tuning.CHECKS * interval), self._seed, self._heard, members)
         self._again = [*self.book.to_draw_again(self.posterior), *checks]
         if self.lattice.depth:
             self.groups.revise(
