@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -28,6 +30,16 @@ FIXTURES = ROOT / "tests" / "golden" / "fixtures"
 HOSTILE = "<script>alert(1)</script>\"' onload=x <img src=http://a.example/x>"
 TAGS = {"div", "p", "table", "thead", "tbody", "tr", "th", "td", "img"}
 ATTRIBUTES = {"class", "style", "src", "alt"}
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Callable[[str], Path]:
+    """Copies of the golden atlases: reading one leaves files beside it."""
+
+    def copied(kind: str) -> Path:
+        return Path(shutil.copytree(FIXTURES / kind, tmp_path / kind))
+
+    return copied
 
 
 class Page(HTMLParser):
@@ -132,8 +144,8 @@ def test_endless_names_are_cut(place: int) -> None:
     assert "…" in page.text
 
 
-def test_a_finding_has_the_rate_of_every_screen() -> None:
-    atlas = failscape.load(FIXTURES / "t2i")
+def test_a_finding_has_the_rate_of_every_screen(kept: Callable[[str], Path]) -> None:
+    atlas = failscape.load(kept("t2i"))
     for found, row in zip(atlas.findings(), atlas.rows(), strict=True):
         text = Page(found._repr_html_()).text
         assert found.title in text
@@ -146,8 +158,8 @@ def test_other_objects_are_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", ["t2i", "classifier", "vlm"])
-def test_an_atlas_shows_its_answer_pictures_and_findings(kind: str) -> None:
-    atlas = failscape.load(FIXTURES / kind)
+def test_an_atlas_shows_its_answer_pictures_and_findings(kind: str, kept: Callable[[str], Path]) -> None:
+    atlas = failscape.load(kept(kind))
     answer = atlas.answer()
     page = Page(atlas._repr_html_())
     assert answer.headline in page.text
@@ -212,8 +224,8 @@ def test_pieces_that_do_not_fit_are_left_out() -> None:
     assert "left out" in page.text
 
 
-def test_rows_have_the_documented_columns() -> None:
-    atlas = failscape.load(FIXTURES / "t2i")
+def test_rows_have_the_documented_columns(kept: Callable[[str], Path]) -> None:
+    atlas = failscape.load(kept("t2i"))
     row = atlas.rows()[0].as_data()
     stored = trial_data(next(iter(atlas.trials(limit=1))))
     assert {name: type(value) for name, value in row.items()} == FINDING_COLUMNS
