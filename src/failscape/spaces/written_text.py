@@ -104,18 +104,3 @@ def reading_in(raw: Iterable[str]) -> tuple[str, ...] | None:
         if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
             return tuple(lines)
     return None
-
-
-def traits_of(text: str) -> tuple[str, ...]:
-    """What may make a text hard to write, in words: for summaries of findings."""
-    letters = [sign for sign in text if not sign.isspace()]
-    traits = []
-    if len(text.split()) > 1:
-        traits.append("more than one word")
-    if len(letters) > 5:
-        traits.append("more than five letters")
-    if any(sign.isdigit() for sign in letters):
-        traits.append("digits")
-    if any(sign.isalpha() and not unicodedata.name(sign, "").startswith("LATIN") for sign in letters):
-        traits.append("another script than Latin")
-    return tuple(traits)

@@ -16,7 +16,6 @@ from failscape.spaces.written_text import (
     reading_in,
     reading_to_raw,
     says,
-    traits_of,
 )
 
 SAFE = TextRules()
@@ -71,13 +70,6 @@ def test_the_distance_is_a_metric(first: str, second: str) -> None:
 def test_readings_survive_the_atlas(lines: list[str]) -> None:
     assert reading_in(["no JSON", '{"answers": [true]}', reading_to_raw(lines)]) == tuple(lines)
     assert reading_in(['{"answers": [true]}', "[1, 2]"]) is None
-
-
-def test_traits_say_what_may_be_hard() -> None:
-    assert traits_of("OPEN") == ()
-    assert traits_of("Happy Birthday") == ("more than one word", "more than five letters")
-    assert traits_of("A1 B2") == ("more than one word", "digits")
-    assert traits_of("你好") == ("another script than Latin",)
 
 
 def test_text_is_asked_for_only_where_the_family_is_named() -> None:
