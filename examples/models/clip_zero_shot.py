@@ -15,7 +15,10 @@ class ZeroShotClassifier:
     batch = 32
 
     def __init__(
-        self, classes: list[str], model: str = "openai/clip-vit-base-patch32", sentence: str = "a photo of a {}"
+        self,
+        classes: list[str],
+        model: str = "openai/clip-vit-base-patch32",
+        sentence: str = "a photo of a {}",
     ) -> None:
         from transformers import CLIPModel, CLIPProcessor
 

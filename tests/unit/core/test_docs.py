@@ -36,6 +36,22 @@ def test_examples_are_valid(path: Path) -> None:
     load_config(path)
 
 
+MODEL_EXAMPLES = sorted((ROOT / "examples" / "models").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", MODEL_EXAMPLES, ids=lambda path: path.name)
+def test_examples_of_real_models_name_files_that_exist(path: Path) -> None:
+    """A config that is copied must load, and the code and prompts that it names must be there."""
+    load_config(path)
+    for named in re.findall(r"examples/models/[\w.]+", path.read_text(encoding="utf-8")):
+        assert (ROOT / named).is_file(), named
+
+
+def test_every_example_of_a_real_model_is_in_their_table() -> None:
+    table = (ROOT / "examples" / "models" / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\(([^)]+\.yaml)\)", table)) == {path.name for path in MODEL_EXAMPLES}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_name_commands_and_files_that_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
