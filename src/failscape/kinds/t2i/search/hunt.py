@@ -36,9 +36,10 @@ from failscape.kinds.t2i.search.settings import CertifiedSettings
 from failscape.kinds.t2i.search.sharpening import Sharpening
 from failscape.kinds.t2i.search.standing import ancestors_of
 from failscape.kinds.t2i.search.suspects import describe_suspects
-from failscape.kinds.t2i.survey.judge_view import REPLICATED_IMAGES, Draws, draw_panel
-from failscape.kinds.t2i.survey.list_audit import AUDIT_WITHOUT_BUDGET, STRIDE, ListAuditDraws
+from failscape.kinds.t2i.survey.judge_view import draw_panel
+from failscape.kinds.t2i.survey.list_audit import STRIDE
 from failscape.kinds.t2i.survey.survey import T2ISurvey
+from failscape.kinds.t2i.survey.unguided import UnguidedImages
 from failscape.search.belief.belief import Belief, CountsAtRefit, Taxonomy, counts_of
 from failscape.search.belief.nodes import Key, Nodes
 from failscape.search.belief.transfer import to_try_first
@@ -89,11 +90,13 @@ class CertifiedHunt(Hunt):
         self._tests = Tests(self.ledger, self.bars, settings, len(self._places))
         self.book = ClaimList(self.ledger, settings.fdr, settings.listing)
         self._calibration = Calibration()
-        self.panel = draw_panel(lattice, entities, settings.share(settings.panel, 400), seed)
-        self.audit = ListAuditDraws(seed)
-        #: Findings that were tried again before there were audits.
-        self.replicates = Draws("r", REPLICATED_IMAGES)
-        self._list_moved = True
+        self.unguided = UnguidedImages(
+            draw_panel(lattice, entities, settings.share(settings.panel, 400), seed),
+            seed,
+            images=settings.images,
+            panel_share=settings.panel,
+            audit_share=settings.audit,
+        )
         self._reserved = self._codes_to_reserve()
         self._told = 0
         self._in_flight = 0
@@ -117,7 +120,7 @@ class CertifiedHunt(Hunt):
         nodes that it did not choose. Smaller ones cannot be: others rest on them."""
         if self.lattice.depth < 2:
             return np.zeros(0, dtype=np.uint64)
-        nodes = [self.lattice.parse(subject) for subject in self.panel.subjects]
+        nodes = [self.lattice.parse(subject) for subject in self.unguided.panel.subjects]
         deepest = [node for node in nodes if len(node.values) == self.lattice.depth]
         places = np.array([self.ledger.place_of[node.entity] for node in deepest], dtype=np.int64)
         values = np.array([node.values for node in deepest], dtype=np.int64).reshape(-1, self.lattice.depth)
@@ -136,11 +139,16 @@ class CertifiedHunt(Hunt):
 
     def tell(self, trial: Trial) -> None:
         stream, number = self._read_key(trial)
-        if stream == "r" and number >= STRIDE:
+        if self.unguided.is_of_audit(stream, number):
             self._audit_told(trial, number)
             return
-        count = self._draw_told if stream in ("p", "r") else self._search_told
-        if not (self._group_told if stream in (TESTED, MEASURED) else count)(trial, stream, number):
+        if stream in ("p", "r"):
+            is_new = self.unguided.tell_draw(trial, stream, number, self._parse(trial.subject))
+        elif stream in (TESTED, MEASURED):
+            is_new = self._group_told(trial, stream, number)
+        else:
+            is_new = self._search_told(trial, stream, number)
+        if not is_new:
             return
         self._heard += 1
         if self._told >= self._next_refit:
@@ -151,26 +159,20 @@ class CertifiedHunt(Hunt):
     @property
     def _revision_is_due(self) -> bool:
         """The list is looked at again when its audit begins, and not while the audit runs."""
-        begins = self._audit_begins
+        begins = self.unguided.audit_begins
         if begins is not None and self._revised_at < begins <= self._heard:
             return True
-        if begins is not None and begins <= self._heard and not self._audit_over:
+        if self.unguided.audit_is_due(self._heard):
             return False
         return self._heard >= self._next_revision or self._heard == self.settings.images
 
     def _audit_told(self, trial: Trial, number: int) -> None:
         """Its first image says that an audit of the list as it stands has begun."""
         self._parse(trial.subject)
-        if not self._audit_stands:
+        if not self.unguided.audit_stands:
             self._begin_audit()
-        if self.audit.tell(trial, number):
+        if self.unguided.audit.tell(trial, number):
             self._heard += 1
-
-    def _draw_told(self, trial: Trial, stream: str, number: int) -> bool:
-        draws = self.panel if stream == "p" else self.replicates
-        # An earlier session with another budget may have drawn others: they are as good.
-        draws.add(trial.subject, self._parse(trial.subject))
-        return draws.tell(trial, number)
 
     def _group_told(self, trial: Trial, stream: str, number: int) -> bool:
         node = self._parse(trial.subject)
@@ -194,7 +196,7 @@ class CertifiedHunt(Hunt):
             slot = self.ledger.open(trial.subject, self._parse(trial.subject))
         if not self._count_trial(slot, trial, number, bet=stream == ""):
             return False
-        self._list_moved = True
+        self.unguided.note_search()
         self._told += 1
         self._touched.add(slot)
         return True
@@ -260,10 +262,7 @@ class CertifiedHunt(Hunt):
                 min(most_groups(self._heard), self._tests.groups(self._told)),
             )
         self._mostly_failing = self._mostly_failing or mostly_failing(self, len(self._places))
-        # Here, and not when it is asked for: then the audit depends on the trials told alone, and a replay
-        # looks at the claims again at the same moments, also where there was nothing to audit.
-        begins = self._audit_begins
-        if begins is not None and self._heard >= begins and not self._audit_stands:
+        if self.unguided.audit_should_begin(self._heard):
             self._begin_audit()
 
     def _interval(self) -> int:
@@ -364,7 +363,7 @@ class CertifiedHunt(Hunt):
         probes: list[Probe] = []
         while len(probes) < count:
             probe = self._next_panel() or self._next_audit()
-            if probe is None and not self._audit_is_due:
+            if probe is None and not self.unguided.audit_is_due(self._asked):
                 probe = self._next_for_claims()
             if probe is None:
                 self._over = not self._flying
@@ -437,63 +436,37 @@ class CertifiedHunt(Hunt):
 
     @property
     def _flying(self) -> int:
-        return self._in_flight + self.panel.in_flight + self.audit.in_flight + self.groups.in_flight
+        return self._in_flight + self.unguided.in_flight + self.groups.in_flight
 
     @property
     def _asked(self) -> int:
-        drawn = self.panel.asked + self.replicates.asked + self.audit.asked + self.groups.asked
-        return self._told + self._in_flight + drawn
+        return self._told + self._in_flight + self.unguided.asked + self.groups.asked
 
     def _next_panel(self, due: bool = False) -> Probe | None:
-        """The panel keeps pace with the search, so that a run that is cut short has its share."""
-        if not due and self.panel.asked >= self.settings.panel * (self._asked + 1):
+        drawn = self.unguided.next_of_panel(self._asked, due)
+        if drawn is None:
             return None
-        return self._draw(self.panel)
-
-    @property
-    def _audit_begins(self) -> int | None:
-        """Trials after which the list is audited; None without a budget, or without an audit."""
-        images, part = self.settings.images, self.settings.audit
-        return images - self.settings.share(part, 0) if images is not None and part else None
-
-    @property
-    def _audit_stands(self) -> bool:
-        """Is the audit that has begun one of the list as it is now, or the one of this budget?"""
-        begins = self._audit_begins
-        of_budget = begins is not None and self.audit.since >= begins
-        return self.audit.begun and (of_budget or not self._list_moved)
-
-    @property
-    def _audit_over(self) -> bool:
-        return self._audit_stands and not self.audit.running
-
-    @property
-    def _audit_is_due(self) -> bool:
-        """From here on images of claims would move the list while it is audited."""
-        begins = self._audit_begins
-        return begins is not None and self._asked >= begins and not self._audit_over
+        return self._probe(drawn.subject, self.lattice.parse(drawn.subject), drawn.letter, drawn.number)
 
     def _next_audit(self, search_is_over: bool = False) -> Probe | None:
         """Near the end of the budget, or when the search is over. It waits for all that is under way."""
-        if not self.settings.audit or not (search_is_over or self._audit_is_due):
+        unguided = self.unguided
+        if not unguided.audited or not (search_is_over or unguided.audit_is_due(self._asked)):
             return None
-        if not self._audit_stands:
+        if not unguided.audit_stands:
             if self._flying:
                 return None
             self._begin_audit()
-        drawn = self.audit.next_try()
+        drawn = unguided.next_of_audit()
         if drawn is None:
             return None
-        subject, number = drawn
-        key = f"{subject}#r{number}"
-        steps = self.prompting.steps(self.lattice.parse(subject), number // STRIDE)
+        key = f"{drawn.subject}#{drawn.letter}{drawn.number}"
+        steps = self.prompting.steps(self.lattice.parse(drawn.subject), drawn.number // STRIDE)
         # Every image has a seed of its own: findings that shared their luck would be confirmed together.
-        return Probe(key, subject, steps, seed_from_text(f"{self._seed}/{key}"))
+        return Probe(key, drawn.subject, steps, seed_from_text(f"{self._seed}/{key}"))
 
     def _begin_audit(self) -> None:
-        self._list_moved = False
-        images = self.settings.share(self.settings.audit, AUDIT_WITHOUT_BUDGET)
-        self.audit.begin(audit_cases(self), images, self._revised_at)
+        self.unguided.begin_audit(audit_cases(self), self._revised_at)
 
     def _next_of_group(self, due: bool = False) -> Probe | None:
         """Groups keep pace with the search too; where none is promising they take nothing."""
@@ -505,18 +478,11 @@ class CertifiedHunt(Hunt):
         node = self.node_of(draw.key)
         return self._probe(self.lattice.subject(node), node, draw.stream, draw.number)
 
-    def _draw(self, draws: Draws) -> Probe | None:
-        drawn = None if draws.complete else draws.next_try()
-        if drawn is None:
-            return None
-        subject, node, number = drawn
-        return self._probe(subject, node, draws.mark, number)
-
     def _next_search(self, least: float) -> Probe | None:
         while self._first:
             node = self._first.popleft()
             subject = self.lattice.subject(node)
-            if subject not in self.ledger.slot_of and subject not in self.panel.subjects:
+            if subject not in self.ledger.slot_of and subject not in self.unguided.panel.subjects:
                 return self._probe_slot(self.ledger.open(subject, node), bet=False)
         taken = self._current_agenda().take(self._tests.room(self._told, self._in_flight), least)
         if taken is None:
@@ -590,7 +556,7 @@ class CertifiedHunt(Hunt):
         return survey_hunt(self)
 
     def progress(self) -> Progress:
-        phase = "done" if self.done else "auditing the list" if self.audit.running else "searching"
+        phase = "done" if self.done else "auditing the list" if self.unguided.audit.running else "searching"
         return Progress(phase, len(self.ledger), None, len(self.book))
 
 
