@@ -34,7 +34,7 @@ class UnguidedImages:
         self.panel = panel
         self.audit = ListAuditDraws(seed)
         #: Findings that were tried again before there were audits.
-        self.replicates = Draws(TRIED_AGAIN.letter, REPLICATED_IMAGES)
+        self.replicates = Draws("r", REPLICATED_IMAGES)
         self._images = images
         self._panel_share = panel_share
         self._audit_share = audit_share
@@ -119,4 +119,4 @@ class UnguidedImages:
 
     def next_of_audit(self) -> NextTry | None:
         drawn = self.audit.next_try()
-        return None if drawn is None else NextTry(drawn[0], TRIED_AGAIN.letter, drawn[1])
+        return None if drawn is None else NextTry(drawn[0], self.replicates.mark, drawn[1])
