@@ -300,7 +300,7 @@ class PromptHunt(Hunt):
     def _unguided_probe(self, drawn: NextTry | None) -> Probe | None:
         if drawn is None:
             return None
-        return self._probe(self.ledger.place(drawn.subject), drawn.letter, drawn.number)
+        return self._probe(self.ledger.place(drawn.subject), drawn.stream, drawn.number)
 
     def _begin_audit(self) -> None:
         cases = [AuditCase(self._audit_test(at)) for at in self._surest_first()]

@@ -52,12 +52,12 @@ class LatticeProbes:
     def panel_probe(self, drawn: NextTry | None) -> Probe | None:
         if drawn is None:
             return None
-        return self.probe(drawn.subject, self._lattice.parse(drawn.subject), drawn.letter, drawn.number)
+        return self.probe(drawn.subject, self._lattice.parse(drawn.subject), drawn.stream, drawn.number)
 
     def audit_probe(self, drawn: NextTry | None) -> Probe | None:
         if drawn is None:
             return None
-        key = f"{drawn.subject}#{drawn.letter}{drawn.number}"
+        key = f"{drawn.subject}#{drawn.stream}{drawn.number}"
         steps = self._prompting.steps(self._lattice.parse(drawn.subject), drawn.number // STRIDE)
         # Every image has a seed of its own: findings that shared their luck would be confirmed together.
         return Probe(key, drawn.subject, steps, seed_from_text(f"{self._seed}/{key}"))

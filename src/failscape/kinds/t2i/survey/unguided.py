@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from failscape.kinds.t2i.purposes import RANDOM_SAMPLE, TRIED_AGAIN
 from failscape.kinds.t2i.survey.judge_view import REPLICATED_IMAGES, Draws
 from failscape.kinds.t2i.survey.list_audit import AUDIT_WITHOUT_BUDGET, STRIDE, AuditCase, ListAuditDraws
 from failscape.spaces.lattice import Node
@@ -16,10 +15,10 @@ from failscape.trials import Trial
 
 
 class NextTry(NamedTuple):
-    """A try of a subject: `letter` and `number` are those of its key."""
+    """A try of a subject: `stream` and `number` are those of its key."""
 
     subject: str
-    letter: str
+    stream: str
     number: int
 
 
@@ -50,13 +49,13 @@ class UnguidedImages:
 
     # Telling
 
-    def is_of_audit(self, letter: str, number: int) -> bool:
-        """Before there were audits, findings were tried again under the same letter and smaller numbers."""
-        return letter == TRIED_AGAIN.letter and number >= STRIDE
+    def is_of_audit(self, stream: str, number: int) -> bool:
+        """Before there were audits, findings were tried again in the same stream and smaller numbers."""
+        return stream == self.replicates.mark and number >= STRIDE
 
-    def tell_draw(self, trial: Trial, letter: str, number: int, node: Node) -> bool:
+    def tell_draw(self, trial: Trial, stream: str, number: int, node: Node) -> bool:
         """Count an image of the panel or of a finding tried again; false if it was told before."""
-        draws = self.panel if letter == RANDOM_SAMPLE.letter else self.replicates
+        draws = self.panel if stream == self.panel.mark else self.replicates
         # An earlier session with another budget may have drawn others: they are as good.
         draws.add(trial.subject, node)
         return draws.tell(trial, number)
