@@ -71,7 +71,7 @@ def run(number: int, shape: str, images: int, share: float) -> tuple[CertifiedHu
     settings = CertifiedSettings(images=images, strategy="listed", audit=share)
     hunt = CertifiedHunt(lattice, Wording(lattice.corpus), settings, seed=number)
     simulate(hunt, world, images, shuffle=number)
-    return hunt, hunt.audit.cases, Truth(world)
+    return hunt, hunt.unguided.audit.cases, Truth(world)
 
 
 def main() -> None:

@@ -182,7 +182,7 @@ def test_a_panel_is_drawn_beforehand_and_larger_ones_contain_smaller_ones() -> N
 
 def test_the_panel_gets_its_share_and_the_search_leaves_the_deepest_of_it_alone() -> None:
     hunt = played()
-    panel = hunt.panel.counts
+    panel = hunt.unguided.panel.counts
     assert 0.03 * 3_000 <= sum(counts.images for counts in panel.values()) <= 0.05 * 3_000
     deepest = {SAMPLE.subject(node) for node in panel if len(node.values) == 2}
     assert deepest

@@ -52,6 +52,23 @@ def test_findings_are_certified_or_listed_and_suspects_say_what_is_missing() -> 
     assert {one.status for one in only.findings()} == {"certified"}
 
 
+def test_the_audit_begins_when_its_last_trial_before_is_told_not_when_a_probe_is_asked_for() -> None:
+    images = 600
+    first = PromptHunt(WORLD.list, PromptSettings(images=images), seed=1)
+    begins = first.unguided.audit_begins
+    assert begins is not None
+    told: list[Trial] = []
+    while len(told) < begins:
+        told += [WORLD.answer(probe) for probe in first.ask(1)]
+        first.tell(told[-1])
+    assert first.unguided.audit.begun
+    replayed = PromptHunt(WORLD.list, PromptSettings(images=images), seed=1)
+    for trial in told:
+        replayed.tell(trial)
+    assert replayed.unguided.audit.cases == first.unguided.audit.cases
+    assert replayed.unguided.audit.since == begins
+
+
 def test_a_finding_rests_on_the_images_of_its_prompt_alone() -> None:
     hunt = hunted()
     found = hunt.findings()[0]

@@ -92,10 +92,10 @@ def test_the_first_looks_go_to_old_findings_and_to_what_passed_in_turn() -> None
     above = [probe for probe in made.ask(60) if "; " in probe.subject and "#p" not in probe.key]
     first = above[: 2 * len(FAILING)]
     looked = [probe.subject in FAILING for probe in first]
-    assert sum(looked) >= len(FAILING) - len(set(made.panel.subjects) & set(FAILING))
+    assert sum(looked) >= len(FAILING) - len(set(made.unguided.panel.subjects) & set(FAILING))
     assert abs(sum(looked) - looked.count(False)) <= 2
     assert all("#s" in probe.key for probe in first)  # a look, never evidence
-    assert not {probe.subject for probe in first} & set(made.panel.subjects)
+    assert not {probe.subject for probe in first} & set(made.unguided.panel.subjects)
 
 
 def test_a_small_budget_has_few_first_looks_and_entities_need_none() -> None:

@@ -25,15 +25,10 @@ from failscape.kinds.t2i.prompts.worth import (
     nats_to_list,
 )
 from failscape.kinds.t2i.purposes import EVIDENCE, RANDOM_SAMPLE, TRIED_AGAIN
-from failscape.kinds.t2i.survey.judge_view import REPLICATED_IMAGES, Draws, TriedCounts
-from failscape.kinds.t2i.survey.list_audit import (
-    AUDIT_WITHOUT_BUDGET,
-    STRIDE,
-    AuditCase,
-    AuditTest,
-    ListAuditDraws,
-)
+from failscape.kinds.t2i.survey.judge_view import Draws, TriedCounts
+from failscape.kinds.t2i.survey.list_audit import AuditCase, AuditTest
 from failscape.kinds.t2i.survey.survey import T2ISurvey
+from failscape.kinds.t2i.survey.unguided import NextTry, UnguidedImages
 from failscape.search.certify import certify, evidence_needed
 from failscape.search.protocol import Hunt
 from failscape.spaces.earlier import Earlier, refuse_unshared
@@ -122,13 +117,17 @@ class PromptHunt(Hunt):
             ]
         )
         self._steps = [(Generate(one.text), Decide(one.checks)) for one in self.ledger.prompts]
-        self.panel = self._draw_panel()
-        self.audit = ListAuditDraws(seed)
-        #: Findings that were tried again before there were audits.
-        self.replicates = Draws("r", REPLICATED_IMAGES)
-        self._list_moved = True
-        self._audit_of_budget = False
-        self._told, self._next_refit = 0, FIRST_REFIT
+        self.unguided = UnguidedImages(
+            self._draw_panel(),
+            seed,
+            images=settings.images,
+            panel_share=settings.panel,
+            audit_share=settings.audit,
+        )
+        #: Images of the search, and all images, that were told.
+        self._told = 0
+        self._heard = 0
+        self._next_refit = FIRST_REFIT
         #: As of the last refit. What is shown now starts from them, and looking does not change them.
         self._claims = PromptClaims(frozenset(), frozenset())
         self._shown: tuple[int, PromptClaims] = -1, self._claims
@@ -162,25 +161,27 @@ class PromptHunt(Hunt):
         at = self.ledger.place(trial.subject)
         if key is None or key.number is None or key.rest or key.letter not in _LETTERS:
             raise AtlasError(f"{trial.key!r} is no try of a prompt", "use the atlas of this hunt")
-        mark = key.letter
-        number = key.number
-        if mark == TRIED_AGAIN.letter and number >= STRIDE:
-            if not self._audit_stands:
+        if self._count_trial(trial, at, key.letter, key.number):
+            self._heard += 1
+            if self.unguided.audit_should_begin(self._heard):
                 self._begin_audit()
-            self.audit.tell(trial, number)
-        elif mark:
-            self._tell_apart(mark, at, number, trial)
-        elif self.ledger.tell(at, number, trial):
-            self._list_moved = True
-            self._told += 1
-            self._look_again(at)
-            if self._told >= self._next_refit:
-                self._refit()
 
-    def _tell_apart(self, mark: str, at: int, number: int, trial: Trial) -> None:
-        draws = self.panel if mark == "p" else self.replicates
-        draws.add(trial.subject, Node(at))
-        draws.tell(trial, number)
+    def _count_trial(self, trial: Trial, at: int, letter: str, number: int) -> bool:
+        """False if it was told before."""
+        if self.unguided.is_of_audit(letter, number):
+            if not self.unguided.audit_stands:
+                self._begin_audit()
+            return self.unguided.audit.tell(trial, number)
+        if letter:
+            return self.unguided.tell_draw(trial, letter, number, Node(at))
+        if not self.ledger.tell(at, number, trial):
+            return False
+        self.unguided.note_search()
+        self._told += 1
+        self._look_again(at)
+        if self._told >= self._next_refit:
+            self._refit()
+        return True
 
     def _refit(self) -> None:
         ledger = self.ledger
@@ -255,7 +256,7 @@ class PromptHunt(Hunt):
         probes: list[Probe] = []
         while len(probes) < count:
             probe = self._next_panel() or self._next_audit()
-            if probe is None and not self._audit_is_due:
+            if probe is None and not self.unguided.audit_is_due(self._asked):
                 probe = self._next_search() or self._next_panel(due=True)
                 probe = probe or self._next_audit(search_is_over=True)
             if probe is None:
@@ -276,53 +277,34 @@ class PromptHunt(Hunt):
 
     @property
     def _flying(self) -> int:
-        return int(self.ledger.flying.sum()) + self.panel.in_flight + self.audit.in_flight
+        return int(self.ledger.flying.sum()) + self.unguided.in_flight
 
     @property
     def _asked(self) -> int:
-        apart = self.panel.asked + self.replicates.asked + self.audit.asked
-        return self._told + int(self.ledger.flying.sum()) + apart
+        return self._told_and_flying + self.unguided.asked
 
     def _next_panel(self, due: bool = False) -> Probe | None:
-        if not due and self.panel.asked >= self.settings.panel * (self._asked + 1):
-            return None
-        return self._draw(self.panel)
-
-    @property
-    def _audit_begins(self) -> int | None:
-        """Trials after which the list is audited; None without a budget, or without an audit."""
-        images, part = self.settings.images, self.settings.audit
-        return images - round(part * images) if images is not None and part else None
-
-    @property
-    def _audit_stands(self) -> bool:
-        """Is the audit that has begun one of the list as it is now, or the one of this budget?"""
-        return self.audit.begun and (self._audit_of_budget or not self._list_moved)
-
-    @property
-    def _audit_is_due(self) -> bool:
-        begins = self._audit_begins
-        over = self._audit_stands and not self.audit.running
-        return begins is not None and self._asked >= begins and not over
+        return self._unguided_probe(self.unguided.next_of_panel(self._asked, due))
 
     def _next_audit(self, search_is_over: bool = False) -> Probe | None:
         """Near the end of the budget, or when the search is over. It waits for all that is under way."""
-        if not self.settings.audit or not (search_is_over or self._audit_is_due):
+        unguided = self.unguided
+        if not unguided.audited or not (search_is_over or unguided.audit_is_due(self._asked)):
             return None
-        if not self._audit_stands:
+        if not unguided.audit_stands:
             if self._flying:
                 return None
             self._begin_audit()
-        drawn = self.audit.next_try()
-        return None if drawn is None else self._probe(self.ledger.place(drawn[0]), "r", drawn[1])
+        return self._unguided_probe(unguided.next_of_audit())
+
+    def _unguided_probe(self, drawn: NextTry | None) -> Probe | None:
+        if drawn is None:
+            return None
+        return self._probe(self.ledger.place(drawn.subject), drawn.stream, drawn.number)
 
     def _begin_audit(self) -> None:
-        self._list_moved = False
-        begins, images = self._audit_begins, self.settings.images
-        self._audit_of_budget = begins is not None and self._asked >= begins
         cases = [AuditCase(self._audit_test(at)) for at in self._surest_first()]
-        paid = AUDIT_WITHOUT_BUDGET if images is None else round(self.settings.audit * images)
-        self.audit.begin(cases, paid, self._told)
+        self.unguided.begin_audit(cases, self._heard)
 
     def _audit_test(self, at: int) -> AuditTest:
         known = TriedCounts(int(self.ledger.passes[at]), int(self.ledger.fails[at]))
@@ -330,10 +312,6 @@ class PromptHunt(Hunt):
 
     def _surest_first(self) -> list[int]:
         return sorted(self.claimed, key=lambda at: (-self.chances[at], at))
-
-    def _draw(self, draws: Draws) -> Probe | None:
-        drawn = None if draws.complete else draws.next_try()
-        return None if drawn is None else self._probe(drawn[1].entity, draws.mark, drawn[2])
 
     def _next_search(self) -> Probe | None:
         """The prompt whose next image is worth most; images under way count as if they were in."""
@@ -406,7 +384,7 @@ class PromptHunt(Hunt):
         return list(self._notices)
 
     def progress(self) -> Progress:
-        phase = "done" if self.done else "auditing the list" if self.audit.running else "searching"
+        phase = "done" if self.done else "auditing the list" if self.unguided.audit.running else "searching"
         settled = int(((self.chances < SETTLED) & (self.ledger.images > 0)).sum()) + len(
             self.claims.certified
         )
@@ -421,9 +399,9 @@ class PromptHunt(Hunt):
                 certified=self.claims.certified,
                 passes=self.ledger.passes,
                 fails=self.ledger.fails,
-                panel={node.entity: counts for node, counts in self.panel.counts.items()},
-                fresh={node.entity: counts for node, counts in self.replicates.counts.items()},
-                list_audit=self.audit.result(self.ledger.prompts[at].id for at in self.claimed),
+                panel={node.entity: counts for node, counts in self.unguided.panel.counts.items()},
+                fresh={node.entity: counts for node, counts in self.unguided.replicates.counts.items()},
+                list_audit=self.unguided.audit.result(self.ledger.prompts[at].id for at in self.claimed),
                 accuracy=self.accuracy,
                 threshold=self.settings.threshold,
                 settled=SETTLED,

@@ -13,44 +13,39 @@ from collections import Counter, deque
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.errors import ConfigError
 from failscape.kinds.t2i.baselines.failureatlas import entities_of_shard
 from failscape.kinds.t2i.probes import Prompting
 from failscape.kinds.t2i.search import tuning
 from failscape.kinds.t2i.search.agenda import Agenda, Policy
 from failscape.kinds.t2i.search.auditing import audit_cases
-from failscape.kinds.t2i.search.calibration import Calibration
 from failscape.kinds.t2i.search.candidates import Candidates
 from failscape.kinds.t2i.search.claims import LISTED, Claim, ClaimList
 from failscape.kinds.t2i.search.evidence import Tests
 from failscape.kinds.t2i.search.findings import describe_claim, describe_group, survey_hunt
-from failscape.kinds.t2i.search.forecast import Bars, Forecast
+from failscape.kinds.t2i.search.forecast import Bars
 from failscape.kinds.t2i.search.group_choice import GroupChoice
 from failscape.kinds.t2i.search.group_tests import GroupTests, codes_of, most_groups
 from failscape.kinds.t2i.search.groups import MEASURED, TESTED
+from failscape.kinds.t2i.search.learning import LearnedBelief
 from failscape.kinds.t2i.search.ledger import Ledger
 from failscape.kinds.t2i.search.notices import mostly_failing, why_over
 from failscape.kinds.t2i.search.posterior import Posterior
-from failscape.kinds.t2i.search.reading import read_words
+from failscape.kinds.t2i.search.probing import LatticeProbes
 from failscape.kinds.t2i.search.settings import CertifiedSettings
 from failscape.kinds.t2i.search.sharpening import Sharpening
 from failscape.kinds.t2i.search.standing import ancestors_of
 from failscape.kinds.t2i.search.suspects import describe_suspects
-from failscape.kinds.t2i.survey.judge_view import REPLICATED_IMAGES, Draws, draw_panel
-from failscape.kinds.t2i.survey.list_audit import AUDIT_WITHOUT_BUDGET, STRIDE, ListAuditDraws
+from failscape.kinds.t2i.survey.judge_view import draw_panel
 from failscape.kinds.t2i.survey.survey import T2ISurvey
-from failscape.search.belief.belief import Belief, CountsAtRefit, Taxonomy, counts_of
+from failscape.kinds.t2i.survey.unguided import UnguidedImages
 from failscape.search.belief.nodes import Key, Nodes
 from failscape.search.belief.transfer import to_try_first
 from failscape.search.protocol import Hunt
-from failscape.spaces.earlier import Earlier, refuse_unshared
+from failscape.spaces.earlier import Earlier
 from failscape.spaces.lattice import Lattice, Node
 from failscape.spaces.wording import Wording
 from failscape.stats.judging.accuracy import JudgeAccuracy, Limits
-from failscape.trials import Finding, Probe, Progress, Trial, Verdict, derive_seed, seed_from_text
-
-SEEDS_OF = {"s": 0, "": 0, "p": 1_000_000, "r": 2_000_000, TESTED: 3_000_000, MEASURED: 4_000_000}
-"""Where the image numbers of a stream start, so that its images are nobody else's."""
+from failscape.trials import Finding, Probe, Progress, Trial, Verdict
 
 
 class CertifiedHunt(Hunt):
@@ -72,38 +67,35 @@ class CertifiedHunt(Hunt):
         self.settings = settings
         self.accuracy = accuracy
         self.ledger = Ledger(lattice)
-        self._seed = seed
         entities = entities_of_shard(lattice, shard)
         self._places = [self.ledger.place_of[entity] for entity in entities]
         self._mine = frozenset(entities)
+        self._probes = LatticeProbes(lattice, self.prompting, seed, self._mine)
         self._candidates = Candidates(lattice, np.array(self._places, dtype=np.int64), seed)
         judge, threshold = accuracy or JudgeAccuracy.perfect(), settings.threshold
         self.bars = Bars(lattice.corpus, judge, threshold, settings.tolerance)
-        self._as_measured = Bars(lattice.corpus, judge.as_measured(), threshold)
         half = Bars(lattice.corpus, judge, threshold / 2)
         self.groups = GroupTests((half, self.bars), self.ledger.width, seed)
-        self._taxonomy = Taxonomy.of_lattice(lattice)
-        self._earlier: Belief | None = None
         self._first: deque[Node] = deque()
         self._policy = Policy(settings.fdr, settings.threshold, parks=not settings.listing)
         self._tests = Tests(self.ledger, self.bars, settings, len(self._places))
         self.book = ClaimList(self.ledger, settings.fdr, settings.listing)
-        self._calibration = Calibration()
-        self.panel = draw_panel(lattice, entities, settings.share(settings.panel, 400), seed)
-        self.audit = ListAuditDraws(seed)
-        #: Findings that were tried again before there were audits.
-        self.replicates = Draws("r", REPLICATED_IMAGES)
-        self._list_moved = True
+        self.unguided = UnguidedImages(
+            draw_panel(lattice, entities, settings.share(settings.panel, 400), seed),
+            seed,
+            images=settings.images,
+            panel_share=settings.panel,
+            audit_share=settings.audit,
+        )
         self._reserved = self._codes_to_reserve()
         self._told = 0
         self._in_flight = 0
-        self._refits = 0
         self._next_refit = 100
         self._heard = 0
         self._next_revision = tuning.FIRST_REVISION
         self._revised_at = 0
-        self._counts_at_refit, self._goal = self._count(), self._tests.goal(self._told, self.book)
-        self._posterior: Posterior | None = None
+        goal = self._tests.goal(self._told, self.book)
+        self._learned = LearnedBelief(self.ledger, self.bars, accuracy, settings.threshold, goal)
         self._agenda: Agenda | None = None
         self._touched: set[int] = set()
         self._sharpening: Sharpening | None = None
@@ -117,7 +109,7 @@ class CertifiedHunt(Hunt):
         nodes that it did not choose. Smaller ones cannot be: others rest on them."""
         if self.lattice.depth < 2:
             return np.zeros(0, dtype=np.uint64)
-        nodes = [self.lattice.parse(subject) for subject in self.panel.subjects]
+        nodes = [self.lattice.parse(subject) for subject in self.unguided.panel.subjects]
         deepest = [node for node in nodes if len(node.values) == self.lattice.depth]
         places = np.array([self.ledger.place_of[node.entity] for node in deepest], dtype=np.int64)
         values = np.array([node.values for node in deepest], dtype=np.int64).reshape(-1, self.lattice.depth)
@@ -125,22 +117,24 @@ class CertifiedHunt(Hunt):
 
     def begin_with(self, earlier: Earlier) -> None:
         """Its rates guide the search as far as they hold here, which new images alone can tell."""
-        counts = counts_of(self.lattice, earlier.counts)
-        refuse_unshared(earlier, len(counts.nodes))
-        depth, threshold = self.lattice.depth, self.settings.threshold
-        self._earlier = Belief(self._taxonomy, depth, counts, threshold)
+        self._learned.begin_with(earlier)
         self._first = to_try_first(self.lattice, earlier, self._mine, self.settings.images)
-        self._posterior = self._agenda = None
+        self._agenda = None
 
     # Telling
 
     def tell(self, trial: Trial) -> None:
-        stream, number = self._read_key(trial)
-        if stream == "r" and number >= STRIDE:
+        stream, number = self._probes.read_key(trial)
+        if self.unguided.is_of_audit(stream, number):
             self._audit_told(trial, number)
             return
-        count = self._draw_told if stream in ("p", "r") else self._search_told
-        if not (self._group_told if stream in (TESTED, MEASURED) else count)(trial, stream, number):
+        if stream in ("p", "r"):
+            is_new = self.unguided.tell_draw(trial, stream, number, self._probes.parse(trial.subject))
+        elif stream in (TESTED, MEASURED):
+            is_new = self._group_told(trial, stream, number)
+        else:
+            is_new = self._search_told(trial, stream, number)
+        if not is_new:
             return
         self._heard += 1
         if self._told >= self._next_refit:
@@ -151,35 +145,29 @@ class CertifiedHunt(Hunt):
     @property
     def _revision_is_due(self) -> bool:
         """The list is looked at again when its audit begins, and not while the audit runs."""
-        begins = self._audit_begins
+        begins = self.unguided.audit_begins
         if begins is not None and self._revised_at < begins <= self._heard:
             return True
-        if begins is not None and begins <= self._heard and not self._audit_over:
+        if self.unguided.audit_is_due(self._heard):
             return False
         return self._heard >= self._next_revision or self._heard == self.settings.images
 
     def _audit_told(self, trial: Trial, number: int) -> None:
         """Its first image says that an audit of the list as it stands has begun."""
-        self._parse(trial.subject)
-        if not self._audit_stands:
+        self._probes.parse(trial.subject)
+        if not self.unguided.audit_stands:
             self._begin_audit()
-        if self.audit.tell(trial, number):
+        if self.unguided.audit.tell(trial, number):
             self._heard += 1
 
-    def _draw_told(self, trial: Trial, stream: str, number: int) -> bool:
-        draws = self.panel if stream == "p" else self.replicates
-        # An earlier session with another budget may have drawn others: they are as good.
-        draws.add(trial.subject, self._parse(trial.subject))
-        return draws.tell(trial, number)
-
     def _group_told(self, trial: Trial, stream: str, number: int) -> bool:
-        node = self._parse(trial.subject)
+        node = self._probes.parse(trial.subject)
         key = (self.ledger.place_of[node.entity], *node.values)
         return self.groups.tell(key, stream, number, trial.verdict, self._group_choice())
 
     def _group_choice(self) -> GroupChoice:
         return GroupChoice(
-            self._taxonomy,
+            self._learned.taxonomy,
             self.ledger,
             self.posterior,
             self._candidates.places,
@@ -191,10 +179,10 @@ class CertifiedHunt(Hunt):
     def _search_told(self, trial: Trial, stream: str, number: int) -> bool:
         slot = self.ledger.slot_of.get(trial.subject)
         if slot is None:
-            slot = self.ledger.open(trial.subject, self._parse(trial.subject))
+            slot = self.ledger.open(trial.subject, self._probes.parse(trial.subject))
         if not self._count_trial(slot, trial, number, bet=stream == ""):
             return False
-        self._list_moved = True
+        self.unguided.note_search()
         self._told += 1
         self._touched.add(slot)
         return True
@@ -216,30 +204,10 @@ class CertifiedHunt(Hunt):
             ledger.invalid[slot] += 1
         return True
 
-    def _read_key(self, trial: Trial) -> tuple[str, int]:
-        """`subject#s3` → ("s", 3)."""
-        label = trial.key[len(trial.subject) + 1 :]
-        stream = label[:1] if label[:1] in SEEDS_OF else ""
-        number = label[len(stream) :]
-        if not number.isdecimal():
-            raise ConfigError(f"the trial {trial.key!r} is no try of this hunt", "resume with its settings")
-        return stream, int(number)
-
-    def _parse(self, subject: str) -> Node:
-        node = self.lattice.parse(subject)
-        if node.entity not in self._mine:
-            raise ConfigError(
-                f"{subject!r} belongs to another shard", "resume with the shard it was run with"
-            )
-        return node
-
     def _refit(self) -> None:
-        self._calibration.learn(self.ledger.tallies)
-        self._counts_at_refit, self._goal = self._count(), self._tests.goal(self._told, self.book)
-        self._refits += 1
+        self._learned.refit(self._tests.goal(self._told, self.book), self.book)
         self._next_refit = self._told + self._interval()
-        self._posterior = self._agenda = None
-        self._calibration.watch(self.book.to_watch(self.posterior))
+        self._agenda = None
 
     def _revise(self) -> None:
         """Look at the claims again. When this is done depends on the number of trials alone, so that claims
@@ -256,14 +224,11 @@ class CertifiedHunt(Hunt):
             )
             self.groups.open_more(
                 self._group_choice(),
-                self._refits,
+                self._learned.refits,
                 min(most_groups(self._heard), self._tests.groups(self._told)),
             )
         self._mostly_failing = self._mostly_failing or mostly_failing(self, len(self._places))
-        # Here, and not when it is asked for: then the audit depends on the trials told alone, and a replay
-        # looks at the claims again at the same moments, also where there was nothing to audit.
-        begins = self._audit_begins
-        if begins is not None and self._heard >= begins and not self._audit_stands:
+        if self.unguided.audit_should_begin(self._heard):
             self._begin_audit()
 
     def _interval(self) -> int:
@@ -273,12 +238,6 @@ class CertifiedHunt(Hunt):
         """
         fewest = 100 + min(self._candidates.size // 400, 900)
         return min(max(fewest, self._told // 10), 4000)
-
-    def _count(self) -> CountsAtRefit:
-        ledger = self.ledger
-        nodes = Nodes(ledger.nodes.entity.copy(), ledger.nodes.values.copy())
-        seen = (ledger.seen[0].copy(), ledger.seen[1].copy())
-        return CountsAtRefit(nodes, ledger.layers, ledger.passes.copy(), ledger.fails.copy(), seen)
 
     # Believing
 
@@ -302,43 +261,15 @@ class CertifiedHunt(Hunt):
 
     @property
     def posterior(self) -> Posterior:
-        """What is believed as of the last refit. Of an earlier hunt it believes what new images bear out."""
-        if self._posterior is None:
-            self._posterior = self._believe()
-        return self._posterior
-
-    def _believe(self, hope: float = 0.0) -> Posterior:
-        counts, depth = self._counts_at_refit, self.lattice.depth
-        edges = self._judged_thresholds(counts)
-        belief = Belief(self._taxonomy, depth, counts, self.settings.threshold, self._earlier, hope, edges)
-        forecast = Forecast(belief.wary, self.bars.limits, self._goal, self._calibration.offsets)
-        reading = None
-        if self.accuracy is not None and depth and self.accuracy.only_in_the_mean:
-            reading = read_words(self.ledger, self.accuracy, belief, edges[1])
-        return Posterior(self.ledger, belief, forecast, self.bars, reading)
-
-    def _judged_thresholds(self, counts: CountsAtRefit) -> list[float]:
-        """By layer: what the judge makes of the threshold, for the usual node of the layer."""
-        bars = self._as_measured.of(counts.nodes)
-        limits = np.array([limit.fail for limit in self._as_measured.limits])
-        layers = range(self.lattice.depth + 1)
-        met = [limits[bars[counts.layers == layer]] for layer in layers]
-        return [float(np.median(one)) if len(one) else self.settings.threshold for one in met]
-
-    @property
-    def _guide(self) -> Posterior:
-        """What choices go by. After a warm start that is the hope that old rates hold, once those tried first
-        had a say, and until enough images tell whether they do; claims never go by it."""
-        told = int(self._counts_at_refit.passes.sum() + self._counts_at_refit.fails.sum())
-        hopeful = self._earlier is not None and 0 < told < tuning.HOPEFUL
-        return self._believe(tuning.HOPE) if hopeful else self.posterior
+        """What is believed as of the last refit."""
+        return self._learned.posterior
 
     def _current_agenda(self) -> Agenda:
         if self._agenda is None:
             explore = math.ceil(self.settings.explore * self._interval() / 3)
             members = self.groups.members()
             kept_out = np.union1d(self._reserved, codes_of(members, self.ledger.width))
-            guide = self._guide
+            guide = self._learned.guide
             self._agenda = Agenda(
                 self.ledger,
                 guide.belief,
@@ -347,7 +278,7 @@ class CertifiedHunt(Hunt):
                 self._candidates,
                 self._policy,
                 kept_out,
-                self._refits,
+                self._learned.refits,
                 explore,
                 members,
                 self.book if self.settings.listing else (),
@@ -364,7 +295,7 @@ class CertifiedHunt(Hunt):
         probes: list[Probe] = []
         while len(probes) < count:
             probe = self._next_panel() or self._next_audit()
-            if probe is None and not self._audit_is_due:
+            if probe is None and not self.unguided.audit_is_due(self._asked):
                 probe = self._next_for_claims()
             if probe is None:
                 self._over = not self._flying
@@ -437,63 +368,28 @@ class CertifiedHunt(Hunt):
 
     @property
     def _flying(self) -> int:
-        return self._in_flight + self.panel.in_flight + self.audit.in_flight + self.groups.in_flight
+        return self._in_flight + self.unguided.in_flight + self.groups.in_flight
 
     @property
     def _asked(self) -> int:
-        drawn = self.panel.asked + self.replicates.asked + self.audit.asked + self.groups.asked
-        return self._told + self._in_flight + drawn
+        return self._told + self._in_flight + self.unguided.asked + self.groups.asked
 
     def _next_panel(self, due: bool = False) -> Probe | None:
-        """The panel keeps pace with the search, so that a run that is cut short has its share."""
-        if not due and self.panel.asked >= self.settings.panel * (self._asked + 1):
-            return None
-        return self._draw(self.panel)
-
-    @property
-    def _audit_begins(self) -> int | None:
-        """Trials after which the list is audited; None without a budget, or without an audit."""
-        images, part = self.settings.images, self.settings.audit
-        return images - self.settings.share(part, 0) if images is not None and part else None
-
-    @property
-    def _audit_stands(self) -> bool:
-        """Is the audit that has begun one of the list as it is now, or the one of this budget?"""
-        begins = self._audit_begins
-        of_budget = begins is not None and self.audit.since >= begins
-        return self.audit.begun and (of_budget or not self._list_moved)
-
-    @property
-    def _audit_over(self) -> bool:
-        return self._audit_stands and not self.audit.running
-
-    @property
-    def _audit_is_due(self) -> bool:
-        """From here on images of claims would move the list while it is audited."""
-        begins = self._audit_begins
-        return begins is not None and self._asked >= begins and not self._audit_over
+        return self._probes.panel_probe(self.unguided.next_of_panel(self._asked, due))
 
     def _next_audit(self, search_is_over: bool = False) -> Probe | None:
         """Near the end of the budget, or when the search is over. It waits for all that is under way."""
-        if not self.settings.audit or not (search_is_over or self._audit_is_due):
+        unguided = self.unguided
+        if not unguided.audited or not (search_is_over or unguided.audit_is_due(self._asked)):
             return None
-        if not self._audit_stands:
+        if not unguided.audit_stands:
             if self._flying:
                 return None
             self._begin_audit()
-        drawn = self.audit.next_try()
-        if drawn is None:
-            return None
-        subject, number = drawn
-        key = f"{subject}#r{number}"
-        steps = self.prompting.steps(self.lattice.parse(subject), number // STRIDE)
-        # Every image has a seed of its own: findings that shared their luck would be confirmed together.
-        return Probe(key, subject, steps, seed_from_text(f"{self._seed}/{key}"))
+        return self._probes.audit_probe(unguided.next_of_audit())
 
     def _begin_audit(self) -> None:
-        self._list_moved = False
-        images = self.settings.share(self.settings.audit, AUDIT_WITHOUT_BUDGET)
-        self.audit.begin(audit_cases(self), images, self._revised_at)
+        self.unguided.begin_audit(audit_cases(self), self._revised_at)
 
     def _next_of_group(self, due: bool = False) -> Probe | None:
         """Groups keep pace with the search too; where none is promising they take nothing."""
@@ -503,20 +399,13 @@ class CertifiedHunt(Hunt):
         if draw is None:
             return None
         node = self.node_of(draw.key)
-        return self._probe(self.lattice.subject(node), node, draw.stream, draw.number)
-
-    def _draw(self, draws: Draws) -> Probe | None:
-        drawn = None if draws.complete else draws.next_try()
-        if drawn is None:
-            return None
-        subject, node, number = drawn
-        return self._probe(subject, node, draws.mark, number)
+        return self._probes.probe(self.lattice.subject(node), node, draw.stream, draw.number)
 
     def _next_search(self, least: float) -> Probe | None:
         while self._first:
             node = self._first.popleft()
             subject = self.lattice.subject(node)
-            if subject not in self.ledger.slot_of and subject not in self.panel.subjects:
+            if subject not in self.ledger.slot_of and subject not in self.unguided.panel.subjects:
                 return self._probe_slot(self.ledger.open(subject, node), bet=False)
         taken = self._current_agenda().take(self._tests.room(self._told, self._in_flight), least)
         if taken is None:
@@ -532,18 +421,14 @@ class CertifiedHunt(Hunt):
         number = ledger.next_try(slot)
         ledger.flying[slot] |= 1 << number
         self._in_flight += 1
-        return self._probe(ledger.subjects[slot], ledger.node(slot), "" if bet else "s", number)
+        return self._probes.probe(ledger.subjects[slot], ledger.node(slot), "" if bet else "s", number)
 
     def node_of(self, key: Key) -> Node:
-        return Node(self.lattice.entities[key[0]], key[1:])
+        return self._probes.node_of(key)
 
     def _open(self, key: Key, node: Node) -> int:
         slot = self.ledger.slot_by_key.get(key)
         return self.ledger.open(self.lattice.subject(node), node) if slot is None else slot
-
-    def _probe(self, subject: str, node: Node, stream: str, number: int) -> Probe:
-        seed = derive_seed(self._seed, SEEDS_OF[stream] + number)
-        return Probe(f"{subject}#{stream}{number}", subject, self.prompting.steps(node, number), seed)
 
     # Looking
 
@@ -590,7 +475,7 @@ class CertifiedHunt(Hunt):
         return survey_hunt(self)
 
     def progress(self) -> Progress:
-        phase = "done" if self.done else "auditing the list" if self.audit.running else "searching"
+        phase = "done" if self.done else "auditing the list" if self.unguided.audit.running else "searching"
         return Progress(phase, len(self.ledger), None, len(self.book))
 
 
