@@ -29,10 +29,10 @@ class LearningPlanner(Planner):
         confirmation: Confirmation,
         rounds: Rounds,
         seed: int,
-        settings: PolicySettings,
+        settings: PolicySettings | None = None,
     ) -> None:
         super().__init__(grammar, ledger, confirmation, rounds, seed)
-        self._policy = QuestionPolicy(kinds_of(grammar), settings)
+        self._policy = QuestionPolicy(kinds_of(grammar), settings or PolicySettings())
         #: Key of an item → the logarithm of how likely its kind was when it was planned.
         self._log_chances: dict[str, float] = {}
 
