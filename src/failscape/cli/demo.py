@@ -22,7 +22,7 @@ REPAIR = "repair"
 @click.argument("kind", default="t2i")
 @click.option("--atlas", type=click.Path(path_type=Path), help="Folder [runs/demo, or runs/demo-KIND].")
 @click.option("--images", type=click.IntRange(min=1), help="How many to draw; each demo has its own number.")
-@click.option("--questioner", help="Who asks in the vlm demo: evolve, or grpo (needs the extra `rl`).")
+@click.option("--questioner", help="Who asks in the vlm demo: evolve, learn, or grpo (needs the extra `rl`).")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where models run.")
 def command(kind: str, atlas: Path | None, images: int | None, questioner: str | None, engine: str) -> None:
     """Hunt a small network that comes with the package. No account, no GPU, no torch.

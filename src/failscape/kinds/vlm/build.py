@@ -10,7 +10,9 @@ from failscape.kinds.vlm.errands import OpenWorld
 from failscape.kinds.vlm.hunt import VlmHunt
 from failscape.kinds.vlm.outcomes import QuestionLog
 from failscape.kinds.vlm.planners import Planner, Rounds, ZeroShotPlanner
+from failscape.kinds.vlm.training.choosing import LearningPlanner
 from failscape.kinds.vlm.training.lessons import KEPT_FOR_CONFIRMATION, LessonPlanner, Schedule
+from failscape.kinds.vlm.training.policy import PolicySettings
 from failscape.kinds.vlm.training.rewards import Weights
 from failscape.pictures import Picture
 from failscape.search.protocol import Content
@@ -56,6 +58,9 @@ def build_hunt(
     if asking.strategy == "zero-shot":
         free = None if asking.writer == "grammar" else sights
         planner = ZeroShotPlanner(grammar, ledger, confirmation, rounds, seed, free)
+    elif asking.strategy == "learn":
+        learning = PolicySettings(**asking.learning.model_dump())
+        planner = LearningPlanner(grammar, ledger, confirmation, rounds, seed, learning)
     elif asking.strategy == "grpo":
         schedule, weights = _schedule(config), Weights(**asking.reward.model_dump())
         planner = LessonPlanner(grammar, ledger, confirmation, rounds, seed, sights, schedule, weights)

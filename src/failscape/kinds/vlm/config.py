@@ -86,10 +86,29 @@ class RewardConfig(Settings):
     history: int = Field(256, ge=8, description="how many recent questions diversity is measured against")
 
 
-class QuestionerConfig(Settings):
-    """Who asks: `evolve` (no training), `zero-shot` (the baseline) or `grpo` (learns by reward)."""
+class LearningConfig(Settings):
+    """How the policy of `strategy: learn` learns which kinds of question to ask."""
 
-    strategy: Literal["evolve", "zero-shot", "grpo"] = "evolve"
+    updates: int = Field(12, ge=1, description="steps of learning after each round")
+    rate: float = Field(0.3, gt=0, description="length of a step")
+    most_weight: float = Field(
+        2.0,
+        ge=1,
+        description="most that an early question counts for whose kind became likelier since",
+    )
+    pull: float = Field(0.02, ge=0, description="pull back to where it started; more keeps it broader")
+    repeats: float = Field(
+        0.1,
+        ge=0,
+        description="how much a failure is worth less for each one already found with the same skills",
+    )
+
+
+class QuestionerConfig(Settings):
+    """Who asks: `evolve` (no training), `zero-shot` (the baseline), `learn` (a policy that learns which kinds
+    of question fail) or `grpo` (a language model that learns by reward)."""
+
+    strategy: Literal["evolve", "zero-shot", "learn", "grpo"] = "evolve"
     writer: Literal["grammar"] | ModelConfig = Field(
         "grammar", description="a grammar that knows the right answers, or a model that writes the questions"
     )
@@ -108,6 +127,7 @@ class QuestionerConfig(Settings):
     per_image: int = Field(
         1, ge=1, le=16, description="questions that a model writes about a picture at once"
     )
+    learning: LearningConfig = LearningConfig()
     training: TrainingConfig = TrainingConfig()
     reward: RewardConfig = RewardConfig()
 

@@ -15,6 +15,7 @@ DEMO = Demo(
     },
     {
         "evolve": {},
+        "learn": {"questioner": {"strategy": "learn"}},
         "grpo": {"questions": 4800, "questioner": {"strategy": "grpo", "training": {"steps": 48}}},
     },
 )

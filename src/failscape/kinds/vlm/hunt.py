@@ -79,7 +79,7 @@ class VlmHunt(RoundHunt[Item | AuditItem | Errand]):
         if not self.planner.takes_proposals:
             raise ConfigError(
                 "`warm_start` is for questioners that search: `zero-shot` is the baseline that does not, and "
-                "`grpo` learns from its own questions",
+                "`learn` and `grpo` learn from their own questions",
                 "take `warm_start` out, or set `questioner.strategy: evolve`",
             )
         forms = {ANY, *(pattern.form for pattern in self.grammar.patterns())}
