@@ -21,7 +21,9 @@ from failscape.errors import ConfigError
 from failscape.spaces.albums import QUESTIONS, Photo
 from failscape.spaces.ordinals import Clause, with_thresholds
 from failscape.spaces.question_words import (
+    A_COLOUR,
     A_NUMBER,
+    A_SHAPE,
     ANSWER_TYPE,
     ASKS_OF,
     YES_OR_NO,
@@ -32,7 +34,14 @@ from failscape.spaces.question_words import (
 from failscape.spaces.questions import ANY, Asked, FollowUp, Pattern, Sight, make_pattern
 from failscape.spaces.skills import AlbumSights, skills_in
 
-YES_NO, NUMBER, OPEN = "yes-or-no question", "question for a number", "open question"
+#: Forms of questions, by the type of the annotated answer.
+FORMS = {
+    YES_OR_NO: "yes-or-no question",
+    A_NUMBER: "number question",
+    A_COLOUR: "colour question",
+    A_SHAPE: "shape question",
+}
+OPEN = "open question"
 
 #: A word is worth a clause if at least so many questions have it, and at most this share of them: a word of
 #: every question tells nothing apart.
@@ -158,12 +167,8 @@ def _plain(tag: Any) -> str:
     return " ".join(re.sub(r"[|,;=]", " ", str(tag)).split()).lower()
 
 
-#: Forms go by what is answered; other types of answer are clauses.
-_FORMS = {YES_OR_NO: YES_NO, A_NUMBER: NUMBER}
-
-
 def _form(answer: str) -> str:
-    return _FORMS.get(type_of_answer(answer), OPEN)
+    return FORMS.get(type_of_answer(answer), OPEN)
 
 
 def _words(text: str) -> set[str]:
@@ -177,13 +182,12 @@ def _common_words(questions: Sequence[AnnotatedQuestion]) -> frozenset[str]:
 
 
 def _clauses(one: AnnotatedQuestion, common: frozenset[str]) -> tuple[Clause, ...]:
-    """What its words say, the words that many questions share, and its answer if that is short."""
+    """What its words say, the words that many questions share, and its answer if that is short.
+
+    The type of the answer is the form of the question.
+    """
     found = {clause for clause in question_clauses(one.text) if clause[0] not in (ANSWER_TYPE, ASKS_OF)}
     found |= {(ASKS_OF, word) for word in _words(one.text) & common}
-    # The annotated answer knows its type better than the question's words do.
-    kind = type_of_answer(one.answer)
-    if kind and kind not in _FORMS:
-        found.add((ANSWER_TYPE, kind))
     answer = _plain(one.answer)
     if answer and len(answer) <= 20:
         found.add(("answer", answer))

@@ -105,7 +105,8 @@ def _main(pattern: Pattern, questions: str) -> str:
     if pattern.form != ANY:
         kind = pattern.form.removesuffix(" question")
         if kind != pattern.form:  # "yes-or-no question": the form says what it is
-            about = f" about {_joined(skills)}" if skills else ""
+            other = [skill for skill in skills if skill != kind]
+            about = f" about {_joined(other)}" if other else ""
             return f"it gets {questions.replace('questions', f'{kind} questions')}{about} wrong"
         return f'it gets {questions} of the kind "{pattern.form}" wrong'
     if skills:

@@ -17,53 +17,16 @@ QUESTION_CLAUSES: Final = frozenset((NEGATED[0], MENTIONS, ASKS_OF, ANSWER_TYPE)
 YES_OR_NO, A_NUMBER, A_COLOUR, A_SHAPE = "yes or no", "a number", "a colour", "a shape"
 A_PLACE, A_CHOICE = "a place", "one of several"
 
-COLOURS: Final = frozenset(
-    [
-        "red",
-        "orange",
-        "yellow",
-        "green",
-        "blue",
-        "purple",
-        "violet",
-        "pink",
-        "brown",
-        "black",
-        "white",
-        "grey",
-        "gray",
-        "teal",
-        "cyan",
-        "magenta",
-        "gold",
-        "silver",
-        "beige",
-        "turquoise",
-    ]
+_COLOUR_WORDS = (
+    "red orange yellow green blue purple violet pink brown black white grey gray teal cyan magenta gold "
+    "silver beige turquoise"
 )
-SHAPES: Final = frozenset(
-    [
-        "circle",
-        "triangle",
-        "rectangle",
-        "square",
-        "oval",
-        "ellipse",
-        "diamond",
-        "star",
-        "pentagon",
-        "hexagon",
-        "octagon",
-        "cube",
-        "sphere",
-        "cylinder",
-        "cone",
-        "pyramid",
-        "cross",
-        "heart",
-        "crescent",
-    ]
+_SHAPE_WORDS = (
+    "circle triangle rectangle square oval ellipse diamond star pentagon hexagon octagon cube sphere "
+    "cylinder cone pyramid cross heart crescent"
 )
+COLOURS: Final = frozenset(_COLOUR_WORDS.split())
+SHAPES: Final = frozenset(_SHAPE_WORDS.split())
 _GROUPS: Final = {A_COLOUR: COLOURS, A_SHAPE: SHAPES, A_NUMBER: frozenset(NUMBERS)}
 
 _NEGATION = re.compile(r"\b(not|no|none|never|without|neither|nor|nothing|nobody)\b|n't\b")
