@@ -19,11 +19,29 @@ from typing import Any, NamedTuple
 
 from failscape.errors import ConfigError
 from failscape.spaces.albums import QUESTIONS, Photo
-from failscape.spaces.ordinals import NUMBERS, Clause, with_thresholds
+from failscape.spaces.ordinals import Clause, with_thresholds
+from failscape.spaces.question_words import (
+    A_COLOUR,
+    A_NUMBER,
+    A_SHAPE,
+    ANSWER_TYPE,
+    ASKS_OF,
+    YES_OR_NO,
+    question_clauses,
+    type_of_answer,
+    words_in,
+)
 from failscape.spaces.questions import ANY, Asked, FollowUp, Pattern, Sight, make_pattern
 from failscape.spaces.skills import AlbumSights, skills_in
 
-YES_NO, NUMBER, OPEN = "yes-or-no question", "question for a number", "open question"
+#: Forms of questions, by the type of the annotated answer.
+FORMS = {
+    YES_OR_NO: "yes-or-no question",
+    A_NUMBER: "number question",
+    A_COLOUR: "colour question",
+    A_SHAPE: "shape question",
+}
+OPEN = "open question"
 
 #: A word is worth a clause if at least so many questions have it, and at most this share of them: a word of
 #: every question tells nothing apart.
@@ -33,7 +51,6 @@ _SMALL_WORDS = (
     "where which who with you picture image photo see shown visible"
 )
 _SMALL = frozenset(_SMALL_WORDS.split())
-_NEGATED = re.compile(r"\b(not|no|none|never|without|neither|nor)\b|n't\b")
 
 
 class AnnotatedQuestion(NamedTuple):
@@ -74,7 +91,7 @@ class AnnotationGrammar:
         }
         self._listed = tuple(sorted({skill for one in both for skill in one.skills}))
         text = repr(sorted((one.photo.digest, one.text, one.answer, one.skills) for one in both))
-        self.digest = hashlib.blake2b(f"annotations/1 {text}".encode(), digest_size=8).hexdigest()
+        self.digest = hashlib.blake2b(f"annotations/2 {text}".encode(), digest_size=8).hexdigest()
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -151,14 +168,11 @@ def _plain(tag: Any) -> str:
 
 
 def _form(answer: str) -> str:
-    plain = answer.strip().strip(".").lower()
-    if plain in ("yes", "no"):
-        return YES_NO
-    return NUMBER if plain in NUMBERS or plain.isdecimal() else OPEN
+    return FORMS.get(type_of_answer(answer), OPEN)
 
 
 def _words(text: str) -> set[str]:
-    return {word for word in re.findall(r"[a-z]+", text.lower()) if word not in _SMALL}
+    return set(words_in(text)) - _SMALL
 
 
 def _common_words(questions: Sequence[AnnotatedQuestion]) -> frozenset[str]:
@@ -168,10 +182,12 @@ def _common_words(questions: Sequence[AnnotatedQuestion]) -> frozenset[str]:
 
 
 def _clauses(one: AnnotatedQuestion, common: frozenset[str]) -> tuple[Clause, ...]:
-    """`asks of=triangle`, `negated=yes`, and a short answer."""
-    found = {("asks of", word) for word in _words(one.text) & common}
-    if _NEGATED.search(one.text.lower()):
-        found.add(("negated", "yes"))
+    """What its words say, the words that many questions share, and its answer if that is short.
+
+    The type of the answer is the form of the question.
+    """
+    found = {clause for clause in question_clauses(one.text) if clause[0] not in (ANSWER_TYPE, ASKS_OF)}
+    found |= {(ASKS_OF, word) for word in _words(one.text) & common}
     answer = _plain(one.answer)
     if answer and len(answer) <= 20:
         found.add(("answer", answer))

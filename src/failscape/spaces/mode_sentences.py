@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from failscape.spaces.ordinals import is_threshold
+from failscape.spaces.question_words import ANSWER_TYPE, ASKS_OF, MENTIONS, NEGATED, QUESTION_CLAUSES
 from failscape.spaces.questions import (
     ANY,
     ANYTHING,
@@ -39,7 +40,9 @@ PHRASES: dict[str, str] = {
     "crowding": "in a picture that is {}",
     "across": "about what is in the {} of the picture",
     "height": "about what is at the {} of the picture",
-    "asks of": 'that mention "{}"',
+    ASKS_OF: 'that mention "{}"',
+    MENTIONS: "that mention {}",
+    ANSWER_TYPE: "whose answer is {}",
 }
 
 #: Skill of a later turn → what it means to fail at it.
@@ -60,11 +63,15 @@ def sentence(pattern: Pattern, grammar: Any = None) -> str:
     tell: Tell | None = getattr(grammar, "tell", None)
     told = tell(pattern) if tell is not None else None
     main, left = told if told is not None else _told_plainly(pattern)
-    words = [clause for clause in left if clause[0] == "words"]
-    said = ", ".join(phrase(clause) for clause in left if clause not in words)
-    before = f"Asked to {words[0][1]}, " if words and words[0][1].startswith(("look", "answer")) else ""
-    text = f"{before}{main}{' ' if said else ''}{said}"
+    orders = [clause for clause in left if clause[0] == "words" and clause[1].startswith(_ORDERS)]
+    said = ", ".join(phrase(clause) for clause in left if clause not in orders)
+    before = f"Asked to {orders[0][1]}, " if orders else ""
+    text = f"{before}{main} {said}" if said else f"{before}{main.removesuffix(',')}"
     return text[:1].upper() + text[1:]
+
+
+#: Words around a question that tell the target what to do.
+_ORDERS = ("look", "answer")
 
 
 def phrase(clause: Clause) -> str:
@@ -79,13 +86,10 @@ def phrase(clause: Clause) -> str:
     return PHRASES.get(name, f"with {name} {{}}").format(value)
 
 
-#: The clause of a question that says "not" or "no".
-NEGATED: Clause = ("negated", "yes")
-
-
 def _told_plainly(pattern: Pattern) -> tuple[str, Sequence[Clause]]:
-    """A negation is told with the question, all other clauses after it."""
+    """A negation is told with the question, then what else is known of the question, then the picture."""
     left = [clause for clause in pattern.clauses if clause != NEGATED]
+    left.sort(key=lambda clause: clause[0] not in QUESTION_CLAUSES)
     what = "negated questions" if NEGATED in pattern.clauses else "questions"
     main = _main(pattern, what)
     if pattern == ANYTHING:
@@ -101,12 +105,14 @@ def _main(pattern: Pattern, questions: str) -> str:
     if pattern.form != ANY:
         kind = pattern.form.removesuffix(" question")
         if kind != pattern.form:  # "yes-or-no question": the form says what it is
-            about = f" about {_joined(skills)}" if skills else ""
+            other = [skill for skill in skills if skill != kind]
+            about = f" about {_joined(other)}" if other else ""
             return f"it gets {questions.replace('questions', f'{kind} questions')}{about} wrong"
         return f'it gets {questions} of the kind "{pattern.form}" wrong'
     if skills:
         return f"it gets {questions} wrong that take {_joined(skills)}"
-    return f"it gets {questions} wrong{', whatever they ask for,' if questions == 'questions' else ''}"
+    told = any(name in QUESTION_CLAUSES for name, _ in pattern.clauses)
+    return f"it gets {questions} wrong" if told else f"it gets {questions} wrong, whatever they ask for,"
 
 
 def _joined(words: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from failscape.errors import ConfigError
 from failscape.spaces.albums import Album, Photo
 from failscape.spaces.ordinals import Clause, with_thresholds
 from failscape.spaces.photo_features import common_things, photo_features
+from failscape.spaces.question_words import NEGATED, QUESTION_CLAUSES, question_clauses, wish
 from failscape.spaces.questions import (
     ANY,
     CONSISTENCY,
@@ -31,6 +32,8 @@ from failscape.spaces.questions import (
 from failscape.spaces.vocabulary import SkillVocabulary
 from failscape.trials import Generate, Show
 
+NEGATION = "negation"
+
 #: Meta-skill → primitive skills.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "seeing": ("existence", "recognising objects", "colour", "size", "material", "texture", "fine detail"),
@@ -39,7 +42,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "scene": ("place", "weather and time of day", "occlusion", "reflection and shadow"),
     "people and action": ("action", "pose and gesture", "gaze", "emotion"),
     "text": ("reading text", "charts and signs"),
-    "reasoning": ("negation", "conjunction", "odd one out", "cause and effect", "order in time"),
+    "reasoning": (NEGATION, "conjunction", "odd one out", "cause and effect", "order in time"),
     "several pictures": ("two pictures", "spot the difference"),
     "talk": (CONSISTENCY, *PRESSED, MEMORY),
 }
@@ -167,7 +170,7 @@ class SkillGrammar:
         self.vocabulary = vocabulary or SkillVocabulary(self.listed, open_=False)
         self._sights = sights
         self._images = images
-        text = f"skills/1 {images} {self.listed}{' open' if self.vocabulary.open else ''}"
+        text = f"skills/2 {images} {self.listed}{' open' if self.vocabulary.open else ''}"
         self.digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     @property
@@ -188,14 +191,16 @@ class SkillGrammar:
         skills = [skill for skill in pattern.skills if skill not in LATER_TURNS]
         wanted = f"it takes {_joined(skills)} to answer it" if skills else "it is hard to answer"
         about = "it compares the pictures, " if self._images > 1 else ""
+        wanted = ", ".join([wanted, *map(wish, _about_question(pattern))])
         example = f', in the way of "{like}" but about this picture and in other words' if like else ""
         return Draft(pattern, sight, f"{about}{wanted}{example}")
 
     def _fitting(self, pattern: Pattern, rng: random.Random, fresh: bool) -> Sight | None:
-        """A picture that has what the pattern's clauses ask for, if some tries find one."""
-        for _ in range(_TRIES if pattern.clauses else 1):
+        """A picture that has what the pattern's clauses ask of it, if some tries find one."""
+        shown = set(pattern.clauses).difference(_about_question(pattern))
+        for _ in range(_TRIES if shown else 1):
             sight = self._sights.pick(rng, fresh)
-            if sight is not None and with_thresholds(_features(sight)).issuperset(pattern.clauses):
+            if sight is not None and with_thresholds(_features(sight)).issuperset(shown):
                 return sight
         return None
 
@@ -204,7 +209,11 @@ class SkillGrammar:
         plain = " ".join(text.split())
         if not plain:
             return None
-        return Asked(make_pattern(ANY, skills_in(plain, self.listed)), plain, "", sight, _features(sight))
+        skills = skills_in(plain, self.listed)
+        said = set(question_clauses(plain))
+        if NEGATION in skills:  # then the skill says it
+            said.discard(NEGATED)
+        return Asked(make_pattern(ANY, skills), plain, "", sight, tuple(sorted({*_features(sight), *said})))
 
     def narrower(self, pattern: Pattern, rng: random.Random) -> list[Pattern]:
         rest = [skill for skill in self.skills if skill not in pattern.skills]
@@ -247,7 +256,7 @@ _TELLTALES = {
     "place": r"\b(room|place|location|setting|indoors|outdoors)\b",
     "weather and time of day": r"weather|time of day|\b(sunny|night|raining|season)\b",
     "reflection and shadow": r"reflect|shadow|mirror",
-    "negation": r"\b(not|no|none|without|isn't|never)\b",
+    NEGATION: r"\b(not|no|none|without|isn't|never)\b",
     "fine detail": r"\b(tiny|detail|exactly|engraved|stitch)",
     "reading measures": r"what time|o'clock|\b(clock|scale|gauge|meter|temperature|degrees)\b",
     "viewpoint": r"\b(viewpoint|seen from|camera|angle|perspective)\b",
@@ -283,6 +292,11 @@ def _features(sight: Sight) -> tuple[Clause, ...]:
     """What is known of a picture, as clauses: from its metadata, or mined from its caption."""
     found: tuple[Clause, ...] = sight.details.get("features", ())
     return found
+
+
+def _about_question(pattern: Pattern) -> list[Clause]:
+    """The clauses that a writer has to see to; all others are about the picture."""
+    return [clause for clause in pattern.clauses if clause[0] in QUESTION_CLAUSES]
 
 
 def _joined(skills: Sequence[str]) -> str:

@@ -13,7 +13,8 @@ from failscape.kinds.vlm.sharpening import due_to
 from failscape.search.counts import Counts
 from failscape.search.patterns.naming import chance_above
 from failscape.spaces.minimal_pairs import PAIR
-from failscape.spaces.mode_sentences import NEGATED, sentence
+from failscape.spaces.mode_sentences import sentence
+from failscape.spaces.question_words import ASKS_OF, MENTIONS, NEGATED
 from failscape.spaces.questions import ANY, LATER_TURNS, Clause, Grammar, Pattern, explains
 from failscape.stats import clopper_pearson
 from failscape.stats.evalues import e_value_of_log
@@ -320,8 +321,10 @@ def _without(pattern: Pattern, simple: Pattern) -> str:
         return "when the words are left out"
     if clauses and clauses[0] == NEGATED:
         return "without the negation"
-    if clauses and clauses[0][0] == "asks of":
-        return f'when "{clauses[0][1]}" is not mentioned'
+    if clauses and clauses[0][0] in (ASKS_OF, MENTIONS):
+        value = clauses[0][1]
+        thing = f'"{value}"' if clauses[0][0] == ASKS_OF else value
+        return f"when {thing} is not mentioned"
     if clauses:
         return f"with another {_SAID.get(clauses[0][0], clauses[0][0])}"
     skills = [skill for skill in pattern.skills if skill not in simple.skills]
