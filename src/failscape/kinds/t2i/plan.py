@@ -5,7 +5,7 @@ import math
 import random
 from collections.abc import Iterator
 
-from failscape.kinds.t2i.build import build_hunt, build_lattice, forewarn
+from failscape.kinds.t2i.build import build_hunt, build_lattice, families_of, forewarn
 from failscape.kinds.t2i.config import T2IConfig
 from failscape.kinds.t2i.plan_audit import say_audit_costs
 from failscape.kinds.t2i.plan_prompts import foresee_prompts
@@ -82,7 +82,7 @@ def foresee(
         expectations,
         images,
         requests,
-        1 + len({value.kind for value in lattice.corpus.values if value.family in config.space.families}),
+        1 + len({value.kind for value in lattice.corpus.values if value.family in families_of(config)}),
         tuple(warnings),
         tuple(proposals),
         "" if effort.precise else _say_simulated(config, lattice, images, effort),
