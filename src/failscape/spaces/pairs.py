@@ -44,7 +44,7 @@ NONE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class ThingRelation:
     """How the first thing can stand to the second.
 
     Attributes:
@@ -58,20 +58,20 @@ class Relation:
     settles: tuple[str, ...] = ()
 
 
-RELATIONS: dict[str, Relation] = {
-    "left of": Relation(("to the left of", "on the left side of"), "right of"),
-    "right of": Relation(("to the right of", "on the right side of"), "left of"),
-    "above": Relation(("above",), "below"),
-    "below": Relation(("below",), "above"),
-    "in front of": Relation(("in front of",), "behind"),
-    "behind": Relation(("behind",), "in front of"),
-    "on": Relation(("on top of", "standing on"), "under"),
-    "under": Relation(("under", "underneath"), "on"),
-    "inside": Relation(("inside",)),
-    "holding": Relation(("holding",)),
-    "larger than": Relation(("larger than", "bigger than"), "smaller than", ("size",)),
-    "smaller than": Relation(("smaller than",), "larger than", ("size",)),
-    "same colour as": Relation(("of the same colour as",), "same colour as", ("colour", "color")),
+RELATIONS: dict[str, ThingRelation] = {
+    "left of": ThingRelation(("to the left of", "on the left side of"), "right of"),
+    "right of": ThingRelation(("to the right of", "on the right side of"), "left of"),
+    "above": ThingRelation(("above",), "below"),
+    "below": ThingRelation(("below",), "above"),
+    "in front of": ThingRelation(("in front of",), "behind"),
+    "behind": ThingRelation(("behind",), "in front of"),
+    "on": ThingRelation(("on top of", "standing on"), "under"),
+    "under": ThingRelation(("under", "underneath"), "on"),
+    "inside": ThingRelation(("inside",)),
+    "holding": ThingRelation(("holding",)),
+    "larger than": ThingRelation(("larger than", "bigger than"), "smaller than", ("size",)),
+    "smaller than": ThingRelation(("smaller than",), "larger than", ("size",)),
+    "same colour as": ThingRelation(("of the same colour as",), "same colour as", ("colour", "color")),
 }
 
 #: Relations that any two things can stand in.
@@ -92,7 +92,7 @@ class PairCorpus(Corpus):
     thing_of: tuple[int, ...]
     bound_of: tuple[int, ...]
 
-    def relation_of(self, value: int) -> Relation | None:
+    def relation_of(self, value: int) -> ThingRelation | None:
         """The relation that a value stands for."""
         about = self.values[value]
         return RELATIONS[about.name] if about.kind == RELATION_KIND else None
@@ -206,7 +206,7 @@ def _is_said_of_the_thing(value: Value) -> bool:
     return value.family != "Base" and "{thing}" in _canonical(value)
 
 
-def _settled_by(made: PairCorpus, relation: Relation) -> NDArray[np.bool_]:
+def _settled_by(made: PairCorpus, relation: ThingRelation) -> NDArray[np.bool_]:
     """Values of the first thing that a comparison would contradict. Its colour may be said: the second
     thing then has to have it, too."""
     compared = [name for name in relation.settles if name not in ("colour", "color")]

@@ -236,7 +236,8 @@ def test_of_two_parents_the_one_more_likely_to_fail_is_settled_first_and_no_furt
     agenda = object.__new__(Agenda)
     agenda._ledger, agenda._posterior = ledger, posterior_with(0.0)
     agenda._policy = Policy(0.05, 0.8)
-    agenda.standing = Standing((np.ones(1), np.ones(shape)), (np.ones(1), np.ones(shape)))
+    ones = np.ones(1), np.ones(shape)
+    agenda.standing = Standing(ones, ones, with_fewer_values)
     agenda._waiting = {key: {slot} for key in ((0,), (0, first), (0, second))}
     agenda.standing.put((0,), 0.999, 0.0, settled=True, dead=False, doubt=1e-4)
     for value, passes in ((first, 0.6), (second, 0.95)):
