@@ -42,6 +42,14 @@ def say_value(value: SubjectValue) -> str:
     return f"second {value.value}" if _is_of_second(value.kind) else value.value
 
 
+def say_kind(kind: str) -> str:
+    """A kind of value without its family: `colour`, `relation`, `second colour`."""
+    name = kind.rpartition(": ")[2]
+    if kind == RELATION_KIND:
+        return "relation"
+    return f"second {name}" if _is_of_second(kind) else name
+
+
 def _is_of_second(kind: str) -> bool:
     return is_about_pairs(kind) and kind != RELATION_KIND
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from failscape.errors import ConfigError, suggest
 from failscape.spaces.corpus import Corpus, Value
-from failscape.spaces.lattice import Lattice, Node
+from failscape.spaces.lattice import Lattice, Node, NodeCounts
 from failscape.spaces.wording import phrasing_of
 
 RELATION_FAMILY = "Relation"
@@ -264,6 +264,14 @@ class PairLattice(Lattice):
     @cached_property
     def reflection(self) -> Reflection:
         return Reflection(self.corpus, self.entities)
+
+    @cached_property
+    def with_two_things(self) -> int:
+        """How many nodes ask for more than one thing."""
+        about_pairs = range(self.corpus.own, len(self.corpus.values))
+        counts = NodeCounts(self)
+        of_one_thing = (counts.without(about_pairs, layer).sum() for layer in range(self.depth + 1))
+        return len(self) - int(sum(of_one_thing))
 
     def parents(self, node: Node) -> list[Node]:
         """The nodes with one value less, and the second thing alone where that is one step away."""

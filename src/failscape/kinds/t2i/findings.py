@@ -10,9 +10,8 @@ from failscape.search.checked import CorrectedRate
 from failscape.search.counts import Tally
 from failscape.spaces.corpus import Value
 from failscape.spaces.lattice import Lattice, Node
-from failscape.spaces.pair_words import is_about_pairs, say_subject_of_two
-from failscape.spaces.pairs import RELATION_KIND
-from failscape.spaces.wording import Wording
+from failscape.spaces.pair_words import is_about_pairs, say_kind, say_subject_of_two
+from failscape.spaces.wording import Wording, capitalised
 from failscape.stats.contrasts import Blame, Interaction, blame, interaction
 from failscape.stats.evalues import e_value
 from failscape.stats.intervals import exact_interval
@@ -210,8 +209,5 @@ def _check_names(lattice: Lattice, node: Node) -> list[str]:
 
 
 def _check_name(value: Value) -> str:
-    if not is_about_pairs(value.kind):
-        return f"{value.sub_category} “{value.name}”"
-    if value.kind == RELATION_KIND:
-        return f"Relation “{value.name}”"
-    return f"Second {value.sub_category} “{value.name}”"
+    name = capitalised(say_kind(value.kind)) if is_about_pairs(value.kind) else value.sub_category
+    return f"{name} “{value.name}”"

@@ -25,6 +25,7 @@ from failscape.planning.foresight import (
 from failscape.search.protocol import Hunt
 from failscape.simulate.planted import PlantedWorld, simulate
 from failscape.spaces.lattice import Lattice
+from failscape.spaces.pairs import PairLattice
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.trials import Subject
@@ -189,8 +190,11 @@ def _space(lattice: Lattice, images: int) -> Iterator[str]:
     )
     yield "; ".join(f"{size:,} {word}" for size, word in zip(sizes, words, strict=False))
     entities = len(lattice.entities)
+    pairs = (
+        f", {lattice.with_two_things:,} of them with two things" if isinstance(lattice, PairLattice) else ""
+    )
     yield (
-        f"{len(lattice):,} nodes in all; {images:,} images are {images / entities:,.1f} for each of "
+        f"{len(lattice):,} nodes in all{pairs}; {images:,} images are {images / entities:,.1f} for each of "
         f"{entities:,} entities, {images / len(lattice):,.3g} for each node"
     )
 

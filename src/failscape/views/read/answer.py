@@ -13,7 +13,7 @@ from typing import Any
 
 from failscape.notebooks import ShownInNotebooks
 from failscape.search.surveys import SpaceRate, Survey, TestedRule
-from failscape.spaces.pair_words import is_about_pairs, say_subject_of_two, say_two_things
+from failscape.spaces.pair_words import is_about_pairs, say_kind, say_subject_of_two, say_two_things
 from failscape.trials import Subject, SubjectForm, SubjectValue, parse_label
 from failscape.views.read.findings import BeforeAfter, short_title, varied_examples
 from failscape.views.read.hunt import HuntEvidence
@@ -459,6 +459,6 @@ WHO = (THING, CLASS, SKILL)
 
 def _say_values(family: str, names: Sequence[str], form: SubjectForm) -> str:
     if family == ANY_VALUE:
-        return " and ".join(f"any {name.rpartition(': ')[2]}" for name in names)
+        return " and ".join(f"any {say_kind(name)}" for name in names)
     said = " or ".join(names)
     return f"{family} {said}" if form is SubjectForm.QUESTION else said
