@@ -130,6 +130,13 @@ def test_a_plan_tells_how_many_nodes_have_two_things() -> None:
     assert f"{len(nodes):,} nodes in all, {two_things:,} of them with two things" in text
 
 
+def test_a_space_of_one_thing_is_recorded_as_it_was() -> None:
+    """So that hunts of earlier versions go on: their settings do not change."""
+    assert not {"pairs", "relations"} & config(space={"pairs": False}).model_dump()["space"].keys()
+    recorded = config().model_dump(mode="json")["space"]
+    assert (recorded["pairs"], recorded["relations"]) == (True, SPACE["relations"])
+
+
 # Mistakes
 
 

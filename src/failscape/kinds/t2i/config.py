@@ -6,7 +6,14 @@ import warnings
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from failscape.config.base import EarlierWord, HuntConfig, ModelConfig, Settings
 from failscape.errors import suggest
@@ -51,6 +58,14 @@ class SpaceConfig(Settings):
             if name not in RELATIONS:
                 raise ValueError(f"there is no relation {name!r}. {suggest(name, RELATIONS)}")
         return given
+
+    @model_serializer(mode="wrap")
+    def _without_pairs(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A space of one thing is recorded as it was before there were pairs: it is the same space."""
+        recorded: dict[str, Any] = dump(self)
+        if not self.pairs:
+            recorded = {name: value for name, value in recorded.items() if name not in ("pairs", "relations")}
+        return recorded
 
     @model_validator(mode="after")
     def _pairs_of_a_corpus(self) -> SpaceConfig:
