@@ -16,7 +16,7 @@ from scipy import special
 from benchmarks.campaign.measurements import Measurement, at_least, at_most, few_of, just
 from failscape.kinds.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.kinds.t2i.survey.assemble import failure_masses, groups_of
-from failscape.kinds.t2i.survey.audit import ancestors, audit_pruning
+from failscape.kinds.t2i.survey.audit import audit_pruning
 from failscape.kinds.t2i.survey.judge_view import JudgeView, TriedCounts
 from failscape.kinds.t2i.survey.rules import find_rules, judge_rules, speaks_of
 from failscape.simulate.planted import PlantedWorld, simulate
@@ -169,7 +169,7 @@ def audits() -> Iterator[Measurement]:
     for regime, seed in (("weak", 1), ("medium", 2)):
         world, search, failing, _ = settled(regime, seed, 25_000)
         minimal = world.minimal_failures(0.8)
-        lost = float(np.mean([any(one in failing for one in ancestors(node)) for node in minimal]))
+        lost = float(np.mean([any(one in failing for one in LATTICE.ancestors(node)) for node in minimal]))
         rates = dict(zip(NODES, rates_of(world, NODES), strict=True))
         rng = np.random.default_rng(seed)
         done = [

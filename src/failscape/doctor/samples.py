@@ -18,6 +18,7 @@ from PIL import Image, ImageDraw, ImageFont
 from failscape.pictures import Picture
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.lattice import Lattice, Node
+from failscape.spaces.pair_wording import wording_of
 from failscape.spaces.prompt_list import ListedPrompt, PromptList
 from failscape.spaces.wording import Wording
 from failscape.stats.texts import words_of
@@ -42,7 +43,7 @@ class Samples:
 
     def __init__(self, lattice: Lattice, seed: int = 0) -> None:
         self._lattice = lattice
-        self._wording = Wording(lattice.corpus)
+        self._wording = wording_of(lattice.corpus)
         self._luck = random.Random(f"doctor/{seed}")
         self.kinds = chosen_kinds(lattice)
         self._entities = self._spread_entities()

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from typing import Protocol
 
 from failscape.search.protocol import Hunt
@@ -139,7 +138,9 @@ class Truth:
         """The share of all minimal failures that lie below a (then false) claim: they will not be opened."""
         parse = self.world.lattice.parse
         claimed = {parse(finding.subject) for finding in findings if not self.fails(finding.subject)}
-        lost = sum(any(above in claimed for above in ancestors(node)) for node in self.minimal)
+        lost = sum(
+            any(above in claimed for above in self.world.lattice.ancestors(node)) for node in self.minimal
+        )
         return lost / len(self.minimal) if self.minimal else 0.0
 
 
@@ -182,8 +183,3 @@ def watch(
             watched.images += size
         watched.checkpoints.append(truth.score(watched.images, hunt.findings()))
     return watched
-
-
-def ancestors(node: Node) -> list[Node]:
-    """All nodes with fewer of its values."""
-    return [Node(node.entity, v) for size in range(len(node.values)) for v in combinations(node.values, size)]

@@ -18,7 +18,8 @@ from failscape.simulate.landscape import make_landscape
 from failscape.simulate.luck import luck_of
 from failscape.spaces.corpus import load_corpus
 from failscape.spaces.lattice import Lattice, Node
-from failscape.spaces.wording import Understanding, Wording
+from failscape.spaces.pair_wording import wording_of
+from failscape.spaces.wording import Understanding
 from failscape.trials import Probe, Trial, Verdict, reach_verdict
 
 #: In a failed image, every other check drops as well with this chance.
@@ -222,7 +223,7 @@ class PlantedWorld:
 
     @cached_property
     def understanding(self) -> Understanding:
-        return Understanding(Wording(self.lattice.corpus))
+        return Understanding(wording_of(self.lattice.corpus))
 
     @cached_property
     def corpus_mark(self) -> int:

@@ -10,7 +10,8 @@ apart without a corpus: `split_subject`.
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from numpy.typing import NDArray
 from failscape.errors import ConfigError
 from failscape.spaces.corpus import FAMILIES, Corpus
 from failscape.trials import Subject, SubjectValue, thing_text
+
+if TYPE_CHECKING:
+    from failscape.spaces.pairs import Reflection
 
 #: A set of value indices, as the bits of one integer.
 Bits = int
@@ -63,6 +67,11 @@ class Lattice:
         self._firsts: dict[int, NDArray[np.int64]] = {}
         self._ends: dict[int, list[int]] = {}
 
+    @property
+    def reflection(self) -> "Reflection | None":
+        """How nodes of two things look without the first; `None` where nodes have one thing."""
+        return None
+
     # Sizes
 
     def layer_size(self, layer: int) -> int:
@@ -95,6 +104,14 @@ class Lattice:
         """The nodes with one value less."""
         values = node.values
         return [Node(node.entity, values[:i] + values[i + 1 :]) for i in range(len(values))]
+
+    def ancestors(self, node: Node) -> list[Node]:
+        """All nodes that a node rests on: those with fewer of its values, the entity alone first."""
+        return [
+            Node(node.entity, kept)
+            for size in range(len(node.values))
+            for kept in combinations(node.values, size)
+        ]
 
     def children(self, node: Node) -> list[Node]:
         """The nodes with one value more."""

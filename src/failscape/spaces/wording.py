@@ -206,20 +206,27 @@ class Wording:
 
     def compose(self, entity: int, picks: Sequence[Pick], head: int = 0) -> str:
         """A caption from an entity and chosen wordings."""
-        texts = [(value, self.wordings[value][number]) for value, number in picks]
+        own, beside = self._set_apart(picks)
+        texts = [(value, self.wordings[value][number]) for value, number in own]
         noun = self._noun(entity, plural=any("{things}" in text for _, text in texts))
-        scene, sentences = self._scene(noun, texts)
+        scene, sentences = self._scene(noun, texts, beside)
         if not any(_is_head(text) for _, text in texts):
             scene = HEADS[head].replace("{scene}", scene)
         return " ".join((f"{capitalised(scene)}.", *(capitalised(sentence) for sentence in sentences)))
 
-    def _scene(self, noun: _Noun, texts: Sequence[tuple[int, str]]) -> tuple[str, list[str]]:
+    def _set_apart(self, picks: Sequence[Pick]) -> tuple[Sequence[Pick], str]:
+        """What is said of the thing, and in words what stands beside it: nothing where there is one thing."""
+        return picks, ""
+
+    def _scene(
+        self, noun: _Noun, texts: Sequence[tuple[int, str]], beside: str = ""
+    ) -> tuple[str, list[str]]:
         """Adjectives join the noun from the inside out, then the article, then what surrounds it."""
         about_thing = [each for each in texts if "{thing}" in each[1] or "{things}" in each[1]]
         phrase = noun.text
         for value, text in sorted(about_thing, key=lambda each: -self._ranks[each[0]]):
             phrase = self._fill(text, value, noun, phrase)
-        scene = noun.introduce(phrase)
+        scene = f"{noun.introduce(phrase)} {beside}".rstrip()
         around = [each for each in texts if "{scene}" in each[1]]
         for value, text in sorted(around, key=lambda each: _is_head(each[1])):
             scene = self._fill(text, value, noun, scene)
@@ -301,7 +308,10 @@ class Wording:
         return all(entity.name[:1].isupper() for entity in self.corpus.entities)
 
     def _noun(self, entity: int, plural: bool) -> _Noun:
-        return _Noun(self.corpus.entities[entity], plural, self._title_case)
+        return self._noun_of(self.corpus.entities[entity], plural)
+
+    def _noun_of(self, entity: Entity, plural: bool = False) -> _Noun:
+        return _Noun(entity, plural, self._title_case)
 
 
 class _Noun:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from failscape.spaces.pairs import PAIR_FAMILIES
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.stats.judging.errors import KindAccuracy, Measured
 from failscape.toybox import world
@@ -104,8 +105,11 @@ class Eyes:
 def target_of(check: Check) -> tuple[str, str] | None:
     """Return the head and the value that a check asks about, or None if this world has no such thing.
 
-    Both "Base: Colour" and plain "colour" name the colour head.
+    Both "Base: Colour" and plain "colour" name the colour head. Of a second thing it says nothing: it looks
+    for one thing in a picture.
     """
+    if check.kind.partition(":")[0] in PAIR_FAMILIES:
+        return None
     head = check.kind.rsplit(":", 1)[-1].strip().lower()
     value = check.value.strip().lower()
     head, value = _SPELLINGS.get(head, head), _SPELLINGS.get(value, value)

@@ -41,6 +41,7 @@ from failscape.toybox.asking import VERSION, scene_of
 from failscape.toybox.eyes import HEADS, NONE, Eyes, decide, eyes_accuracy, target_of
 from failscape.toybox.networks import CLASSIFIERS, MODELS, ToyClassifier
 from failscape.toybox.painter import PAINTER_BATCH, ToyPainter
+from failscape.toybox.pair_painter import PAIR_PAINTER, SCENE_JUDGE, PairPainter, SceneJudge
 from failscape.toybox.questions import SKILLS, normal_answer
 from failscape.toybox.renderer import RENDERER, Renderer, redraw
 from failscape.toybox.vlm import ToyVlm
@@ -255,7 +256,7 @@ def create(role: str, config: ModelConfig) -> Model:
     """
     if config.params:
         raise ConfigError(f"toybox models take no params, but got {config.params}", "remove `params`")
-    if config.path and (role not in TRAINED or config.model in (RENDERER, WORLD)):
+    if config.path and (role not in TRAINED or config.model in (RENDERER, WORLD, PAIR_PAINTER)):
         raise ConfigError(
             f"`path: {config.path}`: of the toybox only toy-painter and toy-vlm take other weights",
             "remove `path`; a classifier of your own is reached by `provider: onnx`",
@@ -263,7 +264,7 @@ def create(role: str, config: ModelConfig) -> Model:
     choices: dict[str, Callable[[], Model]] = {
         "generator": lambda: _generator(config),
         "editor": lambda: ToyEditor(role, "eyes.onnx", Eyes, config),
-        "judge": lambda: EyesJudge(role, "eyes.onnx", Eyes, config),
+        "judge": lambda: _judge(config),
         "captioner": lambda: EyesCaptioner(role, "eyes.onnx", Eyes, config),
         "embedder": lambda: EyesEmbedder(role, "eyes.onnx", Eyes, config),
         "classifier": lambda: _classifier(config),
@@ -280,7 +281,16 @@ def _generator(config: ModelConfig) -> Model:
         return Renderer(config.batch or BATCH)
     if config.model == WORLD:
         return ToyWorld()
+    if config.model == PAIR_PAINTER:
+        return PairPainter()
     return Painter("generator", "painter.onnx", _loaded(ToyPainter, config), config)
+
+
+def _judge(config: ModelConfig) -> Model:
+    """toy-eyes, a network, unless the exact judge of scenes is asked for."""
+    if config.model == SCENE_JUDGE:
+        return SceneJudge()
+    return EyesJudge("judge", "eyes.onnx", Eyes, config)
 
 
 def _answerer(config: ModelConfig) -> Model:

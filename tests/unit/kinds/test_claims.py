@@ -17,7 +17,7 @@ from failscape.kinds.t2i.search.ledger import Ledger
 from failscape.kinds.t2i.search.posterior import Posterior
 from failscape.kinds.t2i.search.settings import CertifiedSettings
 from failscape.kinds.t2i.search.standing import Standing
-from failscape.search.belief.nodes import Nodes
+from failscape.search.belief.nodes import Nodes, with_fewer_values
 from failscape.search.certify import certify, evidence_needed
 from failscape.spaces import Lattice, Node, Wording, load_corpus
 from failscape.stats.rate_priors import RATES
@@ -210,7 +210,8 @@ def test_many_nodes_are_weighed_as_one_is() -> None:
     lattice = Lattice(CORPUS, entities=("cat", "cup"), families=("Base", "Image"), depth=3)
     rng = np.random.default_rng(3)
     shape = (2, len(CORPUS.values))
-    standing = Standing((rng.random(2), rng.random(shape)), (rng.random(2) * 20, rng.random(shape) * 20))
+    passes, prices = (rng.random(2), rng.random(shape)), (rng.random(2) * 20, rng.random(shape) * 20)
+    standing = Standing(passes, prices, with_fewer_values)
     nodes = lattice.sample(3, 40, rng)
     keys = [(0 if node.entity == lattice.entities[0] else 1, *node.values) for node in nodes]
     for place, first, second, _ in keys[::2]:
@@ -235,7 +236,8 @@ def test_of_two_parents_the_one_more_likely_to_fail_is_settled_first_and_no_furt
     agenda = object.__new__(Agenda)
     agenda._ledger, agenda._posterior = ledger, posterior_with(0.0)
     agenda._policy = Policy(0.05, 0.8)
-    agenda.standing = Standing((np.ones(1), np.ones(shape)), (np.ones(1), np.ones(shape)))
+    ones = np.ones(1), np.ones(shape)
+    agenda.standing = Standing(ones, ones, with_fewer_values)
     agenda._waiting = {key: {slot} for key in ((0,), (0, first), (0, second))}
     agenda.standing.put((0,), 0.999, 0.0, settled=True, dead=False, doubt=1e-4)
     for value, passes in ((first, 0.6), (second, 0.95)):

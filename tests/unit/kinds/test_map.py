@@ -15,7 +15,7 @@ from failscape.kinds.t2i.survey.assemble import (
     survey_of,
     wording_effect,
 )
-from failscape.kinds.t2i.survey.audit import ancestors, audit_pruning, replication_of
+from failscape.kinds.t2i.survey.audit import audit_pruning, replication_of
 from failscape.kinds.t2i.survey.judge_view import JudgeView, TriedCounts
 from failscape.kinds.t2i.survey.rules import find_rules, judge_rules
 from failscape.simulate.planted import PlantedWorld, simulate
@@ -181,8 +181,8 @@ def test_the_judges_errors_are_taken_out_of_the_mass() -> None:
 
 
 def test_ancestors_have_fewer_values() -> None:
-    assert ancestors(Node(3, (1, 5))) == [Node(3), Node(3, (1,)), Node(3, (5,))]
-    assert ancestors(Node(3)) == []
+    assert LATTICE.ancestors(Node(3, (1, 5))) == [Node(3), Node(3, (1,)), Node(3, (5,))]
+    assert LATTICE.ancestors(Node(3)) == []
 
 
 def census(rate_of) -> dict[Node, TriedCounts]:

@@ -19,8 +19,9 @@ from failscape.kinds.t2i.search.settings import CertifiedSettings
 from failscape.search.protocol import Content, Hunt
 from failscape.spaces.corpus import Corpus, load_corpus
 from failscape.spaces.lattice import Lattice
+from failscape.spaces.pair_wording import wording_of
+from failscape.spaces.pairs import PAIR_FAMILIES, pair_lattice
 from failscape.spaces.prompt_list import load_prompts
-from failscape.spaces.wording import Wording
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
@@ -35,6 +36,8 @@ def build_hunt(
         return build_prompt_hunt(config, shard, accuracy)
     lattice = build_lattice(config)
     search = config.search
+    if config.space.pairs:
+        _refuse_parts_of_pairs(search.strategy, shard)
     if search.strategy in CHOOSING:
         settings = CertifiedSettings(
             threshold=search.threshold,
@@ -51,7 +54,7 @@ def build_hunt(
         return CertifiedHunt(lattice, prompting, settings, accuracy=accuracy, seed=config.seed, shard=shard)
     return FailureAtlasHunt(
         lattice,
-        Wording(lattice.corpus),
+        wording_of(lattice.corpus),
         images_per_node=search.images_per_node,
         threshold=search.threshold,
         at_threshold=search.at_threshold,
@@ -63,6 +66,21 @@ def build_hunt(
         prompting=build_prompting(config, lattice),
         order=build_ordering(search.predictor, lattice, config.seed),
     )
+
+
+def _refuse_parts_of_pairs(strategy: str, shard: tuple[int, int]) -> None:
+    """A pair rests on both of its things, which a shard may not have and the baselines do not ask about."""
+    if strategy not in CHOOSING:
+        raise ConfigError(
+            f"`search.strategy: {strategy}` looks at one thing at a time, so it cannot search pairs",
+            f"use {' or '.join(CHOOSING)}, or remove space.pairs",
+        )
+    if shard[1] > 1:
+        raise ConfigError(
+            f"a space of pairs cannot be split, but shard {shard[0] + 1}/{shard[1]} is asked for: a pair "
+            "rests on both of its things",
+            "run it as one, or give every run entities of its own",
+        )
 
 
 def recorded(settings: dict[str, Any]) -> dict[str, Any]:
@@ -101,7 +119,7 @@ def forewarn(config: T2IConfig, accuracy: JudgeAccuracy | None = None) -> list[s
 def _forewarn_certified(config: T2IConfig, accuracy: JudgeAccuracy) -> list[str]:
     """Refuses a judge that cannot tell; warns of a budget that cannot certify anything."""
     lattice, search, images = build_lattice(config), config.search, config.budget.images
-    kinds = [value.kind for value in lattice.corpus.values if value.family in config.space.families]
+    kinds = [value.kind for value in lattice.corpus.values if value.family in families_of(config)]
     warnings = check_reach(kinds, config.space.depth, accuracy, search.threshold)
     entities = len(lattice.entities)
     least = least_images(entities, search.threshold, search.fdr)
@@ -136,16 +154,26 @@ def least_images(entities: int, threshold: float, fdr: float) -> int:
 
 
 def corpus_of(config: T2IConfig) -> Corpus | None:
-    return None if config.space.prompts else load_corpus(config.space.corpus)
+    """What can be asked, with second things and relations where pairs are."""
+    return None if config.space.prompts else build_lattice(config).corpus
+
+
+def families_of(config: T2IConfig) -> tuple[str, ...]:
+    """The families whose values can be asked for."""
+    space = config.space
+    return (*space.families, *PAIR_FAMILIES) if space.pairs else space.families
 
 
 def build_lattice(config: T2IConfig) -> Lattice:
     space = config.space
+    if space.pairs:
+        corpus = load_corpus(space.corpus)
+        return pair_lattice(corpus, space.entities, space.families, space.depth, space.relations)
     return Lattice(load_corpus(space.corpus), space.entities, space.families, space.depth)
 
 
 def build_prompting(config: T2IConfig, lattice: Lattice) -> Prompting:
-    return Prompting(Wording(lattice.corpus), config.space.wording == "vary", config.polish is not None)
+    return Prompting(wording_of(lattice.corpus), config.space.wording == "vary", config.polish is not None)
 
 
 ENTITY = "entity"

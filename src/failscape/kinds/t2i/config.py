@@ -6,12 +6,21 @@ import warnings
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from failscape.config.base import EarlierWord, HuntConfig, ModelConfig, Settings
+from failscape.errors import suggest
 from failscape.kinds.t2i.search.rules_version import RULES_VERSION
 from failscape.spaces.corpus import FAMILIES, corpus_names
 from failscape.spaces.embeddings import NAMES
+from failscape.spaces.pairs import PAIR_FAMILIES, RELATIONS, USUAL_RELATIONS
 from failscape.trust import ACCURACY, CORPUS, PROMPTS, Outside
 
 
@@ -31,9 +40,38 @@ class SpaceConfig(Settings):
         ("Base", "Background", "Image"), description="Text (words to write) is used only where it is named"
     )
     depth: int = Field(2, ge=0, le=6, description="most attribute values on one node")
+    pairs: bool = Field(
+        False, description="also two things: a relation, a second thing and its attributes count as values"
+    )
+    relations: tuple[str, ...] = Field(
+        USUAL_RELATIONS,
+        description=f"with pairs: how the first thing may stand to the second, of {', '.join(RELATIONS)}",
+    )
     wording: Literal["canonical", "vary"] = Field(
         "canonical", description="vary: every try of a node says the same in other words"
     )
+
+    @field_validator("relations")
+    @classmethod
+    def _known_relations(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        for name in given:
+            if name not in RELATIONS:
+                raise ValueError(f"there is no relation {name!r}. {suggest(name, RELATIONS)}")
+        return given
+
+    @model_serializer(mode="wrap")
+    def _without_pairs(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A space of one thing is recorded as it was before there were pairs: it is the same space."""
+        recorded: dict[str, Any] = dump(self)
+        if not self.pairs:
+            recorded = {name: value for name, value in recorded.items() if name not in ("pairs", "relations")}
+        return recorded
+
+    @model_validator(mode="after")
+    def _pairs_of_a_corpus(self) -> SpaceConfig:
+        if self.pairs and self.prompts:
+            raise ValueError("`pairs` combines the things of a corpus, so it takes no `prompts`: remove one")
+        return self
 
 
 class PredictorConfig(Settings):
@@ -128,7 +166,7 @@ def judge_of_families(given: Any) -> Any:
     """`{text: {provider: ocr}, "*": {…}}` becomes one judge that hands each check to its family's model."""
     if not isinstance(given, Mapping) or "provider" in given or "path" in given:
         return given
-    known = {*(family.lower() for family in FAMILIES), "entity", "*"}
+    known = {*(family.lower() for family in (*FAMILIES, *PAIR_FAMILIES)), "entity", "*"}
     for family in given:
         if str(family).lower() not in known:
             raise ValueError(

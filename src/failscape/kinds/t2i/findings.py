@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 from failscape.kinds.t2i.survey.judge_view import TriedCounts
 from failscape.search.checked import CorrectedRate
 from failscape.search.counts import Tally
+from failscape.spaces.corpus import Value
 from failscape.spaces.lattice import Lattice, Node
-from failscape.spaces.wording import Wording
+from failscape.spaces.pair_words import is_about_pairs, say_kind, say_subject_of_two
+from failscape.spaces.wording import Wording, capitalised
 from failscape.stats.contrasts import Blame, Interaction, blame, interaction
 from failscape.stats.evalues import e_value
 from failscape.stats.intervals import exact_interval
-from failscape.trials import Finding, Status
+from failscape.trials import Finding, Status, Subject
 
 CountsOf = Callable[[Node], TriedCounts | None]
 TallyOf = Callable[[str], Tally | None]
@@ -146,6 +148,9 @@ def _e_value(passes: int, fails: int, threshold: float) -> float:
 
 def _title(lattice: Lattice, node: Node) -> str:
     entity = lattice.corpus.entities[node.entity].name
+    two_things = say_subject_of_two(Subject.parse(lattice.subject(node)))
+    if two_things:
+        return two_things
     values = ", ".join(lattice.corpus.values[value].name for value in node.values)
     return f"{entity}: {values}" if values else entity
 
@@ -200,4 +205,9 @@ def explain(
 def _check_names(lattice: Lattice, node: Node) -> list[str]:
     values = [lattice.corpus.values[value] for value in node.values]
     entity = lattice.corpus.entities[node.entity].name
-    return [f"The {entity}", *(f"{value.sub_category} “{value.name}”" for value in values)]
+    return [f"The {entity}", *(_check_name(value) for value in values)]
+
+
+def _check_name(value: Value) -> str:
+    name = capitalised(say_kind(value.kind)) if is_about_pairs(value.kind) else value.sub_category
+    return f"{name} “{value.name}”"

@@ -5,7 +5,7 @@ import math
 import random
 from collections.abc import Iterator
 
-from failscape.kinds.t2i.build import build_hunt, build_lattice, forewarn
+from failscape.kinds.t2i.build import build_hunt, build_lattice, families_of, forewarn
 from failscape.kinds.t2i.config import T2IConfig
 from failscape.kinds.t2i.plan_audit import say_audit_costs
 from failscape.kinds.t2i.plan_prompts import foresee_prompts
@@ -25,6 +25,7 @@ from failscape.planning.foresight import (
 from failscape.search.protocol import Hunt
 from failscape.simulate.planted import PlantedWorld, simulate
 from failscape.spaces.lattice import Lattice
+from failscape.spaces.pairs import PairLattice
 from failscape.stats.evalues import log_bet
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.trials import Subject
@@ -82,7 +83,7 @@ def foresee(
         expectations,
         images,
         requests,
-        1 + len({value.kind for value in lattice.corpus.values if value.family in config.space.families}),
+        1 + len({value.kind for value in lattice.corpus.values if value.family in families_of(config)}),
         tuple(warnings),
         tuple(proposals),
         "" if effort.precise else _say_simulated(config, lattice, images, effort),
@@ -189,8 +190,11 @@ def _space(lattice: Lattice, images: int) -> Iterator[str]:
     )
     yield "; ".join(f"{size:,} {word}" for size, word in zip(sizes, words, strict=False))
     entities = len(lattice.entities)
+    pairs = (
+        f", {lattice.with_two_things:,} of them with two things" if isinstance(lattice, PairLattice) else ""
+    )
     yield (
-        f"{len(lattice):,} nodes in all; {images:,} images are {images / entities:,.1f} for each of "
+        f"{len(lattice):,} nodes in all{pairs}; {images:,} images are {images / entities:,.1f} for each of "
         f"{entities:,} entities, {images / len(lattice):,.3g} for each node"
     )
 

@@ -6,6 +6,7 @@ A node has a code: one number, equal wherever the node is met.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,3 +71,11 @@ def stack(parts: Sequence[Nodes]) -> Nodes:
     return Nodes(
         np.concatenate([part.entity for part in parts]), np.concatenate([part.values for part in parts])
     )
+
+
+def with_fewer_values(key: Key) -> list[Key]:
+    """All nodes of the same entity with some of its values, the entity alone first."""
+    found = [key[:1]] if len(key) > 1 else []
+    for size in range(1, len(key) - 1):
+        found += [(key[0], *chosen) for chosen in combinations(key[1:], size)]
+    return found

@@ -321,7 +321,7 @@ class ReportPage:
         return missing_of(finding)
 
     def notes(self, finding: Finding) -> list[str]:
-        return [*self.hunt.written_instead(finding), *page_of(self.hunt.row.kind).notes(finding)]
+        return [*self.hunt.went_wrong(finding), *page_of(self.hunt.row.kind).notes(finding)]
 
     def share(self, name: str) -> float:
         """The share of a verdict among trials that tested something."""

@@ -13,7 +13,8 @@ from typing import Any
 
 from failscape.notebooks import ShownInNotebooks
 from failscape.search.surveys import SpaceRate, Survey, TestedRule
-from failscape.trials import Subject, SubjectForm, parse_label
+from failscape.spaces.pair_words import is_about_pairs, say_kind, say_subject_of_two, say_two_things
+from failscape.trials import Subject, SubjectForm, SubjectValue, parse_label
 from failscape.views.read.findings import BeforeAfter, short_title, varied_examples
 from failscape.views.read.hunt import HuntEvidence
 from failscape.views.read.numbers import percent, spread
@@ -423,20 +424,31 @@ def say_subject(subject: Subject) -> str:
             (*sorted(skills), *(Trait(value.kind, value.value) for value in subject.values)), subject.form
         )
     values = [value.value for value in subject.values]
+    two_things = say_subject_of_two(subject)
+    if two_things:
+        return two_things
     return f"{subject.name} with {' and '.join(values)}" if values else subject.name
 
 
 def say_traits(traits: Traits, form: SubjectForm) -> str:
-    """`owl with pink`, `car with any colour`, `anything with four or five`, `questions on counting`."""
+    """`owl with pink`, `car with any colour`, `anything with four or five`, `questions on counting`.
+
+    Of two things: `anything (red) left of another object`.
+    """
     by_family: defaultdict[str, list[str]] = defaultdict(list)
     for trait in traits:
         by_family[trait.family].append(trait.name)
-    values = [_say_values(family, names, form) for family, names in by_family.items() if family not in WHO]
+    said_of = {
+        family: _say_values(family, names, form) for family, names in by_family.items() if family not in WHO
+    }
+    values = list(said_of.values())
     if form is SubjectForm.QUESTION:
         skills = " and ".join(by_family[SKILL])
         who = f"questions on {skills}" if skills else "questions"
     else:
         who = " and ".join([*by_family[CLASS], *by_family[THING]]) or "anything"
+        if any(is_about_pairs(trait.family) for trait in traits):
+            return say_two_things(who, [SubjectValue(*one) for one in said_of.items()])
     said = " and ".join(values)
     return f"{who} with {said}" if said else who
 
@@ -447,6 +459,6 @@ WHO = (THING, CLASS, SKILL)
 
 def _say_values(family: str, names: Sequence[str], form: SubjectForm) -> str:
     if family == ANY_VALUE:
-        return " and ".join(f"any {name.rpartition(': ')[2]}" for name in names)
+        return " and ".join(f"any {say_kind(name)}" for name in names)
     said = " or ".join(names)
     return f"{family} {said}" if form is SubjectForm.QUESTION else said

@@ -30,6 +30,7 @@ from failscape.trials import (
     subject_of_key,
 )
 from failscape.views.read.found import Build, Found, WatchTelling, choose_hunt, read_found
+from failscape.views.read.pair_faults import is_pair_finding, pair_sentences
 from failscape.views.read.seen import SeenPattern, seen_patterns
 from failscape.views.read.shots import (
     FindingEvidence,
@@ -299,10 +300,12 @@ class HuntReader:
             mine = self.shots(finding.subject)
         return gather(finding, mine, self.shots, shots, parents, self.unit)
 
-    def written_instead(self, finding: Finding) -> Iterator[str]:
-        """A sentence for each text that a reader looked for in the finding's pictures and did not find."""
+    def went_wrong(self, finding: Finding) -> Iterator[str]:
+        """What the failed pictures show instead: another text, one thing of two, mixed-up attributes."""
         if is_text_finding(finding):
             yield from written_sentences(self.trials_of(finding))
+        if is_pair_finding(finding):
+            yield from pair_sentences(self.trials_of(finding))
 
     def trials_of(self, finding: Finding) -> Iterator[StoredTrial]:
         """All trials of a finding: those of its subject, or those that it names itself."""

@@ -17,7 +17,7 @@ from failscape.kinds.t2i.search.candidates import Candidates
 from failscape.kinds.t2i.search.forecast import Bars, Forecast
 from failscape.kinds.t2i.search.ledger import Ledger
 from failscape.kinds.t2i.search.posterior import Posterior
-from failscape.kinds.t2i.search.standing import Standing, State, ancestors_of
+from failscape.kinds.t2i.search.standing import Floats, Standing, State
 from failscape.search.belief.belief import Belief
 from failscape.search.belief.nodes import NO_VALUE, Key, Nodes
 
@@ -122,12 +122,15 @@ class Agenda:
         passes, prices = self._fresh(0, alone)
         nothing = np.zeros((size, 0))
         if not count:
-            return Standing((passes, nothing), (prices, nothing))
+            return self._standing((passes, nothing), (prices, nothing))
         values = np.full((size * count, width), NO_VALUE, dtype=np.int64)
         values[:, 0] = np.tile(np.arange(count), size)
         singles = self._fresh(1, Nodes(np.repeat(np.arange(size), count), values))
         pass_with, price_with = (part.reshape(size, count) for part in singles)
-        return Standing((passes, pass_with), (prices, price_with))
+        return self._standing((passes, pass_with), (prices, price_with))
+
+    def _standing(self, passes: tuple[Floats, Floats], prices: tuple[Floats, Floats]) -> Standing:
+        return Standing(passes, prices, self._ledger.ancestors_of, self._ledger.reflection)
 
     def _fresh(self, layer: int, nodes: Nodes) -> list[NDArray[np.float64]]:
         """The chance that nodes without images can be shown to pass, and the images that this takes."""
@@ -224,7 +227,7 @@ class Agenda:
 
     def _let_wait(self, slot: int, by: int) -> list[Key]:
         """A certified failure waits for its ancestors, unless one of them is certified itself."""
-        waited = ancestors_of(self._ledger.keys[slot])
+        waited = self._ledger.ancestors_of(self._ledger.keys[slot])
         for ancestor in waited:
             self.standing.wait(ancestor, by)
             slots = self._waiting.setdefault(ancestor, set())
@@ -269,7 +272,7 @@ class Agenda:
         """What a failure that waits for an ancestor still needs: the chance that all others pass, the images
         that this ancestor takes, and those that the others take."""
         chance, own, further = 1.0, 0.0, 0.0
-        for ancestor in ancestors_of(self._ledger.keys[slot]):
+        for ancestor in self._ledger.ancestors_of(self._ledger.keys[slot]):
             state = self.standing.get(ancestor)
             price = self._price_for(slot, state)
             if ancestor == key:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from failscape.kinds.t2i.search.claims import Claim
-from failscape.kinds.t2i.search.standing import ancestors_of
 from failscape.kinds.t2i.survey.judge_view import TriedCounts
 from failscape.kinds.t2i.survey.list_audit import AuditCase, AuditTest
 
@@ -21,7 +20,7 @@ def audit_cases(hunt: CertifiedHunt) -> list[AuditCase]:
 
 def _case(hunt: CertifiedHunt, claim: Claim) -> AuditCase:
     ledger = hunt.ledger
-    inside = [ledger.slot_by_key[key] for key in ancestors_of(ledger.keys[claim.slot])]
+    inside = [ledger.slot_by_key[key] for key in ledger.ancestors_of(ledger.keys[claim.slot])]
     return AuditCase(_test(hunt, claim.slot, False), tuple(_test(hunt, slot, True) for slot in inside))
 
 

@@ -16,7 +16,6 @@ from failscape.kinds.t2i.search import tuning
 from failscape.kinds.t2i.search.calibration import Role, WatchedNode
 from failscape.kinds.t2i.search.ledger import Ledger
 from failscape.kinds.t2i.search.posterior import Posterior
-from failscape.kinds.t2i.search.standing import ancestors_of
 from failscape.search.belief.nodes import Key
 from failscape.trials import Status
 
@@ -108,7 +107,7 @@ class ClaimList:
             if claim.wrong_probability >= tuning.EVEN_ODDS:
                 continue
             found[Role.CLAIMED, slot] = posterior.watch(slot, Role.CLAIMED)
-            for key in ancestors_of(self._ledger.keys[slot]):
+            for key in self._ledger.ancestors_of(self._ledger.keys[slot]):
                 role = Role.ENTITY if len(key) == 1 else Role.ANCESTOR
                 base = self._ledger.slot_by_key[key]
                 if (role, base) not in found:
@@ -205,7 +204,7 @@ class ClaimList:
 
     def _images_behind(self, slot: int) -> tuple[int, int]:
         ledger = self._ledger
-        bases = (ledger.slot_by_key[key] for key in ancestors_of(ledger.keys[slot]))
+        bases = (ledger.slot_by_key[key] for key in ledger.ancestors_of(ledger.keys[slot]))
         return ledger.images(slot), sum(map(ledger.images, bases))
 
     def _speaks_against(self, posterior: Posterior, claim: Claim) -> str:
@@ -233,14 +232,15 @@ class ClaimList:
         """
         count = len(self._standing)
         risk = sum(claim.wrong_probability for claim in self._standing.values())
-        resting = Counter(key for slot in self._standing for key in ancestors_of(self._ledger.keys[slot]))
+        ledger = self._ledger
+        resting = Counter(key for slot in self._standing for key in ledger.ancestors_of(ledger.keys[slot]))
         new = (claim for claim in weighed.values() if claim.slot not in self._standing)
         taken = []
         for claim in sorted(new, key=lambda one: (one.wrong_probability, one.slot)):
             allowed = max(self._level * (count + 1) - risk, self._level)
             if claim.wrong_probability > allowed:
                 break
-            bases = ancestors_of(self._ledger.keys[claim.slot])
+            bases = ledger.ancestors_of(ledger.keys[claim.slot])
             if all(resting[base] < self._most_on(posterior, base) for base in bases):
                 count += 1
                 risk += claim.wrong_probability
@@ -269,7 +269,7 @@ class ClaimList:
 def known_ancestors(ledger: Ledger, slot: int) -> list[int] | None:
     """The slots of all ancestors; None if one is hardly known."""
     found = []
-    for ancestor in ancestors_of(ledger.keys[slot]):
+    for ancestor in ledger.ancestors_of(ledger.keys[slot]):
         at = ledger.slot_by_key.get(ancestor)
         if at is None or ledger.images(at) < tuning.LEAST_IMAGES:
             return None

@@ -33,7 +33,6 @@ from failscape.kinds.t2i.search.posterior import Posterior
 from failscape.kinds.t2i.search.probing import LatticeProbes
 from failscape.kinds.t2i.search.settings import CertifiedSettings
 from failscape.kinds.t2i.search.sharpening import Sharpening
-from failscape.kinds.t2i.search.standing import ancestors_of
 from failscape.kinds.t2i.search.suspects import describe_suspects
 from failscape.kinds.t2i.survey.judge_view import draw_panel
 from failscape.kinds.t2i.survey.survey import T2ISurvey
@@ -360,7 +359,7 @@ class CertifiedHunt(Hunt):
     def _lacking(self, slot: int) -> int:
         """The slot whose images a suspect lacks: its own, until it surely fails; then those of the ancestor
         that is most likely to fail, which is opened if nobody has drawn it."""
-        keys = ancestors_of(self.ledger.keys[slot])
+        keys = self.ledger.ancestors_of(self.ledger.keys[slot])
         if not keys or self.posterior.fails(slot) < 1 - self.settings.fdr:
             return slot
         bases = [self._open(key, self.node_of(key)) for key in keys]

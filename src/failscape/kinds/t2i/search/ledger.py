@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from failscape.kinds.t2i.search import tuning
-from failscape.search.belief.nodes import NO_VALUE, Ints, Nodes
+from failscape.search.belief.nodes import NO_VALUE, Ints, Key, Nodes, with_fewer_values
 from failscape.spaces.lattice import Lattice, Node
 
 
@@ -19,6 +19,7 @@ class Ledger:
     def __init__(self, lattice: Lattice) -> None:
         self.lattice = lattice
         self.width = max(lattice.depth, 1)
+        self.reflection = lattice.reflection
         self.place_of = {entity: place for place, entity in enumerate(lattice.entities)}
         self.slot_of: dict[str, int] = {}
         self.slot_by_key: dict[tuple[int, ...], int] = {}
@@ -77,6 +78,13 @@ class Ledger:
         values = self._values[slot]
         entity = self.lattice.entities[int(self._entity[slot])]
         return Node(entity, tuple(int(value) for value in values if value != NO_VALUE))
+
+    def ancestors_of(self, key: Key) -> list[Key]:
+        """All nodes that a node rests on: those with fewer values, the entity first; then, where it has two
+        things, the second alone with what is said of it."""
+        found = with_fewer_values(key)
+        alone = None if self.reflection is None else self.reflection.of(key)
+        return found if alone is None else [*found, *with_fewer_values(alone), alone]
 
     def open(self, subject: str, node: Node) -> int:
         """The slot of a node, a new one if it has none."""

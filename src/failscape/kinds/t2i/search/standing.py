@@ -4,7 +4,7 @@ Entities and entities with one value are kept densely, for all of them are asked
 nodes are kept by key, and unknown ones count as likely to pass.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from failscape.kinds.t2i.search import tuning
 from failscape.search.belief.nodes import NO_VALUE, Key, Nodes, nodes_of
+from failscape.spaces.pairs import Reflection
 
 Floats = NDArray[np.float64]
 
@@ -33,14 +34,6 @@ class State(NamedTuple):
 _UNKNOWN = State(*tuning.UNKNOWN, False, False, 0)
 
 
-def ancestors_of(key: Key) -> list[Key]:
-    """All nodes with fewer values, the entity first."""
-    found = [key[:1]] if len(key) > 1 else []
-    for size in range(1, len(key) - 1):
-        found += [(key[0], *chosen) for chosen in combinations(key[1:], size)]
-    return found
-
-
 #: By the number of failures that wait; more than the last say no more.
 _SUSPICION = [tuning.SUSPICION**waiting for waiting in range(21)]
 
@@ -54,10 +47,18 @@ def suspect(passes: float, waiting: int) -> float:
 
 
 class Standing:
-    def __init__(self, passes: tuple[Floats, Floats], prices: tuple[Floats, Floats]) -> None:
+    def __init__(
+        self,
+        passes: tuple[Floats, Floats],
+        prices: tuple[Floats, Floats],
+        ancestors_of: Callable[[Key], list[Key]],
+        reflection: Reflection | None = None,
+    ) -> None:
         """Starts from predictions for all entities and all entities with one value."""
         self._passes = passes
         self._price = prices
+        self._ancestors_of = ancestors_of
+        self._reflection = reflection
         #: Nodes that were put here, or waited for; small ones also once they were asked about.
         self._known: dict[Key, State] = {}
 
@@ -85,7 +86,7 @@ class Standing:
     def weigh(self, key: Key) -> tuple[float, float, bool]:
         """For one node: the chance that all its ancestors pass, the images to settle them, is one dead?"""
         chance, cost = 1.0, 0.0
-        for ancestor in ancestors_of(key):
+        for ancestor in self._ancestors_of(key):
             passes, price, settled, dead, waiting, _ = self.get(ancestor)
             if dead:
                 return 0.0, 0.0, True
@@ -109,9 +110,39 @@ class Standing:
             chance *= passes[at]
             cost += prices[at]
             dead |= dead_ones[at]
+        if self._reflection is not None:
+            self._weigh_second_things(layer, nodes, chance, cost, dead, dense)
         if layer > 2:
             self._weigh_larger(layer, nodes, chance, cost, dead)
         return chance, cost, dead
+
+    def _weigh_second_things(
+        self,
+        layer: int,
+        nodes: Nodes,
+        chance: Floats,
+        cost: Floats,
+        dead: NDArray[np.bool_],
+        dense: Sequence[tuple[Floats, Floats, NDArray[np.bool_]]],
+    ) -> None:
+        """The second thing alone, and with one of its values. Larger ancestors of it wait until a node is
+        opened: `weigh` knows them all."""
+        assert self._reflection is not None
+        second = np.full(len(nodes), NO_VALUE, dtype=np.int64)
+        for column in range(layer):
+            second = np.maximum(second, self._reflection.places[nodes.values[:, column]])
+        for column in range(NO_VALUE, layer if layer > 1 else 0):
+            if column == NO_VALUE:
+                rows = np.flatnonzero(second != NO_VALUE)
+                at: tuple[NDArray[np.int64], ...] = (second[rows],)
+            else:
+                values = self._reflection.values[nodes.values[:, column]]
+                rows = np.flatnonzero((second != NO_VALUE) & (values != NO_VALUE))
+                at = (second[rows], values[rows])
+            passes, prices, dead_ones = dense[len(at) - 1]
+            chance[rows] *= passes[at]
+            cost[rows] += prices[at]
+            dead[rows] |= dead_ones[at]
 
     def _dense(self, level: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """Of all nodes with so many values: chance to pass, price that is left, dead."""

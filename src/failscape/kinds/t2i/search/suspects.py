@@ -12,7 +12,6 @@ from failscape.kinds.t2i.findings import ClaimDetails
 from failscape.kinds.t2i.search import tuning
 from failscape.kinds.t2i.search.claims import nested_probability
 from failscape.kinds.t2i.search.findings import describe_node, images_of, passing_at
-from failscape.kinds.t2i.search.standing import ancestors_of
 from failscape.stats.judging.words import LABELS
 from failscape.trials import Finding, Status
 
@@ -65,7 +64,7 @@ def _suspicions(hunt: CertifiedHunt) -> list[Suspicion]:
         fails = posterior.of(slot).fails
         if slot in hunt.book or (fails < tuning.EVEN_ODDS and slot not in failing):
             continue
-        bases = {key: ledger.slot_by_key.get(key) for key in ancestors_of(ledger.keys[slot])}
+        bases = {key: ledger.slot_by_key.get(key) for key in ledger.ancestors_of(ledger.keys[slot])}
         known = [base for base in bases.values() if base is not None]
         if any(base in failing and posterior.of(base).passes < tuning.EVEN_ODDS for base in known):
             continue

@@ -7,7 +7,6 @@ Findings that were tried again before there were audits of the list (`list_audit
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import combinations
 
 import numpy as np
 
@@ -53,7 +52,7 @@ def audit_pruning(
         return None
     chances = _Chances(lattice, sample, tried(search), judge_view, threshold, believed)
     closed_by, nodes = frozenset(failing), list(sample)
-    closed = np.array([any(a in closed_by for a in ancestors(node)) for node in nodes])
+    closed = np.array([any(a in closed_by for a in lattice.ancestors(node)) for node in nodes])
     opened = np.array([node in search for node in nodes])
     minimal = chances.minimal(nodes)
     # No closed-off node can be more likely minimal than its closing ancestor is likely to pass after all.
@@ -73,15 +72,6 @@ def audit_pruning(
         minimal=missed + reachable,
         minimal_interval=(missed_ends[0] + reachable_ends[0], missed_ends[1] + reachable_ends[1]),
     )
-
-
-def ancestors(node: Node) -> list[Node]:
-    """All nodes with fewer of its values."""
-    return [
-        Node(node.entity, part)
-        for size in range(len(node.values))
-        for part in combinations(node.values, size)
-    ]
 
 
 def _ratio(part: float, rest: float) -> float:
@@ -127,6 +117,7 @@ class _Chances:
         threshold: float,
         believed: ChanceToPass | None,
     ) -> None:
+        self._lattice = lattice
         self._believed = believed
         self._panel, self._search, self._judge_view, self._threshold = panel, search, judge_view, threshold
         layers = range(lattice.depth + 1)
@@ -145,7 +136,7 @@ class _Chances:
         Nodes whose ancestors pass fail less often than others, so the spread of rates is fitted to panel
         nodes in proportion to how likely their ancestors all pass.
         """
-        sound = np.array([self._all_pass(ancestors(node)) for node in nodes])
+        sound = np.array([self._all_pass(self._lattice.ancestors(node)) for node in nodes])
         layers = np.array([len(node.values) for node in nodes])
         found = np.zeros(len(nodes))
         for layer in np.unique(layers):
@@ -163,7 +154,7 @@ class _Chances:
 
         One entity closes off a large part of the space: whether that was wrong is a matter of yes or no.
         """
-        above = [ancestors(node) for node in nodes]
+        above = [self._lattice.ancestors(node) for node in nodes]
         names = {node: place for place, node in enumerate(sorted({one for row in above for one in row}))}
         chance = np.array([self.passes(node) for node in names])
         draws = np.random.default_rng(0).random((DRAWS, len(names))) < chance
@@ -224,7 +215,7 @@ def replication_of(
     counts, and the share of it below the threshold is what is reported.
     """
     counts = tried(fresh)
-    inside = {above for node in counts for above in ancestors(node)}
+    inside = {above for node in counts for above in lattice.ancestors(node)}
     nodes = [node for node in counts if node not in inside]
     if not nodes:
         return None

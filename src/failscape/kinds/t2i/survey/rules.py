@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from failscape.kinds.t2i.survey.judge_view import Floats, JudgeView, NodeTally, columns, tried
 from failscape.kinds.t2i.survey.survey import Rule, Share
 from failscape.spaces.lattice import Lattice, Node, NodeCounts, bits_of
+from failscape.spaces.pair_words import say_value
 from failscape.stats.deconvolve import fit_mixing, share_below
 from failscape.stats.stratified_mean import worth_interval
 from failscape.trials import parse_label
@@ -408,7 +409,7 @@ def say_rule(rule: Rule) -> str:
 
 
 def _parts(rule: Rule) -> Iterator[str]:
-    names = [parse_label(label).value for label in rule.values]
+    names = [say_value(parse_label(label)) for label in rule.values]
     yield " × ".join([rule.who or "anything", *names])
     more = rule.layer - len(names)
     if more:

@@ -137,7 +137,7 @@ def finding(hunt: OpenHunt, subject: str) -> Data | None:
         "own": _row_data(evidence.own),
         "parents": [_row_data(row) for row in evidence.parents],
         "tallies": [asdict(one) for one in evidence.tallies],
-        "notes": [*loaded.written_instead(found), *sections.page_of(hunt.row.kind).notes(found)],
+        "notes": [*loaded.went_wrong(found), *sections.page_of(hunt.row.kind).notes(found)],
         "details": found.details_data,
         "course": _course(evidence.own),
         "near": {
