@@ -56,12 +56,12 @@ campaign: $(VENV)/.dev  ## play many planted worlds and compare what is found wi
 $(EXTRAS)/.all: pyproject.toml constraints.txt
 	test -x $(EXTRAS)/bin/python || $(PYTHON) -m venv $(EXTRAS)
 	$(EXTRAS)/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-		--editable '.[dev,diffusers,transformers,rl,ray,export,repair,train,ocr]'
+		--editable '.[dev,diffusers,transformers,rl,ray,export,repair,train,ocr,video]'
 	touch $@
 
 # One torch thread a process: two processes share two cores.
 test-extras: $(EXTRAS)/.all  ## the tests that need an extra, in an environment that has all of them
-	$(EXTRAS)/bin/python -c "import torch, transformers, diffusers, trl, peft, ray, pyarrow, onnx, rapidocr"
+	$(EXTRAS)/bin/python -c "import torch, transformers, diffusers, trl, peft, ray, pyarrow, onnx, rapidocr, av"
 	OMP_NUM_THREADS=1 $(EXTRAS)/bin/pytest -m extra -n 2 --dist loadgroup --durations=15
 
 clean:

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from functools import cached_property
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,13 @@ from failscape.errors import BadReply
 from failscape.notebooks import MOST_BYTES
 from failscape.picture_limits import DEFAULT_LIMITS, PictureLimits
 
-SUFFIXES = {"PNG": ".png", "JPEG": ".jpg", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp", "TIFF": ".tif"}
+if TYPE_CHECKING:
+    from failscape.clips.video import VideoFile
+
+_STILL = {"PNG": ".png", "JPEG": ".jpg", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp", "TIFF": ".tif"}
+#: Formats that `clips` decodes. GIF and WebP may be clips too, and Pillow reads those.
+VIDEO_FORMATS = {"MP4": ".mp4", "WEBM": ".webm"}
+SUFFIXES = _STILL | VIDEO_FORMATS
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "PNG"),
     (b"\xff\xd8\xff", "JPEG"),
@@ -33,9 +39,10 @@ _MAGIC = (
     (b"BM", "BMP"),
     (b"II*\x00", "TIFF"),
     (b"MM\x00*", "TIFF"),
+    (b"\x1aE\xdf\xa3", "WEBM"),
 )
 #: Pillow knows fifty more. One of them, EPS, is a program that it has Ghostscript run.
-_FORMATS = tuple(SUFFIXES)
+_FORMATS = tuple(_STILL)
 _TELL_ROTATION = ("exif", "xmp", "XML:com.adobe.xmp")
 #: How uploads are encoded. JPEG at 92 without chroma subsampling keeps thin coloured lines; it takes a tenth
 #: of the processor time of PNG.
@@ -122,6 +129,8 @@ class Picture:
     @cached_property
     def format(self) -> str:
         """`PNG`, `JPEG` …, read from the first bytes; `""` when they are no known image."""
+        if self.data[4:8] == b"ftyp":
+            return "MP4"
         return next((name for magic, name in _MAGIC if self.data.startswith(magic)), "")
 
     @property
@@ -130,13 +139,16 @@ class Picture:
 
     @property
     def media_type(self) -> str:
-        return f"image/{(self.format or 'octet-stream').lower()}"
+        family = "video" if self.format in VIDEO_FORMATS else "image"
+        return f"{family}/{(self.format or 'octet-stream').lower()}"
 
     @property
     def size(self) -> tuple[int, int]:
         """Width and height as its header says, before any rotation. Raises `BadReply` beyond the limits."""
         if self.format == "PNG" and self.data[12:16] == b"IHDR" and len(self.data) >= 24:
             width, height = struct.unpack(">II", self.data[16:24])  # the usual case, without Pillow
+        elif self.format in VIDEO_FORMATS:
+            width, height = self._video().size
         else:
             width, height = self._opened().size
         self.limits.check_size(width, height)
@@ -151,6 +163,8 @@ class Picture:
 
     def _decoded(self) -> Image.Image:
         self.limits.check_bytes(len(self.data))
+        if self.format in VIDEO_FORMATS:
+            return self._video().first_frame()
         _ = self.size
         image = self._opened()
         try:
@@ -158,6 +172,11 @@ class Picture:
             return _normal(image)
         except Exception as error:
             raise self._unreadable(error) from error
+
+    def _video(self) -> VideoFile:
+        from failscape.clips.video import VideoFile  # here: it needs the extra `video`
+
+        return VideoFile(self.data, self.limits)
 
     def _opened(self) -> Image.Image:
         """The image with its header read, not decoded yet."""
@@ -201,6 +220,9 @@ class Picture:
         """
         self.check()
         self.limits.check_least(*self.size)
+        if self.format in VIDEO_FORMATS:
+            self._video().prove()
+            return
         image = self._decoded()
         stops_inside = _STOPS_INSIDE.get(self.format)
         if stops_inside is not None and stops_inside(self.data, image):

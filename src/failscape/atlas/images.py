@@ -32,6 +32,7 @@ from failscape.atlas.files import (
     sync_folder,
     write_whole,
 )
+from failscape.clips import as_clip
 from failscape.errors import AtlasError, BadReply
 from failscape.pictures import SUFFIXES, Picture, open_image
 
@@ -253,9 +254,11 @@ class ImageStore:
         return picture
 
     def thumbnail(self, digest: str, side: int) -> bytes:
-        """A small WebP version, at most `side` wide and high."""
+        """A small WebP version, at most `side` wide and high; of a clip, four of its frames in order."""
         try:
-            image = self.get(digest).image
+            picture = self.get(digest)
+            clip = as_clip(picture)
+            image = clip.strip() if clip else picture.image
         except BadReply as error:
             raise AtlasError(f"image {digest} in {self.folder} is not a readable image") from error
         image = image.convert("RGBA" if "A" in image.getbands() or "transparency" in image.info else "RGB")

@@ -65,6 +65,24 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
+class VideoConfig(Settings):
+    """How a model is shown a clip. All of it is part of the model's identity."""
+
+    form: Literal["images", "video_url", "file"] = Field(
+        "images",
+        description="images: sampled frames, one picture each; video_url: sampled frames in one `video_url`, "
+        "as vLLM takes them; file: the MP4 or WebM file itself, so that the server samples",
+    )
+    frames: int = Field(8, ge=1, le=256, description="most frames of a clip that are shown")
+    fps: float | None = Field(None, gt=0, description="frames per second of the clip, up to `frames`")
+    sampling: Literal["ends", "middles"] = Field(
+        "ends",
+        description="ends: the first and the last frame, the others evenly between; middles: the middle of "
+        "each of as many equal parts",
+    )
+    timestamps: bool = Field(True, description="tell the model when each frame is")
+
+
 class ModelConfig(Settings):
     """How one role is reached."""
 
@@ -97,6 +115,9 @@ class ModelConfig(Settings):
     )
     image_hosts: tuple[str, ...] = Field(
         (), description="hosts besides the endpoint's own that pictures may be fetched from"
+    )
+    video: VideoConfig | None = Field(
+        None, description="how it is shown clips; unless set, it sees their first frame"
     )
     api_key_env: str = Field("", description="name of the environment variable that holds the key")
     timeout: float = Field(120.0, gt=0, description="seconds for one request")

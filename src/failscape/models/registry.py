@@ -9,6 +9,7 @@ from typing import Any
 
 from failscape.config import ModelConfig
 from failscape.errors import ConfigError, FailscapeError, suggest
+from failscape.models.clip_views import with_frames
 from failscape.models.roles import PLAYED_AS, ROLES, Model
 from failscape.plugins import PROVIDERS, Provider, load_plugin, plugins_of
 
@@ -120,7 +121,9 @@ def create_model(role: str, config: ModelConfig) -> Model:
             f"provider {provider.name} cannot play the role {role}, only: {', '.join(provider.roles)}",
             f"use one of these providers: {', '.join(able)}",
         )
-    return provider.model(role, config)
+    model = provider.model(role, config)
+    shows_clips_itself = provider.name in ("openai", "toybox")
+    return model if config.video is None or shows_clips_itself else with_frames(role, model, config.video)
 
 
 def provider_names() -> list[str]:

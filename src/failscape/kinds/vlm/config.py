@@ -235,7 +235,9 @@ class VlmConfig(HuntConfig):
         members = (self.verifier,) if isinstance(self.verifier, ModelConfig) else self.verifier
         if len(members) == 1 and self.verifications == 1:
             return members[0]
-        params = {"members": [one.model_dump(mode="json") for one in members], "repeats": self.verifications}
+        # Members without `video` have the identity that they had before there were clips.
+        told = [one.model_dump(mode="json", exclude=None if one.video else {"video"}) for one in members]
+        params = {"members": told, "repeats": self.verifications}
         return ModelConfig(provider="panel", params=params)
 
     def _questioner(self) -> ModelConfig | None:

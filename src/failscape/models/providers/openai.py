@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+from failscape.clips import as_clip
 from failscape.config import ModelConfig
 from failscape.errors import BadReply, Permanent, Refused
+from failscape.models.clip_views import clip_parts
 from failscape.models.contracts.asking import Read, plain_answer
 from failscape.models.contracts.judge import Confidence, Token, read_tokens, tokens_of_answer
 from failscape.models.contracts.vision import (
@@ -142,11 +144,16 @@ class ChatModel(Consulted, HttpModel):
         """A user's turn: images first, as most vision models were trained."""
         if not images:
             return {"role": "user", "content": text}
-        side, format = self.config.image_max_side, self.config.image_format
-        parts: list[Message] = [
-            {"type": "image_url", "image_url": {"url": data_uri(image, side, format)}} for image in images
-        ]
+        parts = [part for image in images for part in self._shown(image)]
         return {"role": "user", "content": [*parts, {"type": "text", "text": text}]}
+
+    def _shown(self, image: Picture) -> list[Message]:
+        """The parts of a message that show a picture, or a clip where `video` says how."""
+        side, format = self.config.image_max_side, self.config.image_format
+        clip = as_clip(image) if self.config.video else None
+        if clip is None or self.config.video is None:
+            return [{"type": "image_url", "image_url": {"url": data_uri(image, side, format)}}]
+        return clip_parts(clip, self.config.video, side, format)
 
 
 class OpenAIJudge(JudgeByContract, ChatModel):

@@ -250,6 +250,8 @@ def preprocessing_of(config: ModelConfig) -> dict[str, Any]:
     if encoded == "jpeg":
         options = UPLOAD_OPTIONS["jpeg"]
         chosen["image_encoded"] = f"jpeg, quality {options['quality']}, {options['subsampling']}"
+    if config.video:
+        chosen["video"] = config.video.model_dump(mode="json")
     return {name: value for name, value in chosen.items() if value}
 
 
@@ -370,7 +372,8 @@ class HttpModel:
         """Whether making these pictures ready for a request would hold the event loop up."""
         side, format = self.config.image_max_side, self.config.image_format
         return (
-            any(format and image.format != format.upper() for image in images)
+            (bool(images) and self.config.video is not None)
+            or any(format and image.format != format.upper() for image in images)
             or sum(len(image.data) for image in images) >= LARGE
             or any(side and max(image.size) > side for image in images)
         )
