@@ -148,8 +148,9 @@ class RunHealth:
         self._absent_row = 0  # of these, where the judge answered: the thing is not there
         self._unusable_row = 0
         self.last_invalid = ""
-        self._drawn: dict[str, int] = {}  # image → seed, the oldest first
-        self._repeats = 0
+        self._drawn: dict[str, tuple[str, int]] = {}  # image → prompt and seed, the oldest first
+        self._same_with_other_seed = 0
+        self._same_for_other_prompt = 0
         self.reworded = 0
         self.not_reworded: Counter[str] = Counter()
 
@@ -173,21 +174,26 @@ class RunHealth:
     def _watch_first_picture(self, recorded: Recorded) -> None:
         """Note the first image of the trial, and whether its prompt was reworded before it was drawn."""
         trial = recorded.trial
+        reworded = ""
         for step, fact in zip(recorded.probe.steps, trial.facts, strict=False):
             if isinstance(step, Generate):
                 if fact:
-                    self._watch_image(fact, trial.seed)
+                    self._watch_image(fact, reworded or step.prompt, trial.seed)
                 return
             if isinstance(step, Reword):
                 self.reworded += 1
+                reworded = str(fact[0])
                 if fact[1]:
                     self.not_reworded[fact[1]] += 1
 
-    def _watch_image(self, digest: str, seed: int) -> None:
-        """Count an image that came before from another seed, among the latest ones."""
-        if self._drawn.pop(digest, seed) != seed:
-            self._repeats += 1
-        self._drawn[digest] = seed
+    def _watch_image(self, digest: str, prompt: str, seed: int) -> None:
+        """Count an image that came before, among the latest ones: of this prompt, or of another."""
+        earlier_prompt, earlier_seed = self._drawn.pop(digest, (prompt, seed))
+        if earlier_prompt != prompt:
+            self._same_for_other_prompt += 1
+        elif earlier_seed != seed:
+            self._same_with_other_seed += 1
+        self._drawn[digest] = prompt, seed
         if len(self._drawn) > SAME_IMAGE_WINDOW:
             del self._drawn[next(iter(self._drawn))]
 
@@ -230,18 +236,31 @@ class RunHealth:
             reason, _ = self.reasons.most_common(1)[0]
             text = f"{self.invalid_share:.0%} of trials are invalid, most often: {reason}"
             found.append(HealthWarning("invalid", text, "look at the replies with `failscape export`"))
-        drawn = sum(self.verdicts.values())
-        if self._repeats > max(3, 0.5 * drawn):
-            text = f"{self._repeats} images are the same as one drawn with another seed"
-            found.append(
-                HealthWarning("seed-ignored", text, "the server ignores `seed`; see `failscape doctor`")
-            )
+        found += self._same_images()
         kept = self.not_reworded.total()
         if self.reworded >= HOPELESS_AFTER and kept > KEPT_WARNING * self.reworded:
             reason, _ = self.not_reworded.most_common(1)[0]
             text = f"{kept / self.reworded:.0%} of prompts were not polished, most often because {reason}"
             found.append(HealthWarning("polish", text, "use another model for `polish`, or leave it out"))
         return found
+
+    def _same_images(self) -> list[HealthWarning]:
+        """Equal images of one prompt speak of the seed; those of different prompts do not."""
+        enough = max(3, 0.5 * sum(self.verdicts.values()))
+        if self._same_with_other_seed > enough:
+            text = (
+                f"{self._same_with_other_seed} images are the same as one of their prompt with another seed"
+            )
+            fix = (
+                "either the server ignores `seed` (`failscape doctor` tests it), or the model is "
+                "deterministic: then its rates are 0 or 1, and repeated images add nothing"
+            )
+            return [HealthWarning("seed-ignored", text, fix)]
+        if self._same_for_other_prompt > enough:
+            text = f"{self._same_for_other_prompt} images are the same as one of another prompt"
+            fix = "look at them: a server that ignores the prompt, or a placeholder in place of images?"
+            return [HealthWarning("prompt-ignored", text, fix)]
+        return []
 
 
 #: How long probes in flight may finish after an interrupt before they are given up.

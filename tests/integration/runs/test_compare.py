@@ -106,6 +106,23 @@ def test_a_model_is_run_now_on_the_cases_of_another(atlases: Path, tmp_path: Pat
     assert not data["worse"] and not data["new"]  # noqa: PT018
 
 
+def test_without_a_budget_a_model_gets_as_many_trials_as_the_first_hunt_has(
+    atlases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "strong.yaml"
+    config.write_text(yaml.safe_dump(settings("strong")))
+    words = (atlases / "weak", "--target", config, "--trust-models", "--atlas", tmp_path / "pairs")
+    data = compared(*words)
+    recorded = sum(1 for _ in failscape.load(atlases / "weak").trials())
+    (note,) = (note for note in data["notes"] if "budget" in note)
+    assert f"the budget was {recorded:,} trials" in note
+    with Atlas.open(tmp_path / "pairs", readonly=True) as atlas:
+        asked = sum(hunt.trials for hunt in atlas.hunts())
+    assert compared(*words) == data, "the same command gives the same answer"
+    with Atlas.open(tmp_path / "pairs", readonly=True) as atlas:
+        assert sum(hunt.trials for hunt in atlas.hunts()) == asked
+
+
 def test_more_than_two_models_make_a_trend(atlases: Path, tmp_path: Path) -> None:
     failscape.run(settings("medium"), tmp_path / "medium", on_note=lambda kind, text: None)
     order = [atlases / "weak", tmp_path / "medium", atlases / "strong"]

@@ -19,7 +19,8 @@ from failscape.errors import ConfigError
 from failscape.runtime.progress import PlainReporter
 from failscape.runtime.session import run_session
 from failscape.spaces.albums import load_album
-from failscape.spaces.annotations import NUMBER, YES_NO, AnnotationGrammar
+from failscape.spaces.annotations import FORMS, AnnotationGrammar
+from failscape.spaces.question_words import A_NUMBER, YES_OR_NO
 from failscape.spaces.questions import make_pattern
 from failscape.spaces.skills import AlbumSights
 from failscape.views.read import load_hunt
@@ -119,14 +120,14 @@ def test_a_question_is_read_back_with_its_answer_and_its_words(tmp_path: Path) -
     grammar = AnnotationGrammar(AlbumSights(album, 0.5))
     assert grammar.skills == ("colour", "counting", "existence")
     luck = random.Random(1)
-    asked = grammar.draft(make_pattern(YES_NO, (), [("negated", "yes")]), luck, fresh=True)
+    asked = grammar.draft(make_pattern(FORMS[YES_OR_NO], (), [("negated", "yes")]), luck, fresh=True)
     assert asked is not None
     assert "not a" in asked.text
     assert ("negated", "yes") in asked.features
     assert asked.truth in ("yes", "no")
     assert grammar.read(asked.text, asked.sight, None) == asked
     assert grammar.read("Who are you?", asked.sight, None) is None
-    number = grammar.draft(make_pattern(NUMBER), luck, fresh=False)
+    number = grammar.draft(make_pattern(FORMS[A_NUMBER]), luck, fresh=False)
     assert number is not None
     assert number.truth.isdecimal()
 

@@ -75,6 +75,17 @@ def test_a_server_that_ignores_the_seed_is_noticed() -> None:
     assert [warning.name for warning in health.warnings()] == ["seed-ignored"]
 
 
+def test_equal_images_of_different_prompts_say_nothing_about_seeds() -> None:
+    health = RunHealth()
+    for seed in range(20):
+        probe = Probe(f"cat#{seed}", "cat", (Generate(f"prompt {seed}"),))
+        trial = Trial(f"cat#{seed}", "cat", Verdict.PASS, "", ["same"], seed)
+        health.watch(Recorded(probe, trial, (), 0.0, 0.0))
+    (warning,) = health.warnings()
+    assert warning.name == "prompt-ignored"
+    assert "of another prompt" in warning.text
+
+
 def test_distinct_images_and_few_invalid_trials_give_no_warning() -> None:
     health = RunHealth()
     for seed in range(100):

@@ -162,8 +162,8 @@ def forewarn(config: VlmConfig, accuracy: JudgeAccuracy | None = None) -> list[s
         album = album_of(config.images.folder)
         if config.captioner is None and config.judge is None and not _any_feature(album):
             found.append(
-                "no photo has a caption or a column of metadata: modes are told by skills and by the words of "
-                "questions, not by what pictures show; add captions, `captioner:` or `judge:`"
+                "no photo has a caption or a column of metadata: modes are told by skills and by the words "
+                "of questions, not by what pictures show; add captions, `captioner:` or `judge:`"
             )
         found += [f"skipped {line}" for line in album.skipped[:5]]
         if len(album.skipped) > 5:
