@@ -268,10 +268,7 @@ def _failing(world: World, written: Sequence[Written]) -> int:
 
 
 def peaks(world: World, written: Sequence[Written]) -> tuple[float, float]:
-    """Mean window (from 1) in which a basic skill, and a combination of three or more, is asked most.
-
-    Each is weighed by how often it is asked in all, so that what hardly occurs does not count.
-    """
+    """The window (from 1) with the most questions of one skill, and that with the most of three or more."""
     window = len(written) // WINDOWS
     counts = np.zeros((WINDOWS, 2))
     for at, one in enumerate(written):
