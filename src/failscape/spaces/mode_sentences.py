@@ -39,6 +39,9 @@ PHRASES: dict[str, str] = {
     "crowding": "in a picture that is {}",
     "across": "about what is in the {} of the picture",
     "height": "about what is at the {} of the picture",
+    "frames apart": "when the two events are {} frames apart",
+    "speed": "when the movement is {}",
+    "left at the end": "when {} of them are left at the end",
     "asks of": 'that mention "{}"',
 }
 
