@@ -13,7 +13,7 @@ import numpy as np
 
 from failscape.kinds.t2i.baselines.failureatlas import FailureAtlasHunt
 from failscape.kinds.t2i.survey.assemble import GROUPS, failure_masses, groups_of
-from failscape.kinds.t2i.survey.audit import ancestors, audit_pruning
+from failscape.kinds.t2i.survey.audit import audit_pruning
 from failscape.kinds.t2i.survey.judge_view import JudgeView, TriedCounts
 from failscape.simulate.planted import PlantedWorld, simulate
 from failscape.spaces import Lattice, Node, Wording, load_corpus
@@ -71,7 +71,7 @@ def measure_audit(regime: str, seed: int) -> None:
     search = {LATTICE.parse(name): TriedCounts(passes[name], fails[name]) for name in {*passes, *fails}}
     failing = {node for node, counts in search.items() if counts.images == 25 and counts.passes < 20}
     minimal = world.minimal_failures(0.8)
-    lost = float(np.mean([any(one in failing for one in ancestors(node)) for node in minimal]))
+    lost = float(np.mean([any(one in failing for one in LATTICE.ancestors(node)) for node in minimal]))
     rates, rng, found = true_rates(world), np.random.default_rng(seed), []
     for _ in range(AUDITS):
         panel = draw_panel(rates, (30, 300, 500), rng)

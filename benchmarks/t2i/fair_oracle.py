@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from benchmarks.t2i.oracle import distance, failure_costs
-from failscape.simulate.scoring import Checkpoint, Truth, Watched, ancestors
+from failscape.simulate.scoring import Checkpoint, Truth, Watched
 from failscape.stats.judging.accuracy import JudgeAccuracy
 
 Floats = NDArray[np.float64]
@@ -56,7 +56,7 @@ def watch_fair_oracle(
 
 def make_offer(truth: Truth, level: float, accuracy: JudgeAccuracy | None, seed: int) -> Offer:
     nodes = list(truth.minimal)
-    above = [ancestors(node) for node in nodes]
+    above = [truth.world.lattice.ancestors(node) for node in nodes]
     places = {node: at for at, node in enumerate(dict.fromkeys(a for each in above for a in each))}
     world, tau = truth.world, truth.threshold
     judged = np.array([world.judged_rate(node) for node in places])

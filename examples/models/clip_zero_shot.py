@@ -1,6 +1,7 @@
 """CLIP as a zero-shot classifier: the class whose sentence is nearest to the picture.
 
-Needs `pip install 'failscape[transformers]'`. `params` of the config become the arguments of `ZeroShotClassifier`.
+Needs `pip install 'failscape[transformers]'`. `params` of the config become the arguments of
+`ZeroShotClassifier`.
 """
 
 from __future__ import annotations

@@ -87,12 +87,14 @@ class Provider:
 class Demo:
     """A whole config of models that come with a package. `opening` is the line on the screen before it.
 
-    `variants` are other settings for it, by name: `failscape demo KIND --questioner NAME`.
+    `variants` are other settings for it, by name: `failscape demo KIND --questioner NAME`, or `--video` for
+    the one of that name. `openings` are the first lines of variants that hunt something else.
     """
 
     opening: str
     settings: Mapping[str, Any]
     variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    openings: Mapping[str, str] = field(default_factory=dict)
 
 
 class DatasetRows:

@@ -16,6 +16,8 @@ from failscape.plugins import Demo, find_kind, kind_names
 from failscape.views.pages import write_report
 
 REPAIR = "repair"
+#: The variant of a demo that asks about clips.
+VIDEO = "video"
 
 
 @click.command("demo")
@@ -23,8 +25,11 @@ REPAIR = "repair"
 @click.option("--atlas", type=click.Path(path_type=Path), help="Folder [runs/demo, or runs/demo-KIND].")
 @click.option("--images", type=click.IntRange(min=1), help="How many to draw; each demo has its own number.")
 @click.option("--questioner", help="Who asks in the vlm demo: evolve, learn, or grpo (needs the extra `rl`).")
+@click.option("--video", is_flag=True, help="Ask about clips in place of pictures, in the vlm demo.")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where models run.")
-def command(kind: str, atlas: Path | None, images: int | None, questioner: str | None, engine: str) -> None:
+def command(
+    kind: str, atlas: Path | None, images: int | None, questioner: str | None, video: bool, engine: str
+) -> None:
     """Hunt a small network that comes with the package. No account, no GPU, no torch.
 
     KIND is the kind of hunt; t2i unless told. `repair` goes on from a classifier's findings to a better
@@ -37,13 +42,16 @@ def command(kind: str, atlas: Path | None, images: int | None, questioner: str |
     if demo is None:
         able = ", ".join(name for name in kind_names() if find_kind(name).demo is not None)
         raise ConfigError(f"hunts of kind {kind!r} have no demo", f"these have one: {able}")
+    if video and questioner:
+        raise ConfigError("`--video` and `--questioner` do not go together", "leave one of them out")
+    questioner = VIDEO if video else questioner
     budget = {**demo.settings["budget"], **({} if images is None else {"images": images})}
     other = _questioner(demo, kind, questioner)
     more = {"budget": budget, "engine": {"kind": engine}}
     settings = parse_config({**demo.settings, **other, **more}, "demo")
     name = "demo" if kind == "t2i" else f"demo-{kind}"
     folder = atlas or Path("runs") / (f"{name}-{questioner}" if other else name)
-    click.echo(demo.opening)
+    click.echo(demo.openings.get(questioner or "", demo.opening))
     summary = run_and_report(settings, folder)
     if summary.stop.is_interrupted:
         sys.exit(130)
@@ -80,5 +88,5 @@ def _questioner(demo: Demo, kind: str, name: str | None) -> dict[str, Any]:
         return {}
     if name not in demo.variants:
         known = ", ".join(demo.variants) or "none"
-        raise ConfigError(f"the {kind} demo has no questioner {name!r}", f"it has: {known}")
+        raise ConfigError(f"the {kind} demo has no variant {name!r}", f"it has: {known}")
     return dict(demo.variants[name])

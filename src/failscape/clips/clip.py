@@ -27,7 +27,7 @@ ANIMATIONS = ("GIF", "WEBP")
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ClipFrame:
     """One frame: its number in the clip, when it begins in seconds, and its pixels (RGB)."""
 
     number: int
@@ -77,17 +77,19 @@ class Clip(Picture):
     def _file(self) -> VideoFile:
         return VideoFile(self.data, self.limits, self.clip_limits)
 
-    def sampled(self, most: int, fps: float | None = None, sampling: Sampling = "ends") -> Iterator[Frame]:
+    def sampled(
+        self, most: int, fps: float | None = None, sampling: Sampling = "ends"
+    ) -> Iterator[ClipFrame]:
         """At most so many frames, in order; see `sample_times`."""
         return self.frames(sample_times(self.times, self.seconds, most, fps, sampling))
 
-    def frames(self, numbers: Collection[int] | None = None) -> Iterator[Frame]:
+    def frames(self, numbers: Collection[int] | None = None) -> Iterator[ClipFrame]:
         """The frames of these numbers, or all, in order, decoded one after the other."""
         times = self.times
         wanted = sorted(range(len(times)) if numbers is None else set(numbers))
         pixels = self._file.frames(wanted) if self.format in VIDEO_FORMATS else self._animated(wanted)
         for number, image in zip(wanted, pixels, strict=True):
-            yield Frame(number, times[number], image)
+            yield ClipFrame(number, times[number], image)
 
     def _animated(self, wanted: Collection[int]) -> Iterator[Image.Image]:
         image = self._opened()

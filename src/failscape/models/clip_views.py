@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from PIL import Image
 
-from failscape.clips import Clip, Frame, as_clip
+from failscape.clips import Clip, ClipFrame, as_clip
 from failscape.config.base import VideoConfig
 from failscape.errors import BadReply, ConfigError
 from failscape.models.roles import AnswerToVerify, Conversation, Identity, Model, Reply
@@ -23,7 +23,7 @@ Part = dict[str, Any]
 FRAME_FORMAT = "jpeg"
 
 
-def sampled_frames(clip: Clip, video: VideoConfig) -> Iterator[Frame]:
+def sampled_frames(clip: Clip, video: VideoConfig) -> Iterator[ClipFrame]:
     return clip.sampled(video.frames, video.fps, video.sampling)
 
 
@@ -101,8 +101,8 @@ def shown_frames(item: Shown, video: VideoConfig) -> Shown:
         images += [FramePicture(frame.image) for frame in frames]
         times = ", ".join(f"{frame.time:.2f}" for frame in frames)
         lines.append(f"The pictures are frames of a clip, at {times} seconds.")
-    told = lines if video.timestamps else []
-    return replace(item, images=tuple(images), question="\n".join([*told, item.question]))
+    said = lines if video.timestamps else []
+    return replace(item, images=tuple(images), question="\n".join([*said, item.question]))
 
 
 class FramesShown:

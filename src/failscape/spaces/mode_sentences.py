@@ -43,6 +43,9 @@ PHRASES: dict[str, str] = {
     ASKS_OF: 'that mention "{}"',
     MENTIONS: "that mention {}",
     ANSWER_TYPE: "whose answer is {}",
+    "frames apart": "when the two events are {} frames apart",
+    "speed": "when the movement is {}",
+    "left at the end": "when {} of them are left at the end",
 }
 
 #: Skill of a later turn → what it means to fail at it.

@@ -208,6 +208,7 @@ class Grammar(Protocol):
 GRAMMARS = {
     "toybox": "failscape.toybox.asking:ToyGrammar",
     "toybox-parts": "failscape.toybox.asking:PartsGrammar",
+    "toybox-clips": "failscape.toybox.clip_asking:ClipGrammar",
 }
 
 #: The grammar of questions that people wrote about their own photos: `questions.jsonl` in the folder.

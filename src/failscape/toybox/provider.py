@@ -38,6 +38,8 @@ from failscape.pictures import Picture
 from failscape.stats.judging.accuracy import JudgeAccuracy
 from failscape.toybox import world
 from failscape.toybox.asking import VERSION, scene_of
+from failscape.toybox.clip_asking import CLIP, draw_clip
+from failscape.toybox.clip_target import PLANTED_CLIPS, PlantedClipAnswers
 from failscape.toybox.eyes import HEADS, NONE, Eyes, decide, eyes_accuracy, target_of
 from failscape.toybox.networks import CLASSIFIERS, MODELS, ToyClassifier
 from failscape.toybox.painter import PAINTER_BATCH, ToyPainter
@@ -295,6 +297,13 @@ def _judge(config: ModelConfig) -> Model:
 
 def _answerer(config: ModelConfig) -> Model:
     """toy-vlm, unless the one is asked for that was trained further on questions put together from parts."""
+    if config.model == PLANTED_CLIPS:
+        return PlantedClipAnswers(config)
+    if config.video is not None:
+        raise ConfigError(
+            f"toy-vlm looks at pictures, but got `video` for {config.model or 'toy-vlm'}",
+            f"remove `video`, or use `model: {PLANTED_CLIPS}`",
+        )
     if config.model == VLM_OF_PARTS and not config.path:
         weights = f"{VLM_OF_PARTS}.onnx"
         return ToyAnswers("answerer", weights, partial(ToyVlm, MODELS / weights), config)
@@ -342,7 +351,8 @@ class ToyWorld(Unloaded):
         self.identity = Identity("generator", "toybox", WORLD, {"version": VERSION})
 
     async def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Reply[Picture]]:
-        return [
-            Reply(Picture.from_array(world.render(scene_of(prompt))), usage=Usage(requests=0))
-            for prompt in prompts
-        ]
+        return [Reply(_drawn(prompt), usage=Usage(requests=0)) for prompt in prompts]
+
+
+def _drawn(key: str) -> Picture:
+    return draw_clip(key) if key.startswith(CLIP) else Picture.from_array(world.render(scene_of(key)))

@@ -17,6 +17,7 @@ import failscape
 ROOT = Path(failscape.__file__).parent
 VOCABULARY = {
     "trials",
+    "clips",
     "csv_tables",
     "pictures",
     "picture_limits",
@@ -73,7 +74,7 @@ EDGES = {
 }
 PLUGINS = "plugins.py"
 """Names what every layer offers, but only for the type checker."""
-HEAVY = ("torch", "transformers", "diffusers", "trl", "peft", "ray", "pyarrow", "pandas", "matplotlib")
+HEAVY = ("torch", "transformers", "diffusers", "trl", "peft", "ray", "pyarrow", "pandas", "matplotlib", "av")
 
 
 @cache

@@ -12,7 +12,7 @@ from failscape.kinds.vlm.outcomes import QuestionLog
 from failscape.kinds.vlm.planners import Planner, Rounds, ZeroShotPlanner
 from failscape.kinds.vlm.training.choosing import LearningPlanner, kinds_of
 from failscape.kinds.vlm.training.policy import PolicySettings, QuestionPolicy, start_of
-from failscape.kinds.vlm.training.worth import Graded, Worth
+from failscape.kinds.vlm.training.worth import GradedKind, Worth
 from failscape.search.protocol import Hunt
 from failscape.simulate.questions import PlantedAnswerer, PlantedGrammar, simulate
 from failscape.spaces.questions import ANY, make_pattern
@@ -49,20 +49,20 @@ def test_a_planted_mode_is_certified() -> None:
 def test_the_formula_of_worth() -> None:
     worth = Worth(repeats=0.1)
     for failed in (True, True, True, False):
-        worth.note(Graded(("counting",), valid=True, failed=failed))
+        worth.note(GradedKind(("counting",), valid=True, failed=failed))
     rate = (3 + 0.75) / (4 + 1)
     expected = (0.5 + 0.5 * rate) / np.sqrt(1 + 0.1 * 3)
-    assert worth.of(Graded(("counting",), valid=True, failed=True)) == pytest.approx(expected)
-    assert worth.of(Graded(("counting",), valid=False, failed=False)) == 0
+    assert worth.of(GradedKind(("counting",), valid=True, failed=True)) == pytest.approx(expected)
+    assert worth.of(GradedKind(("counting",), valid=False, failed=False)) == 0
 
 
 def test_a_failure_is_worth_less_where_many_were_found() -> None:
     worth = Worth(repeats=0.1)
     for _ in range(30):
-        worth.note(Graded(("counting",), valid=True, failed=True))
-    worth.note(Graded(("colour",), valid=True, failed=True))
-    known = worth.of(Graded(("counting",), valid=True, failed=True))
-    new = worth.of(Graded(("colour",), valid=True, failed=True))
+        worth.note(GradedKind(("counting",), valid=True, failed=True))
+    worth.note(GradedKind(("colour",), valid=True, failed=True))
+    known = worth.of(GradedKind(("counting",), valid=True, failed=True))
+    new = worth.of(GradedKind(("colour",), valid=True, failed=True))
     assert known == pytest.approx(0.5, abs=0.01)
     assert new > 0.9
 
@@ -84,7 +84,7 @@ def test_a_policy_turns_to_what_fails_and_carries_over_to_other_kinds_of_the_ski
     before = {kind: policy.log_chance(kind) for kind in kinds}
     for kind in kinds:
         if kind != never_asked:
-            graded = Graded(kind.skills, valid=True, failed="counting" in kind.skills)
+            graded = GradedKind(kind.skills, valid=True, failed="counting" in kind.skills)
             policy.note(graded, kind, policy.log_chance(kind))
     policy.learn()
     assert policy.log_chance(COUNTING) > before[COUNTING]
@@ -97,7 +97,7 @@ def test_a_policy_leaves_what_is_invalid() -> None:
     policy = QuestionPolicy(kinds, PolicySettings())
     before = policy.log_chance(COUNTING)
     for kind in kinds:
-        graded = Graded(kind.skills, valid=kind != COUNTING, failed=kind != COUNTING)
+        graded = GradedKind(kind.skills, valid=kind != COUNTING, failed=kind != COUNTING)
         policy.note(graded, kind, policy.log_chance(kind))
     policy.learn()
     assert policy.log_chance(COUNTING) < before
@@ -107,7 +107,7 @@ def test_without_a_failure_nothing_is_learned() -> None:
     kinds = PlantedGrammar().patterns()
     policy = QuestionPolicy(kinds, PolicySettings())
     for kind in kinds:
-        policy.note(Graded(kind.skills, valid=True, failed=False), kind, policy.log_chance(kind))
+        policy.note(GradedKind(kind.skills, valid=True, failed=False), kind, policy.log_chance(kind))
     policy.learn()
     assert [policy.log_chance(kind) for kind in kinds] == pytest.approx(start_of(kinds).tolist())
 
@@ -116,7 +116,7 @@ def test_what_was_learned_of_a_skill_is_kept_when_kinds_are_added() -> None:
     kinds = PlantedGrammar().patterns()
     policy = QuestionPolicy(kinds[:6], PolicySettings())
     for kind in kinds[:6]:
-        policy.note(Graded(kind.skills, True, kind == COUNTING), kind, policy.log_chance(kind))
+        policy.note(GradedKind(kind.skills, True, kind == COUNTING), kind, policy.log_chance(kind))
     policy.learn()
     policy.extend(kinds)
     rng = random.Random(1)

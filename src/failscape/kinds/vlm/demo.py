@@ -16,6 +16,14 @@ DEMO = Demo(
     {
         "evolve": {},
         "learn": {"questioner": {"strategy": "learn"}},
+        "video": {
+            "target": {"provider": "toybox", "model": "planted-clips", "video": {"frames": 8}},
+            "questioner": {"grammar": "toybox-clips"},
+            "questions": 1500,
+        },
         "grpo": {"questions": 4800, "questioner": {"strategy": "grpo", "training": {"steps": 48}}},
+    },
+    {
+        "video": "Hunting planted-clips, a target with planted weaknesses: what does it get wrong in a clip?",
     },
 )

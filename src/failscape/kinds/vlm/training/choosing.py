@@ -13,7 +13,7 @@ from failscape.kinds.vlm.items import Item
 from failscape.kinds.vlm.outcomes import QuestionLog
 from failscape.kinds.vlm.planners import LOOKS, Planner, Rounds
 from failscape.kinds.vlm.training.policy import PolicySettings, QuestionPolicy
-from failscape.kinds.vlm.training.worth import Graded
+from failscape.kinds.vlm.training.worth import GradedKind
 from failscape.spaces.questions import ANY, Asked, Draft, Grammar, Pattern, make_pattern
 
 
@@ -45,7 +45,7 @@ class LearningPlanner(Planner):
         kind, log_chance = self._policy.choose(rng)
         work = self._grammar.draft(kind, rng, False, "")
         if work is None:
-            self._policy.note(Graded(kind.skills, valid=False, failed=False), kind, log_chance)
+            self._policy.note(GradedKind(kind.skills, valid=False, failed=False), kind, log_chance)
             return None
         return kind, work
 
@@ -67,7 +67,7 @@ class LearningPlanner(Planner):
                 continue
             for outcome in item.results:
                 if not outcome.pattern.second_turn:
-                    graded = Graded(outcome.pattern.skills, outcome.valid, outcome.failed)
+                    graded = GradedKind(outcome.pattern.skills, outcome.valid, outcome.failed)
                     self._policy.note(graded, item.wanted, log_chance)
         self._policy.learn()
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from failscape.kinds.vlm.training.worth import Graded, Worth
+from failscape.kinds.vlm.training.worth import GradedKind, Worth
 from failscape.spaces.questions import Pattern
 
 Vector = NDArray[np.float64]
@@ -48,7 +48,7 @@ class QuestionPolicy:
         self._settings = settings
         self._skill_weights: dict[str, float] = {}
         self._kind_weights: dict[Pattern, float] = {}
-        self._graded: list[tuple[Graded, Pattern, float]] = []
+        self._graded: list[tuple[GradedKind, Pattern, float]] = []
         self.extend(kinds)
 
     def extend(self, kinds: Sequence[Pattern]) -> None:
@@ -70,7 +70,7 @@ class QuestionPolicy:
         """The logarithm of how likely a kind is to be chosen now."""
         return float(self._log_chances[self._numbers[kind]])
 
-    def note(self, question: Graded, kind: Pattern, log_chance: float) -> None:
+    def note(self, question: GradedKind, kind: Pattern, log_chance: float) -> None:
         """A question of `kind` was graded; `log_chance` is what `choose` said of it."""
         self.worth.note(question)
         self._graded.append((question, kind, log_chance))

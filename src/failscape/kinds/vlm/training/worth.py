@@ -18,7 +18,7 @@ from failscape.search.counts import Counts
 Skills = tuple[str, ...]
 
 
-class Graded(NamedTuple):
+class GradedKind(NamedTuple):
     """A question with its outcome."""
 
     skills: Skills
@@ -43,7 +43,7 @@ class Worth:
     def counts(self) -> Mapping[Skills, Counts]:
         return self._counts
 
-    def note(self, question: Graded) -> None:
+    def note(self, question: GradedKind) -> None:
         """Count a question. One that was invalid tells nothing about its skills."""
         if not question.valid:
             return
@@ -57,7 +57,7 @@ class Worth:
         usual = self._overall.fails / self._overall.valid if self._overall.valid else 0.0
         return (count.fails + usual) / (count.valid + 1)
 
-    def of(self, question: Graded) -> float:
+    def of(self, question: GradedKind) -> float:
         """By all that was noted so far."""
         if not question.valid:
             return 0.0
