@@ -22,6 +22,7 @@ VOCABULARY = {
     "picture_limits",
     "errors",
     "jsonable",
+    "shown_numbers",
     "notebooks",
     "config",
     "plugins",
