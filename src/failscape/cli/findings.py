@@ -194,7 +194,7 @@ def print_text(hunt: HuntEvidence, chosen: Sequence[FindingRow], shown: TableSho
 
 def _tried(hunt: HuntEvidence) -> str:
     """How much was looked at: a photo has a trial for each look at it, so photos are not trials."""
-    return f"{hunt.trials:,} {'trial' if hunt.unit == 'photo' else hunt.unit}s"
+    return f"{hunt.trials:,} trials"
 
 
 def _table(hunt: HuntEvidence, rows: Sequence[FindingRow], wide: bool) -> Table:

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from failscape.shown_numbers import percent
 from failscape.stats.intervals import exact_interval, wilson
 
 Counts = tuple[int, int]
@@ -126,6 +127,6 @@ def blame(dropped: Mapping[str, int], failures: int, level: float = 0.95) -> Bla
     rivals = [
         name for name, other in ranked[1:] if other and exact_interval(other, failures, level)[1] > share
     ]
-    sentence = f"{check} is missing in {100 * share:.0f} % of failures ({count} of {failures})"
+    sentence = f"{check} is missing in {percent(share)} of failures ({count} of {failures})"
     also = f"; {rivals[0][0].lower()}{rivals[0][1:]} about as often." if rivals else "."
     return Blame(check, share, interval, sentence + also)

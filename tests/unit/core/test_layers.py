@@ -23,6 +23,7 @@ VOCABULARY = {
     "picture_limits",
     "errors",
     "jsonable",
+    "shown_numbers",
     "notebooks",
     "config",
     "plugins",

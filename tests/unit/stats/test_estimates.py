@@ -159,7 +159,7 @@ def test_blame_names_the_check_and_a_rival_that_could_be_it_as_well() -> None:
     clear = blame({"The cat": 1, "Colour": 38}, 40)
     assert clear is not None
     assert (clear.check, clear.share) == ("Colour", 0.95)
-    assert clear.sentence == "Colour is missing in 95 % of failures (38 of 40)."
+    assert clear.sentence == "Colour is missing in 95% of failures (38 of 40)."
     torn = blame({"The cat": 5, "Colour": 6}, 10)
     assert torn is not None
     assert "the cat about as often" in torn.sentence

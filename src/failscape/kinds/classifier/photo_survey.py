@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from failscape.kinds.classifier.sentences import percent
 from failscape.kinds.classifier.tallies import SeenPhoto, Target
 from failscape.search.surveys import Survey
+from failscape.shown_numbers import percent
 from failscape.stats.intervals import clopper_pearson
 
 CONFUSIONS = 60

@@ -4,14 +4,11 @@ import re
 from collections.abc import Sequence
 
 from failscape.kinds.classifier.prompts import CLUSTER, COLUMN, SAID, Clause, Template
+from failscape.shown_numbers import percent, spread
 from failscape.spaces.wording import capitalised, plural_of
 
 _PLAIN = Template("{class}")
 _QUALITIES = ("colour", "size", "pattern", "condition", "age", "texture")
-
-
-def percent(share: float) -> str:
-    return f"{share:.1%}" if 0 < share < 0.095 else f"{share:.0%}"
 
 
 def points(effect: float) -> str:
@@ -76,10 +73,9 @@ def sentence(
     """
     who = capitalised(many(name, clauses))
     verb = "is" if is_single(clauses) else "are"
-    span = f"{percent(interval[0])} – {percent(interval[1])}"
     extra = f", mostly as {mostly}" if mostly else f", most often as {often}" if often else ""
     usual = f"against {percent(rates[1])} for {general.format(things=plural_of(name))}"
-    text = f"{who} {verb} misclassified {percent(rates[0])} of the time ({span}){extra}, {usual}"
+    text = f"{who} {verb} misclassified {percent(rates[0])} of the time ({spread(interval)}){extra}, {usual}"
     return f"{text}; {cause}." if cause else f"{text}."
 
 

@@ -25,6 +25,7 @@ from failscape.kinds.t2i.survey.survey import (
     T2ISurvey,
     WordingEffect,
 )
+from failscape.shown_numbers import lower_bound
 from failscape.stats.intervals import exact_interval
 from failscape.stats.judging.accuracy import ALL_OTHERS, JudgeAccuracy
 from failscape.stats.judging.confidence import (
@@ -217,7 +218,7 @@ def _list_audit(found: ListAudit | None) -> Iterator[TrustBox]:
         "enters. What the pictures did not confirm counts against the list, so the true shares are usually "
         "higher. Each line holds with 95% confidence; for a share that you fix beforehand, read down to the "
         "first line below it: all lines above hold together.",
-        f"≥ {math.floor(100 * whole.failing_at_least + 1e-9)}%" if found.findings > 1 else "",
+        f"≥ {lower_bound(whole.failing_at_least)}" if found.findings > 1 else "",
         f"of the list fail; {found.images:,} fresh pictures" if found.findings > 1 else "",
         groups=tuple((name, lines) for name, lines in groups if lines) if found.findings > 1 else (),
     )

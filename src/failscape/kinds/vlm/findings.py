@@ -12,6 +12,7 @@ from failscape.kinds.vlm.purposes import CONFIRMATION, SEARCH
 from failscape.kinds.vlm.sharpening import due_to
 from failscape.search.counts import Counts
 from failscape.search.patterns.naming import chance_above
+from failscape.shown_numbers import percent, spread
 from failscape.spaces.minimal_pairs import PAIR
 from failscape.spaces.mode_sentences import sentence
 from failscape.spaces.question_words import ASKS_OF, MENTIONS, NEGATED
@@ -237,8 +238,7 @@ def _finding(
 
 
 def _caption(title: str, rate: float, interval: tuple[float, float], contrasting: ContrastMode | None) -> str:
-    low, high = interval
-    told = f"{title}: wrong {rate:.0%} of the time ({low:.0%} to {high:.0%})"
+    told = f"{title}: wrong {percent(rate)} of the time ({spread(interval)})"
     if contrasting is None:
         return f"{told}."
     return f"{told}, but {contrasting.failures} of {contrasting.trials} times {contrasting.without}."

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup, escape
 
 from failscape.trials import Verdict
-from failscape.views.read.numbers import percent
+from failscape.views.read.numbers import percent, spread
 
 Interval = tuple[float, float]
 
@@ -73,7 +73,7 @@ def interval_bar(rate: float, interval: Interval, limit: float | None = None, go
         if limit is None
         else f'<line class="limit" x1="{100 * limit:.1f}" x2="{100 * limit:.1f}" y1="0" y2="12"/>'
     )
-    words = f"{percent(rate)}, interval {percent(interval[0])} to {percent(interval[1])}"
+    words = f"{percent(rate)}, interval {spread(interval)}"
     return Markup(
         f'<svg class="interval{" good" if good else ""}" viewBox="-1 0 102 12" preserveAspectRatio="none"'
         f' role="img" aria-label="{words}"><title>{words}</title>'

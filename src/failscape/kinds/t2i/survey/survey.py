@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from failscape.search.surveys import SpaceRate, Survey
+from failscape.shown_numbers import lower_bound, percent, spread
 
 Interval = tuple[float, float]
 
@@ -78,12 +79,14 @@ class Rule:
         """
         if self.test is None:
             return ""
-        least = f", at least {self.test.at_least:.0%} of them for sure" if self.test.at_least >= 0.5 else ""
+        at_least = f", at least {lower_bound(self.test.at_least)} of them for sure"
+        least = at_least if self.test.at_least >= 0.5 else ""
         measured = ""
         if self.held_out is not None:
-            low, high = self.held_out.interval
-            share = f"{self.held_out.rate:.0%} ({low:.0%}–{high:.0%})"
-            measured = f"; {share} of them by {self.held_out.of} random draws"
+            share = f"{percent(self.held_out.rate)} ({spread(self.held_out.interval)})"
+            measured = (
+                f"; {share} of {self.held_out.of} draws at random failed, each node any number of times"
+            )
         nodes = self.covers + len(self.exceptions)
         return f"most of its {nodes:,} nodes fail{least}{measured}"
 
