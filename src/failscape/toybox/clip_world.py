@@ -103,9 +103,8 @@ def with_segment_cut(script: Script, entity: str) -> Script:
 
 
 def empty_backdrop(rng: np.random.Generator, place: str = "") -> world.Scene:
-    fixed = {"place": place} if place else {}
-    scene = world.sample_layout(rng, 1, style=world.DEFAULTS["style"], time=world.DEFAULTS["time"], **fixed)
-    return replace(scene, things=())
+    scene = world.sample_layout(rng, 1, style=world.DEFAULTS["style"], time=world.DEFAULTS["time"])
+    return replace(scene, things=(), place=place or scene.place)
 
 
 def random_things(

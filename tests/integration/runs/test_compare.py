@@ -11,6 +11,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 import failscape
+from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.errors import FailscapeError
 from failscape.views.viewer.library import Library, OpenHunt

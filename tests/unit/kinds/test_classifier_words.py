@@ -134,7 +134,7 @@ def test_findings_read_as_english() -> None:
         "penguin", [meadow], "turkey", (0.41, 0.03), (0.38, 0.45), "turkey", "the meadow is the cause"
     )
     assert text == (
-        "Penguins in a meadow are misclassified 41% of the time (38% – 45%), mostly as turkey, against 3.0% "
+        "Penguins in a meadow are misclassified 41% of the time (38–45%), mostly as turkey, against 3.0% "
         "for penguins in general; the meadow is the cause."
     )
     painting = Clause("Image: style", "oil painting", "an oil painting of {scene}")

@@ -220,7 +220,7 @@ def test_a_finding_carries_its_evidence() -> None:
     interaction, blamed = details.pop("interaction"), details.pop("blamed")
     assert interaction["excess"] == pytest.approx(0.7)
     assert interaction["sentence"].startswith("Fails 70 points more often than its entity alone")
-    assert blamed["sentence"] == "The cup is missing in 100 % of failures (7 of 7)."
+    assert blamed["sentence"] == "The cup is missing in 100% of failures (7 of 7)."
     assert details == {
         "entity": "cup",
         "values": [["Base: Colour", "red"]],

@@ -16,5 +16,6 @@ def test_all_shares_are_of_the_tested_nodes() -> None:
         test=GroupTest(20, 24, (0.6, 0.95), 0.6, 500.0, 0),
     )
     assert rule.proof == (
-        "most of its 9 nodes fail, at least 60% of them for sure; 83% (55%–98%) of them by 12 random draws"
+        "most of its 9 nodes fail, at least 60% of them for sure; "
+        "83% (55–98%) of 12 draws at random failed, each node any number of times"
     )

@@ -114,8 +114,8 @@ class QuestionerConfig(Settings):
     )
     grammar: Annotated[str, Outside(GRAMMAR, lambda: (*GRAMMARS, ANNOTATIONS, PLANTED_GRAMMAR))] = Field(
         "toybox",
-        description="toybox, toybox-parts (hundreds of forms), toybox-clips, annotations (`questions.jsonl` in "
-        "the folder of photos), or `module:attribute` of your own",
+        description="toybox, toybox-parts (hundreds of forms), toybox-clips, annotations "
+        "(`questions.jsonl` in the folder of photos), or `module:attribute` of your own",
     )
     skills: tuple[str, ...] = Field((), description="what a model is asked to combine; empty: a common list")
     open: bool | None = Field(
