@@ -101,7 +101,7 @@ def shown_frames(item: Shown, video: VideoConfig) -> Shown:
         images += [FramePicture(frame.image) for frame in frames]
         times = ", ".join(f"{frame.time:.2f}" for frame in frames)
         lines.append(f"The pictures are frames of a clip, at {times} seconds.")
-    said = lines if video.timestamps else []
+    said: list[str] = lines if video.timestamps else []
     return replace(item, images=tuple(images), question="\n".join([*said, item.question]))
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from typing import Any
 
 import pybase64
 import pytest
@@ -113,8 +114,12 @@ def test_every_setting_is_part_of_the_identity(provider: str, change: dict[str, 
     assert digest() != digest(**change)
 
 
+def _caption(image: Any) -> str:
+    return "a cow"
+
+
 def test_forms_and_roles_that_cannot_be_are_refused() -> None:
     with pytest.raises(ConfigError, match="provider: openai"):
         create_model("answerer", ModelConfig(provider="python", path=_look, video=VideoConfig(form="file")))  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="answer or verify"):
-        create_model("captioner", ModelConfig(provider="python", path=_look, video=VideoConfig()))  # type: ignore[arg-type]
+        create_model("captioner", ModelConfig(provider="python", path=_caption, video=VideoConfig()))  # type: ignore[arg-type]
