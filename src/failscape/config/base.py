@@ -212,6 +212,14 @@ class ModelConfig(Settings):
                 )
         return params
 
+    @model_serializer(mode="wrap")
+    def _without_video(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A model that is shown no clips is recorded as it was before there were clips: it is the same."""
+        recorded: dict[str, Any] = dump(self)
+        if self.video is None:
+            recorded.pop("video", None)
+        return recorded
+
 
 def _names_in(value: Any) -> Iterator[str]:
     """The names of a param's parts, as `outer.inner`."""
@@ -222,14 +230,6 @@ def _names_in(value: Any) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _names_in(inner)
-
-    @model_serializer(mode="wrap")
-    def _without_video(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A model that is shown no clips is recorded as it was before there were clips: it is the same."""
-        recorded: dict[str, Any] = dump(self)
-        if self.video is None:
-            recorded.pop("video", None)
-        return recorded
 
 
 class BudgetConfig(Settings):
