@@ -47,7 +47,7 @@ def test_a_planted_run_becomes_a_page_with_every_finding(planted_atlas, tmp_path
     assert loaded.curve[-1] == (loaded.trials, len(loaded.findings))
     for source in page.sources("src"):
         assert (written.path.parent / source).is_file()
-    assert f"{loaded.trials:,} pictures" in page.text
+    assert f"{loaded.trials:,} trials" in page.text
 
 
 def test_the_page_needs_no_network(planted_atlas, tmp_path):

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from failscape.config.base import HuntConfig, ModelConfig, Settings
 from failscape.spaces.questions import ANNOTATIONS, GRAMMARS
@@ -131,6 +136,14 @@ class QuestionerConfig(Settings):
     training: TrainingConfig = TrainingConfig()
     reward: RewardConfig = RewardConfig()
 
+    @model_serializer(mode="wrap")
+    def _learning_where_it_counts(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Other strategies are recorded as they were before there was `learn`: they are the same."""
+        recorded: dict[str, Any] = dump(self)
+        if self.strategy != "learn":
+            recorded.pop("learning", None)
+        return recorded
+
 
 class ConfirmConfig(Settings):
     """From a lucky question to a failure mode: fresh pictures, other words, an anytime-valid test."""
@@ -235,9 +248,7 @@ class VlmConfig(HuntConfig):
         members = (self.verifier,) if isinstance(self.verifier, ModelConfig) else self.verifier
         if len(members) == 1 and self.verifications == 1:
             return members[0]
-        # Members without `video` have the identity that they had before there were clips.
-        told = [one.model_dump(mode="json", exclude=None if one.video else {"video"}) for one in members]
-        params = {"members": told, "repeats": self.verifications}
+        params = {"members": [one.model_dump(mode="json") for one in members], "repeats": self.verifications}
         return ModelConfig(provider="panel", params=params)
 
     def _questioner(self) -> ModelConfig | None:
