@@ -30,6 +30,9 @@ from failscape.spaces.albums import load_album
 from failscape.trust import NOTHING_VOUCHED, Vouched, refuse_models
 from failscape.views.read import config_of
 
+#: Trials for each model that is run now and whose pictures must be drawn, unless told; a note says so.
+TARGET_BUDGET = 1_000
+
 #: What a row of `failscape dataset` has in its column `split` if it was kept from training.
 KEPT_BACK = "retest"
 
@@ -78,8 +81,8 @@ async def compare_models(request: CompareRequest, reporter: Reporter) -> tuple[M
     compared = compare_sides(sides, request.threshold, request.level, request.margin, sets=sets)
     if request.targets and not request.budget and not sets and not _needs_no_drawing(sides[0]):
         notes.append(
-            f"the budget was {budget:,} trials, as many as {sides[0].name} was asked for each model; "
-            "--budget N sets another, and counts these"
+            f"each model was asked at most {TARGET_BUDGET:,} times; --budget N asks for N in all, and goes "
+            "on from here"
         )
     last = replace(compared.last, notes=(*compared.last.notes, *notes))
     return replace(compared, last=last), stopped
@@ -91,13 +94,10 @@ def _needs_no_drawing(side: ModelSide) -> bool:
 
 
 def _usual_budget(side: ModelSide) -> int:
-    """Trials for each model that is run now: as many as the first one's hunt has.
-
-    Photos are a random sample in whole, so the sample's share of the budget must suffice for all of them.
-    """
+    """All photos of a hunt in photos, as the random sample that they are; else a round number."""
     if _needs_no_drawing(side):
         return math.ceil(len(side.cases) / SAMPLE_SHARE)
-    return len(side.cases)
+    return TARGET_BUDGET
 
 
 def without_trained(sides: Sequence[ModelSide], folders: Sequence[Path]) -> tuple[list[ModelSide], list[str]]:

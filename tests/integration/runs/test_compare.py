@@ -11,7 +11,6 @@ import yaml
 from click.testing import CliRunner, Result
 
 import failscape
-from failscape.atlas import Atlas
 from failscape.cli import cli
 from failscape.errors import FailscapeError
 from failscape.views.viewer.library import Library, OpenHunt
@@ -105,27 +104,6 @@ def test_a_model_is_run_now_on_the_cases_of_another(atlases: Path, tmp_path: Pat
     assert data["models"] == ["weak", "strong"]
     assert data["fixed"] or data["better"]
     assert not data["worse"] and not data["new"]  # noqa: PT018
-
-
-def trials_in(atlas: Atlas) -> int:
-    return sum(sum(atlas.counts(hunt.id).values()) for hunt in atlas.hunts())
-
-
-def test_without_a_budget_a_model_gets_as_many_trials_as_the_first_hunt_has(
-    atlases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = tmp_path / "strong.yaml"
-    config.write_text(yaml.safe_dump(settings("strong")))
-    words = (atlases / "weak", "--target", config, "--trust-models", "--atlas", tmp_path / "pairs")
-    data = compared(*words)
-    recorded = sum(1 for _ in failscape.load(atlases / "weak").trials())
-    (note,) = (note for note in data["notes"] if "budget" in note)
-    assert f"the budget was {recorded:,} trials" in note
-    with Atlas.open(tmp_path / "pairs", readonly=True) as atlas:
-        asked = trials_in(atlas)
-    assert compared(*words) == data, "the same command gives the same answer"
-    with Atlas.open(tmp_path / "pairs", readonly=True) as atlas:
-        assert trials_in(atlas) == asked
 
 
 def test_more_than_two_models_make_a_trend(atlases: Path, tmp_path: Path) -> None:
